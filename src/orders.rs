@@ -21,7 +21,7 @@ mod snapshot;
 mod versions;
 mod writer;
 
-pub use search::{Found, OrderFilter, find_order, find_orders};
+pub use search::{OrderFilter, find_order, find_orders};
 pub use sending::{Payload, PayloadBody};
 pub use snapshot::{Snapshot, content_tag};
 pub use writer::{CancelError, RunningBatch};

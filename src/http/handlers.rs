@@ -2,7 +2,7 @@
 
 use super::caller::Caller;
 use super::negotiation::{accepts_gzip, field_matches_tag};
-use super::order_page::PageRequest;
+use super::order_page::{PageAnswer, PageRequest};
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, log_failed_request};
 use crate::orders::{
@@ -104,8 +104,9 @@ impl v2::Api for Handlers {
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
         let page_request = PageRequest::from_query(&query)?;
         let (list, _) = current_list(&request).await.map_err(v2::ServerError::from)?;
-        let (page, link) = page_request.page(&list).await;
-        let json = encode(&request, &page).map_err(v2::ServerError::from)?;
+        let page = page_request.page(&list).await;
+        let page = page.map_err(|error| HandlerFailure::log_internal(&request, error));
+        let PageAnswer { json, link } = page.map_err(v2::ServerError::from)?;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
@@ -139,7 +140,9 @@ impl v2::Api for Handlers {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
             return Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])));
         };
-        let json = encode(&request, &order).map_err(v2::ServerError::from)?;
+        let json = serde_json::to_vec(&order);
+        let json = json.map_err(|error| HandlerFailure::log_internal(&request, error));
+        let json = json.map_err(v2::ServerError::from)?;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
@@ -206,11 +209,6 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position)
         }
         ListError::CutShort => HandlerFailure::log_internal(request, error),
     })
-}
-
-/// Encodes a body whose tag is computed from its JSON.
-fn encode(request: &Request<'_>, body: &impl Serialize) -> Result<Vec<u8>, HandlerFailure> {
-    serde_json::to_vec(body).map_err(|error| HandlerFailure::log_internal(request, error))
 }
 
 /// Queries the store for a row. The query keeps its permit until the store answers, even if the

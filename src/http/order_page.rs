@@ -1,15 +1,18 @@
 //! Builds the pages of v2's order list and their cursors.
 
-use crate::orders::{Found, OrderFilter, Snapshot, find_orders};
+use crate::orders::{OrderFilter, Snapshot, find_orders};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderValue;
 use store_orders_api::documents::V2;
 use store_orders_api::parameters::{Invalid, Location};
-use store_orders_api::v2::{ListOrdersQuery, Order, OrderPage};
+use store_orders_api::v2::{ListOrdersQuery, OrderPage};
 
 /// The version of the cursor format, which is the first byte of a cursor.
 const CURSOR_VERSION: u8 = 1;
+
+/// The approximate size of an order in v2's JSON.
+const ORDER_BYTES: usize = 120;
 
 /// A request for a page.
 pub struct PageRequest {
@@ -17,6 +20,14 @@ pub struct PageRequest {
     /// The lowest id of the page.
     from: i64,
     limit: usize,
+}
+
+/// A page of the list, ready to send.
+pub struct PageAnswer {
+    /// The response body.
+    pub json: Vec<u8>,
+    /// The `Link` header to the next page, if there is one.
+    pub link: Option<HeaderValue>,
 }
 
 impl PageRequest {
@@ -33,16 +44,20 @@ impl PageRequest {
         Ok(PageRequest { filter, from, limit })
     }
 
-    /// Builds the page from this list. Returns the `Link` header to the next page too, if there is
-    /// one.
-    pub async fn page(&self, list: &Snapshot) -> (OrderPage, Option<HeaderValue>) {
+    /// Builds the page from this list.
+    pub async fn page(&self, list: &Snapshot) -> serde_json::Result<PageAnswer> {
         let PageRequest { filter, from, limit } = self;
-        let Found { orders, next } = find_orders(list, filter, *from, *limit).await;
+        // The orders are encoded already, so they are inserted into a page without orders.
+        let page = |next_cursor| serde_json::to_vec(&OrderPage { orders: Vec::new(), next_cursor });
+        let start = page(None)?.into_iter().take_while(|byte| *byte != b']');
+        let mut json = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
+        json.extend(start);
+        let orders_start = json.len();
+        let next = find_orders(list, filter, *from, *limit, &mut json).await;
         let next_cursor = next.map(|next| encode(next, filter));
         let link = next_cursor.as_ref().map(|cursor| next_link(cursor, *limit, filter));
-        let orders = orders.into_iter().map(Order::from).collect();
-        let link = link.and_then(|link| HeaderValue::try_from(link).ok());
-        (OrderPage { orders, next_cursor }, link)
+        json.extend(page(next_cursor)?.into_iter().skip(orders_start));
+        Ok(PageAnswer { json, link: link.and_then(|link| HeaderValue::try_from(link).ok()) })
     }
 }
 

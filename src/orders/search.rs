@@ -7,52 +7,50 @@ pub use filter::OrderFilter;
 use super::snapshot::Snapshot;
 use crate::store::Order;
 
-/// The orders of a page.
-#[derive(Debug)]
-pub struct Found<'a> {
-    /// The orders, in ascending order of id.
-    pub orders: Vec<&'a Order>,
-    /// The id from which the search continues, unless it has reached the end of the list.
-    pub next: Option<i64>,
-}
-
 /// Returns the order with this id, if the list contains it.
 pub fn find_order(list: &Snapshot, id: i64) -> Option<&Order> {
     let orders = list.pages_from(id).first()?.orders();
     orders.get(orders.binary_search_by_key(&id, |order| order.id).ok()?)
 }
 
-/// Finds up to `limit` orders that match the filter, in ascending order from id `from`. Yields to
-/// other requests after each turn, and ends after [`search_orders`](super::snapshot::Sizes::search_orders).
-pub async fn find_orders<'a>(
-    list: &'a Snapshot,
+/// Appends the JSON of up to `limit` orders that match the filter, separated by commas, in ascending
+/// order from id `from`. Returns the id from which to continue, or `None` after the last match.
+/// Yields to other requests after each turn, and ends after
+/// [`search_orders`](super::snapshot::Sizes::search_orders).
+pub async fn find_orders(
+    list: &Snapshot,
     filter: &OrderFilter,
     from: i64,
     limit: usize,
-) -> Found<'a> {
+    json: &mut Vec<u8>,
+) -> Option<i64> {
     let sizes = list.sizes();
-    let (mut orders, mut scanned, mut turn_ends_at) = (Vec::new(), 0, sizes.turn_orders);
+    let (mut found, mut scanned, mut turn_ends_at) = (0, 0, sizes.turn_orders);
     for page in list.pages_from(from) {
-        let page = page.orders();
+        let orders = page.orders();
         if scanned >= sizes.search_orders {
-            return Found { orders, next: page.first().map(|order| order.id) };
+            return orders.first().map(|order| order.id);
         }
         // Only the first page can have orders before `from`.
-        let start = if scanned == 0 { page.partition_point(|order| order.id < from) } else { 0 };
-        let rest = page.get(start..).unwrap_or_default();
-        for order in rest.iter().filter(|order| filter.matches(order)) {
-            if orders.len() == limit {
-                return Found { orders, next: Some(order.id) };
+        let start = if scanned == 0 { orders.partition_point(|order| order.id < from) } else { 0 };
+        let rest = (start..).zip(orders.get(start..).unwrap_or_default());
+        for (number, order) in rest.filter(|(_, order)| filter.matches(order)) {
+            if found == limit {
+                return Some(order.id);
             }
-            orders.push(order);
+            if found > 0 {
+                json.push(b',');
+            }
+            found += 1;
+            json.extend_from_slice(page.v2().order(number).unwrap_or_default());
         }
-        scanned += rest.len();
+        scanned += orders.len() - start;
         if scanned >= turn_ends_at {
             turn_ends_at = scanned + sizes.turn_orders;
             tokio::task::yield_now().await;
         }
     }
-    Found { orders, next: None }
+    None
 }
 
 #[cfg(test)]
@@ -65,7 +63,7 @@ mod tests {
     use futures::FutureExt;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-    use store_orders_api::v2::ListOrdersStatus;
+    use store_orders_api::v2::{self, ListOrdersStatus};
 
     const DATES: [&str; 4] = [
         "2026-12-01T00:00:00Z",
@@ -164,9 +162,18 @@ mod tests {
         )
     }
 
-    /// Finds a page. The list is so short that the search does not yield.
-    fn page<'a>(list: &'a Snapshot, filter: &OrderFilter, from: i64, limit: usize) -> Found<'a> {
-        find_orders(list, filter, from, limit).now_or_never().unwrap()
+    /// Returns a page's orders and the id from which the next page continues. The list is so short
+    /// that the search does not yield.
+    fn page(
+        list: &Snapshot,
+        filter: &OrderFilter,
+        from: i64,
+        limit: usize,
+    ) -> (Vec<v2::Order>, Option<i64>) {
+        let mut json = vec![b'['];
+        let next = find_orders(list, filter, from, limit, &mut json).now_or_never().unwrap();
+        json.push(b']');
+        (serde_json::from_slice(&json).unwrap(), next)
     }
 
     proptest! {
@@ -187,13 +194,15 @@ mod tests {
             let mut list = apply(&empty, &mut model, &first);
             let mut from = i64::MIN;
             for (limit, changes) in limits.iter().zip(&between) {
-                let found = page(&list, &filter, from, *limit);
+                let (actual, next) = page(&list, &filter, from, *limit);
                 let mut expected = model.range(from..).filter(|(_, fields)| matches(fields, &filter));
                 let on_page = expected.by_ref().take(*limit);
-                let on_page: Vec<_> = on_page.map(|(id, fields)| build_order(*id, *fields)).collect();
-                prop_assert!(found.orders.iter().copied().eq(&on_page));
-                prop_assert_eq!(found.next, expected.next().map(|(id, _)| *id));
-                let Some(next) = found.next else { break };
+                let on_page: Vec<_> = on_page
+                    .map(|(id, fields)| v2::Order::from(&build_order(*id, *fields)))
+                    .collect();
+                prop_assert_eq!(actual, on_page);
+                prop_assert_eq!(next, expected.next().map(|(id, _)| *id));
+                let Some(next) = next else { break };
                 from = next;
                 list = apply(&list, &mut model, changes);
             }
@@ -206,15 +215,15 @@ mod tests {
         let list =
             apply_changes(&Snapshot::empty(SMALL), (0..=last).map(|id| Order::new(id, id, 1)));
         let filter = OrderFilter { pet_id: Some(last), ..OrderFilter::default() };
-        let (mut from, mut pages, mut found) = (i64::MIN, 0, Vec::new());
-        while found.is_empty() {
-            let page = find_orders(&list, &filter, from, 1).await;
-            (pages, found) = (pages + 1, page.orders);
-            if let Some(next) = page.next {
+        let (mut from, mut pages, mut json) = (i64::MIN, 0, Vec::new());
+        while json.is_empty() {
+            pages += 1;
+            if let Some(next) = find_orders(&list, &filter, from, 1, &mut json).await {
                 assert!(next > from && next - from.max(0) < SMALL.search_orders as i64 + 100);
                 from = next;
             }
         }
-        assert_eq!((pages, found[0].id), (10, last));
+        assert_eq!(pages, 10);
+        assert!(json.starts_with(br#"{"id":100000,"#), "{json:?}");
     }
 }

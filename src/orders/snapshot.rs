@@ -1,11 +1,12 @@
-//! An immutable list of all orders, in pages. Each page has the orders and their JSON in version 1,
-//! which is built once and sent many times.
+//! An immutable list of all orders, in pages. A page has its orders and their JSON in each version,
+//! which is encoded once and sent many times.
 //!
-//! The JSON of the pages in sequence is the array: the first begins with `[`, all others with `,`, and
-//! the last ends with `]`.
+//! In version 1, the JSON of the pages in sequence is the whole array: the first begins with `[`, all
+//! others with `,`, and the last ends with `]`.
 
 mod builder;
 pub mod edit;
+mod encoded;
 pub mod gzip;
 mod page;
 mod sizes;

@@ -1,5 +1,6 @@
 //! Builds the pages of a snapshot from orders that are encoded already.
 
+use super::encoded::Encoded;
 use super::page::{Page, PageOrders};
 use super::tag::ContentHash;
 use super::{Sizes, Snapshot};
@@ -7,60 +8,66 @@ use crate::store::Order;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
+use store_orders_api::v2;
 
 /// Builds the pages of a snapshot in order.
 #[derive(Debug)]
 pub struct PagesBuilder {
     sizes: Sizes,
     pages: Vec<Arc<Page>>,
-    bytes: Vec<u8>,
-    orders: PageOrders,
+    /// The orders of the page that is being filled.
+    orders: Vec<Order>,
+    v1: Encoded,
+    /// `None` if the page will be encoded in version 2 on its first use.
+    v2: Option<Encoded>,
 }
 
 impl PagesBuilder {
-    /// Creates a builder without pages.
-    pub fn new(sizes: Sizes) -> PagesBuilder {
-        PagesBuilder { sizes, pages: Vec::new(), bytes: Vec::new(), orders: PageOrders::default() }
+    /// Creates a builder without pages. With `encodes_v2`, new pages have the JSON of version 2.
+    pub fn new(sizes: Sizes, encodes_v2: bool) -> PagesBuilder {
+        let v2 = encodes_v2.then(Encoded::default);
+        PagesBuilder { sizes, pages: Vec::new(), orders: Vec::new(), v1: Encoded::default(), v2 }
     }
 
-    /// Adds an order and its JSON.
+    /// Adds an order and its JSON in version 1.
     pub fn push(&mut self, order: Order, json: &[u8]) {
-        self.begin_order(json.len());
-        self.bytes.extend_from_slice(json);
-        self.orders.ends.push(self.bytes.len() as u32);
-        self.orders.orders.push(order);
+        let separator = self.begin_order(json.len());
+        self.v1.push(separator, json);
+        if let Some(v2) = &mut self.v2 {
+            v2.encode(b',', &v2::Order::from(&order));
+        }
+        self.orders.push(order);
     }
 
-    /// Adds a range of a page's orders. `start` is the byte where the order before the range ends.
-    pub fn push_run(&mut self, page: &Page, range: Range<usize>, start: usize) {
+    /// Adds a range of a page's orders.
+    pub fn push_run(&mut self, page: &Page, range: Range<usize>) {
         let orders = page.orders().get(range.clone()).unwrap_or_default();
-        let ends = page.ends().get(range).unwrap_or_default();
-        let Some(end) = ends.last().map(|end| *end as usize) else { return };
-        let Some(run) = page.bytes.get(start + 1..end) else { return };
-        self.begin_order(run.len());
-        let shift = self.bytes.len().wrapping_sub(start + 1);
-        self.bytes.extend_from_slice(run);
-        self.orders.orders.extend_from_slice(orders);
-        self.orders.ends.extend(ends.iter().map(|end| (*end as usize).wrapping_add(shift) as u32));
+        let Some(run) = page.v1().run(range.clone()) else { return };
+        let separator = self.begin_order(run.len());
+        self.orders.extend_from_slice(orders);
+        if let Some(v2) = &mut self.v2 {
+            v2.push_run(b',', page.v2(), range.clone());
+        }
+        self.v1.push_run(separator, page.v1(), range);
     }
 
     /// Adds a whole page. Copies its orders if they fit into the page that is being filled, or if
     /// the added page does not begin with the right separator. Otherwise shares the added page.
     pub fn push_page(&mut self, page: &Arc<Page>) {
-        let fits = self.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
-        if self.orders.orders.is_empty() || !fits {
+        let fits = self.v1.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
+        if self.orders.is_empty() || !fits {
             self.close_page();
             if page.bytes.first() == Some(&self.separator()) {
                 return self.add(Arc::clone(page));
             }
         }
-        self.push_run(page, 0..page.orders().len(), 0);
+        self.push_run(page, 0..page.orders().len());
     }
 
     /// Ends the JSON array and returns the snapshot. `content` is the hash of its orders.
     pub fn finish(mut self, content: ContentHash) -> Snapshot {
-        if !self.orders.orders.is_empty() {
-            self.bytes.push(b']');
+        if !self.orders.is_empty() {
+            self.v1.bytes.push(b']');
             self.close_page();
         }
         if let Some(last) = self.pages.last_mut()
@@ -71,38 +78,45 @@ impl PagesBuilder {
         Snapshot::new(self.pages, self.sizes, content)
     }
 
-    /// Makes room for orders of this total length, and adds the separator before them.
-    fn begin_order(&mut self, bytes: usize) {
-        if self.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
+    /// Makes room for orders of this total length. Returns the separator before them.
+    fn begin_order(&mut self, bytes: usize) -> u8 {
+        if self.v1.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
             self.close_page();
         }
-        if self.bytes.capacity() == 0 {
-            self.bytes.reserve_exact(self.sizes.page_bytes);
+        if self.v1.bytes.capacity() == 0 {
+            self.v1.bytes.reserve_exact(self.sizes.page_bytes);
         }
-        self.bytes.push(self.separator());
+        self.separator()
     }
 
     fn separator(&self) -> u8 {
-        if self.pages.is_empty() && self.orders.orders.is_empty() { b'[' } else { b',' }
+        if self.pages.is_empty() && self.orders.is_empty() { b'[' } else { b',' }
     }
 
     /// Completes the page that is being filled.
     fn close_page(&mut self) {
-        if self.orders.orders.is_empty() {
+        if self.orders.is_empty() {
             return;
         }
         // A page that is nearly full keeps its buffer without a copy, because at most an eighth of
         // the buffer is unused.
-        let bytes = if self.bytes.len() > self.sizes.page_bytes / 8 * 7 {
-            std::mem::take(&mut self.bytes)
+        let bytes = if self.v1.bytes.len() > self.sizes.page_bytes / 8 * 7 {
+            std::mem::take(&mut self.v1.bytes)
         } else {
-            self.bytes.clone()
+            self.v1.bytes.clone()
         };
-        let page = Page::new(Bytes::from(bytes), &self.orders);
-        self.bytes.clear();
-        self.orders.orders.clear();
-        self.orders.ends.clear();
-        self.add(Arc::new(page));
+        // Clones save memory, because they have no spare capacity.
+        let orders = PageOrders {
+            orders: self.orders.clone(),
+            v1_ends: self.v1.ends.clone(),
+            v2: self.v2.clone().map(Into::into).unwrap_or_default(),
+        };
+        self.orders.clear();
+        self.v1.clear();
+        if let Some(v2) = &mut self.v2 {
+            v2.clear();
+        }
+        self.add(Arc::new(Page::new(Bytes::from(bytes), orders)));
     }
 
     /// Adds a page. Removes the `]` from the page before it, if that page was the last of a list.

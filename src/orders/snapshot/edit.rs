@@ -26,8 +26,6 @@ struct OpenPage<'a> {
     page: &'a Page,
     /// The number of its orders that have been copied or dropped.
     consumed: usize,
-    /// The byte where the last of these orders ends.
-    end: usize,
 }
 
 impl<'a> Edit<'a> {
@@ -36,7 +34,11 @@ impl<'a> Edit<'a> {
         Edit {
             old: snapshot.pages().iter(),
             open: None,
-            new: PagesBuilder::new(snapshot.sizes()),
+            // If version 2 is in use, the next page of it should not wait for its encoding.
+            new: PagesBuilder::new(
+                snapshot.sizes(),
+                snapshot.pages().iter().any(|page| page.has_v2()),
+            ),
             content: snapshot.content,
             scratch: Vec::new(),
         }
@@ -59,7 +61,7 @@ impl<'a> Edit<'a> {
         while self.open.is_none() {
             let Some(page) = self.old.next() else { return };
             if page.reaches(id) {
-                self.open = Some(OpenPage { page, consumed: 0, end: 0 });
+                self.open = Some(OpenPage { page, consumed: 0 });
                 return self.copy_open(Some(id));
             }
             self.new.push_page(page);
@@ -78,23 +80,17 @@ impl<'a> Edit<'a> {
     /// Copies the open page's orders before `id` and drops the order with this id. Without `id`,
     /// copies all remaining orders of the page.
     fn copy_open(&mut self, id: Option<i64>) {
-        let Some(OpenPage { page, mut consumed, mut end }) = self.open.take() else { return };
-        let end_of =
-            |consumed: usize, end| page.ends().get(consumed - 1).map_or(end, |end| *end as usize);
+        let Some(OpenPage { page, mut consumed }) = self.open.take() else { return };
         let rest = page.orders().get(consumed..).unwrap_or_default();
         let before = id.map_or(rest.len(), |id| rest.partition_point(|other| other.id < id));
-        self.new.push_run(page, consumed..consumed + before, end);
-        if before > 0 {
-            consumed += before;
-            end = end_of(consumed, end);
-        }
+        self.new.push_run(page, consumed..consumed + before);
+        consumed += before;
         if id.is_some() && page.orders().get(consumed).map(|order| order.id) == id {
-            self.content.subtract(page.json(consumed).unwrap_or_default());
+            self.content.subtract(page.v1().order(consumed).unwrap_or_default());
             consumed += 1;
-            end = end_of(consumed, end);
         }
         if consumed < page.orders().len() {
-            self.open = Some(OpenPage { page, consumed, end });
+            self.open = Some(OpenPage { page, consumed });
         }
     }
 }

@@ -1,14 +1,16 @@
-//! A page of a snapshot: consecutive orders, and their JSON in version 1.
+//! A page of a snapshot: consecutive orders, and their JSON in each version.
 
+use super::encoded::{Encoded, EncodedOrders};
 use super::gzip::Deflated;
 use crate::blocking::spawn_blocking_with_permit;
 use crate::store::Order;
 use bytes::Bytes;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use store_orders_api::v2;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// The memory of an order besides its JSON: the order itself, and the end of its JSON.
+/// The memory of an order besides its JSON: the order itself, and the end of version 1's JSON.
 const ORDER_BYTES: usize = size_of::<Order>() + size_of::<u32>();
 
 /// A page of a snapshot.
@@ -22,19 +24,21 @@ pub struct Page {
 }
 
 /// The orders of a page.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct PageOrders {
     /// The orders, in ascending order of id.
     pub orders: Vec<Order>,
-    /// The byte offsets where the orders' JSON ends. A `[` or `,` precedes each order.
-    pub ends: Vec<u32>,
+    /// The byte offsets where the orders' JSON in version 1 ends.
+    pub v1_ends: Vec<u32>,
+    /// The JSON in version 2, encoded on its first use: clients of version 1 alone need no memory
+    /// for it.
+    pub v2: OnceLock<Encoded>,
 }
 
 impl Page {
     /// Creates a page from its bytes and orders.
-    pub fn new(bytes: Bytes, orders: &PageOrders) -> Page {
-        // Cloned to save memory, because a clone has no spare capacity.
-        Page { bytes, orders: Arc::new(orders.clone()), deflated: OnceCell::new() }
+    pub fn new(bytes: Bytes, orders: PageOrders) -> Page {
+        Page { bytes, orders: Arc::new(orders), deflated: OnceCell::new() }
     }
 
     /// The orders, in ascending order of id.
@@ -42,16 +46,21 @@ impl Page {
         &self.orders.orders
     }
 
-    /// The byte offsets where the orders' JSON ends.
-    pub fn ends(&self) -> &[u32] {
-        &self.orders.ends
+    /// The orders' JSON in version 1.
+    pub fn v1(&self) -> EncodedOrders<'_> {
+        EncodedOrders { bytes: &self.bytes, ends: &self.orders.v1_ends }
     }
 
-    /// Returns the JSON of the order at this index.
-    pub fn json(&self, number: usize) -> Option<&[u8]> {
-        let before = number.checked_sub(1).map(|before| self.ends().get(before));
-        let start = before.map_or(Some(0), |end| end.map(|end| *end as usize))?;
-        self.bytes.get(start + 1..*self.ends().get(number)? as usize)
+    /// The orders' JSON in version 2. The first call encodes it, which takes less than a
+    /// millisecond.
+    pub fn v2(&self) -> EncodedOrders<'_> {
+        let encode = || Encoded::new(self.orders().iter().map(v2::Order::from));
+        self.orders.v2.get_or_init(encode).orders()
+    }
+
+    /// True if the orders have been encoded in version 2.
+    pub fn has_v2(&self) -> bool {
+        self.orders.v2.get().is_some()
     }
 
     /// True if the array ends in this page.
@@ -69,10 +78,11 @@ impl Page {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: OnceCell::new() })
     }
 
-    /// The page's memory in bytes: plain, compressed, and its orders.
+    /// The page's memory in bytes: its JSON, plain and compressed, and its orders.
     pub fn held_bytes(&self) -> usize {
         let compressed = self.deflated().map_or(0, |deflated| deflated.blocks.len());
-        self.bytes.len() + compressed + self.orders().len() * ORDER_BYTES
+        let v2 = self.orders.v2.get().map_or(0, Encoded::held_bytes);
+        self.bytes.len() + v2 + compressed + self.orders().len() * ORDER_BYTES
     }
 
     /// The compressed bytes, if the page has been compressed.
@@ -102,7 +112,7 @@ mod tests {
 
     fn page() -> Arc<Page> {
         let bytes = Bytes::from(b"{},".repeat(100_000));
-        Arc::new(Page::new(bytes, &PageOrders::default()))
+        Arc::new(Page::new(bytes, PageOrders::default()))
     }
 
     #[tokio::test]

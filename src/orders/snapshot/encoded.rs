@@ -1,0 +1,100 @@
+//! The JSON of consecutive orders in one version of the API. A separator, `[` or `,`, precedes each
+//! order.
+
+use serde::Serialize;
+use std::ops::Range;
+
+/// Encoded orders.
+#[derive(Clone, Debug, Default)]
+pub struct Encoded {
+    /// The orders with their separators.
+    pub bytes: Vec<u8>,
+    /// The byte offsets where the orders end.
+    pub ends: Vec<u32>,
+}
+
+/// Encoded orders of a page.
+#[derive(Clone, Copy, Debug)]
+pub struct EncodedOrders<'a> {
+    /// The orders with their separators.
+    pub bytes: &'a [u8],
+    /// The byte offsets where the orders end.
+    pub ends: &'a [u32],
+}
+
+impl Encoded {
+    /// Encodes the orders of a page.
+    pub fn new<T: Serialize>(orders: impl Iterator<Item = T>) -> Encoded {
+        let mut encoded = Encoded::default();
+        orders.for_each(|order| encoded.encode(b',', &order));
+        encoded.shrink()
+    }
+
+    /// Appends an order.
+    pub fn encode(&mut self, separator: u8, order: &impl Serialize) {
+        self.bytes.push(separator);
+        // Serializing numbers, booleans and texts to memory cannot fail.
+        let _ = serde_json::to_writer(&mut self.bytes, order);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// Appends an encoded order.
+    pub fn push(&mut self, separator: u8, json: &[u8]) {
+        self.bytes.push(separator);
+        self.bytes.extend_from_slice(json);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// Appends a range of other encoded orders.
+    pub fn push_run(&mut self, separator: u8, orders: EncodedOrders<'_>, range: Range<usize>) {
+        let (start, ends) = (orders.start(range.start), orders.ends.get(range.clone()));
+        let (Some(run), Some(start), Some(ends)) = (orders.run(range), start, ends) else { return };
+        self.bytes.push(separator);
+        let shift = self.bytes.len().wrapping_sub(start);
+        self.bytes.extend_from_slice(run);
+        self.ends.extend(ends.iter().map(|end| (*end as usize).wrapping_add(shift) as u32));
+    }
+
+    /// Removes all orders and keeps the buffers.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Frees the spare capacity of the buffers.
+    pub fn shrink(mut self) -> Encoded {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self
+    }
+
+    /// Borrows the orders.
+    pub fn orders(&self) -> EncodedOrders<'_> {
+        EncodedOrders { bytes: &self.bytes, ends: &self.ends }
+    }
+
+    /// The memory of the orders in bytes.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.len() + size_of_val(self.ends.as_slice())
+    }
+}
+
+impl<'a> EncodedOrders<'a> {
+    /// Returns the JSON of an order.
+    pub fn order(self, number: usize) -> Option<&'a [u8]> {
+        self.run(number..number + 1)
+    }
+
+    /// Returns the JSON of consecutive orders, without the separator before the first.
+    pub fn run(self, range: Range<usize>) -> Option<&'a [u8]> {
+        let last = self.ends.get(range.end.checked_sub(1)?)?;
+        self.bytes.get(self.start(range.start)?..*last as usize)
+    }
+
+    /// Returns the offset of an order, after its separator.
+    fn start(self, number: usize) -> Option<usize> {
+        let before = number.checked_sub(1).map(|before| self.ends.get(before));
+        let end = before.map_or(Some(0), |end| end.map(|end| *end as usize))?;
+        Some(end + 1)
+    }
+}
