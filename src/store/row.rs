@@ -4,8 +4,10 @@
 
 use super::error::StoreError;
 use super::value::{FromValue, Parameter, Value};
+use chrono::{DateTime, Utc};
 use std::fmt::Display;
 use std::str::FromStr;
+use store_orders_api::types::utc_text;
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,11 @@ pub trait StoredRow: Sized {
     /// Returns the names of the columns, for a statement.
     fn names() -> String {
         join(Self::COLUMNS, |column| column.name.to_string())
+    }
+
+    /// Returns the names of the columns, for a query that joins `table` with another table.
+    fn names_in(table: &str) -> String {
+        join(Self::COLUMNS, |column| format!("{table}.{}", column.name))
     }
 }
 
@@ -165,4 +172,34 @@ macro_rules! fields {
     )+};
 }
 
-fields!(i64, i32, bool, Option<bool>, Option<Box<str>>);
+fields!(i64, i32, bool, Option<i64>, Option<bool>, Box<str>, Option<Box<str>>);
+
+/// A date is stored in the wire format.
+impl Field for DateTime<Utc> {
+    const COLUMNS: usize = 1;
+
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<DateTime<Utc>, StoreError> {
+        cells.word()
+    }
+
+    fn write(&self, values: &mut Vec<Value>) {
+        values.push(Value::Text(utc_text(self)));
+    }
+}
+
+impl Field for Option<DateTime<Utc>> {
+    const COLUMNS: usize = 1;
+
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let text: Option<Box<str>> = cells.row.cell(cells.column)?;
+        if text.is_none() {
+            cells.skip(1);
+            return Ok(None);
+        }
+        cells.word().map(Some)
+    }
+
+    fn write(&self, values: &mut Vec<Value>) {
+        values.push(self.as_ref().map(utc_text).value());
+    }
+}
