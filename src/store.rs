@@ -28,8 +28,8 @@ mod statements;
 mod value;
 
 pub use account_rows::{
-    Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, MAX_CHANGED_KEYS, NewKey,
-    Rotation,
+    Account, AccountPlan, CountedAccount, IssuedKey, Key, KeyChange, KeyRecord, MAX_CHANGED_KEYS,
+    NewKey, Rotation,
 };
 pub use error::StoreError;
 pub use freshness::{

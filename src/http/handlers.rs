@@ -163,7 +163,7 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
     let (server, caller) = (request.context, request.caller);
     let cancelled_at =
         DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-    let key_id = Arc::clone(&caller.key.row.id);
+    let key_id = Arc::clone(&caller.key.id);
     let outcome = server.orders.cancel(id, key_id, cancelled_at, caller.deadline).await;
     outcome.map_err(|error| match error {
         CancelError::NoAnswer => HandlerFailure::log_internal(request, error),

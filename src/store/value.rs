@@ -1,7 +1,5 @@
 //! Parameter and column values of the SQL that both engines share.
 
-use std::sync::Arc;
-
 /// A value of a parameter or of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -57,17 +55,16 @@ parameters! {
     String: text => Value::Text(text.clone());
     Box<str>: text => Value::Text(text.to_string());
     [u8; 32]: bytes => Value::Blob(bytes.to_vec());
+    Value: value => value.clone();
 }
 
 columns! {
     i64: Integer(number) => Some(*number);
     i32: Integer(number) => i32::try_from(*number).ok();
-    u32: Integer(number) => u32::try_from(*number).ok();
     bool: Integer(number) => Some(*number != 0);
     String: Text(text) => Some(text.clone());
     Box<str>: Text(text) => Some(Box::from(&**text));
-    Arc<str>: Text(text) => Some(Arc::from(&**text));
-    [u8; 32]: Blob(bytes) => bytes.as_slice().try_into().ok();
+    Vec<u8>: Blob(bytes) => Some(bytes.clone());
 }
 
 impl<T: Parameter> Parameter for Option<T> {
