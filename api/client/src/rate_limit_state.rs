@@ -147,17 +147,17 @@ impl RateLimitState {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    const SECOND: Duration = Duration::from_secs(1);
+    pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
     /// Returns a limit with this many remaining requests that resets in 30 seconds.
-    fn remaining(remaining: u64) -> ReportedLimit {
+    pub(crate) fn remaining(remaining: u64) -> ReportedLimit {
         ReportedLimit { remaining: Some(remaining), resets_in: Some(30 * SECOND), hold: None }
     }
 
-    fn refused(hold: Duration) -> ReportedLimit {
+    pub(crate) fn refused(hold: Duration) -> ReportedLimit {
         ReportedLimit { remaining: Some(0), resets_in: None, hold: Some(hold) }
     }
 
