@@ -125,9 +125,9 @@ impl v2::Api for Handlers {
         let (list, position) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let order = match find_order(&list, id) {
             Some(order) => Some(order),
-            None => {
-                read_cancelled_order(&request, id, position).await.map_err(v2::ServerError::from)?
-            }
+            None => read_cancelled_order(&request, id, position.history)
+                .await
+                .map_err(v2::ServerError::from)?,
         };
         let Some(json) = order else {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
@@ -202,14 +202,14 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position)
 }
 
 /// Queries the store for a cancelled order and returns its JSON. The list has no cancelled orders.
-/// `list` is the position of the list.
+/// `history` is the list's history.
 async fn read_cancelled_order(
     request: &Request<'_>,
     id: i64,
-    list: Position,
+    history: u64,
 ) -> Result<Option<Vec<u8>>, HandlerFailure> {
     let row =
-        look_up(request, |store| async move { store.cancelled_order(id, list).await }).await?;
+        look_up(request, |store| async move { store.cancelled_order(id, history).await }).await?;
     let to_order = |row: Order| -> Result<v2::Order, chrono::ParseError> {
         let (status, cancelled_at) = match row.status {
             OrderStatus::Pending => (v2::OrderStatus::Pending, None),

@@ -133,7 +133,7 @@ impl Store for TestStore {
         unreachable!()
     }
 
-    async fn cancelled_order(&self, _: i64, _: Position) -> Result<Option<Order>, StoreError> {
+    async fn cancelled_order(&self, _: i64, _: u64) -> Result<Option<Order>, StoreError> {
         unreachable!()
     }
 

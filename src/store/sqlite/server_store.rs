@@ -144,7 +144,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn cancelled_order(&self, id: i64, _: Position) -> Result<Option<Order>, StoreError> {
+    async fn cancelled_order(&self, id: i64, _: u64) -> Result<Option<Order>, StoreError> {
         self.blocking(move |store| {
             let statements: &dyn Statements = &*store.reader.lock();
             statements.query_optional(&Order::select_cancelled(), &[&id], |row| Order::read(row, 0))
