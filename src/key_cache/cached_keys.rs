@@ -181,8 +181,8 @@ impl KeyRefusal {
     }
 }
 
-/// The fields of a key that handling its requests needs, and its account. Authentication, rate
-/// limits and the log share it.
+/// An issued key and its account. Authentication, rate limits and the log share it. It has only the
+/// fields that requests need, because [`MAX_CACHED_KEYS`] of them are in memory.
 #[derive(Debug)]
 pub struct KnownKey {
     /// `key_…`, the name in logs.

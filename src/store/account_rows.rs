@@ -288,3 +288,51 @@ pub struct Rotation<'a> {
     /// The label of the successor. `None` copies the old key's label.
     pub label: Option<&'a str>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_reads_what_it_wrote<T: StoredRow + PartialEq + std::fmt::Debug>(stored: T) {
+        let row = Row { name: &|_| None, values: stored.values() };
+        assert_eq!(row.values.len(), T::COLUMNS.len());
+        assert_eq!(T::read(&row, 0).unwrap(), stored);
+    }
+
+    #[test]
+    fn accounts_and_keys_are_read_as_they_were_written() {
+        let fixed = Plan::Pro.limits().unwrap();
+        for (name, limits, closed_at) in [
+            (Plan::Pro, fixed, None),
+            (
+                Plan::Enterprise,
+                PlanLimits { per_minute: u32::MAX, per_day: 0 },
+                Some(DateTime::UNIX_EPOCH),
+            ),
+        ] {
+            let (plan, created_at) = (AccountPlan { name, limits }, DateTime::UNIX_EPOCH);
+            let name = "acme".into();
+            assert_reads_what_it_wrote(Account { id: 1, name, plan, created_at, closed_at });
+        }
+        let banned = KeyBan { ends_at_ms: 10, seconds: 300, number: 11 };
+        let lifted = KeyBan { number: 12, ..KeyBan::default() };
+        for (ban, text, time) in
+            [(banned, Some("text"), Some(3)), (lifted, None, None), (KeyBan::default(), None, None)]
+        {
+            assert_reads_what_it_wrote(Key {
+                row: 1,
+                id: "key_1".into(),
+                account: 2,
+                environment: Environment::Staging,
+                digest: Digest([7; 32]),
+                label: text.map(Box::from),
+                issued_at: 4,
+                expires_at: time,
+                revoked_at: time.map(|time| time + 1),
+                used_at: time.map(|time| time + 2),
+                successor: text.map(Box::from),
+                ban,
+            });
+        }
+    }
+}
