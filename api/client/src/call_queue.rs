@@ -163,7 +163,7 @@ impl Drop for QueuePosition<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rate_limit_state::tests::{SECOND, refused, remaining};
+    use crate::tests::{SECOND, refused, remaining};
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
