@@ -28,8 +28,7 @@ mod statements;
 mod value;
 
 pub use account_rows::{
-    Account, AccountPlan, CountedAccount, IssuedKey, Key, KeyChange, KeyRecord, MAX_CHANGED_KEYS,
-    NewKey, Rotation,
+    Account, AccountPlan, IssuedKey, Key, KeyChange, KeyRecord, MAX_CHANGED_KEYS, NewKey, Rotation,
 };
 pub use error::StoreError;
 pub use freshness::{

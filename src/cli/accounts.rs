@@ -8,7 +8,7 @@ use super::usage::UsageJson;
 use super::values;
 use super::waiting::with_notice;
 use crate::clock::{Clock, SystemClock};
-use crate::store::{Account, AccountPlan, CountedAccount, OperatorStore};
+use crate::store::{Account, AccountPlan, OperatorStore};
 use anyhow::Context;
 use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
@@ -177,7 +177,7 @@ fn confirm_closing(name: &str) -> anyhow::Result<bool> {
 fn read_changed_account(store: &dyn OperatorStore, name: &str) -> anyhow::Result<AccountJson> {
     store
         .account(name, Utc::now().timestamp_millis())
-        .map(AccountJson::from)
+        .map(|(account, keys)| AccountJson::new(account, keys))
         .with_context(|| format!("changed account {name:?}, but it cannot be shown"))
 }
 
@@ -210,12 +210,12 @@ fn show_usage(
 ) -> anyhow::Result<()> {
     let clock = SystemClock::start();
     let limits = options.open_counts_report(store)?;
-    let account = store.account(name, clock.now().wall_ms())?;
+    let (account, keys) = store.account(name, clock.now().wall_ms())?;
     let now = clock.now();
     let is_shared = options.store.store.is_some();
-    let Account { id, plan, .. } = account.account;
-    let usage = UsageJson::new(limits.usage(id, now)?, plan.limits, now, is_shared);
-    let account = AccountJson::from(account);
+    let (used, plan) = (limits.usage(account.id, now)?, account.plan);
+    let usage = UsageJson::new(used, plan.limits, now, is_shared);
+    let account = AccountJson::new(account, keys);
     let closed = match &account.closed_at {
         Some(at) => format!("closedAt   {at}\n"),
         None => String::new(),
@@ -244,8 +244,8 @@ const COLUMNS: [Column; 8] = [
 
 fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let mut listing = printer.listing(COLUMNS.to_vec(), wide);
-    for account in store.accounts(Utc::now().timestamp_millis())? {
-        listing.add(&AccountJson::from(account))?;
+    for (account, keys) in store.accounts(Utc::now().timestamp_millis())? {
+        listing.add(&AccountJson::new(account, keys))?;
     }
     Ok(listing.finish()?)
 }
@@ -265,8 +265,8 @@ struct AccountJson {
     closed_at: Option<String>,
 }
 
-impl From<CountedAccount> for AccountJson {
-    fn from(CountedAccount { account, keys }: CountedAccount) -> AccountJson {
+impl AccountJson {
+    fn new(account: Account, keys: i64) -> AccountJson {
         let Account { id, name, plan, created_at, closed_at } = account;
         let AccountPlan { name: plan, limits: PlanLimits { per_minute, per_day } } = plan;
         let (created_at, closed_at) = (utc_text(&created_at), closed_at.as_ref().map(utc_text));

@@ -208,8 +208,7 @@ impl KnownKey {
     /// use of `before` is kept, because the store may not have it yet.
     fn new(row: KeyRecord, read: Position, before: Option<&KnownKey>) -> KnownKey {
         let KeyRecord { key, account } = row;
-        let stored = || key.used_at.unwrap_or(0);
-        let used_at_ms = before.map_or_else(stored, KnownKey::used_at_ms);
+        let used_at_ms = before.map_or(key.used_at.unwrap_or(0), KnownKey::used_at_ms);
         KnownKey {
             id: key.id.into(),
             account,
@@ -224,9 +223,8 @@ impl KnownKey {
 
     /// Returns the key with the state of its account at the position `read`.
     fn with_account(&self, account: Account, read: Position) -> KnownKey {
-        let KnownKey { row, expires_at_ms, is_revoked, ban, .. } = *self;
         let (id, used_at_ms) = (Arc::clone(&self.id), self.used_at_ms().into());
-        KnownKey { id, account, row, expires_at_ms, is_revoked, ban, read, used_at_ms }
+        KnownKey { id, account, read, used_at_ms, ..*self }
     }
 
     fn used_at_ms(&self) -> i64 {

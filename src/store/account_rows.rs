@@ -181,23 +181,7 @@ impl KeyRecord {
     }
 }
 
-/// An account as commands show it. Servers do not count keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountedAccount {
-    /// The account.
-    pub account: Account,
-    /// The number of its keys that are neither revoked nor expired.
-    pub keys: i64,
-}
-
-impl CountedAccount {
-    /// Reads a row of [`select_accounts`].
-    pub fn read(row: &Row<'_>) -> Result<CountedAccount, StoreError> {
-        Ok(CountedAccount { account: Account::read(row, 0)?, keys: row.get("keys")? })
-    }
-}
-
-/// Selects the columns of [`CountedAccount::read`] from `accounts`; `$1` is the time in Unix
+/// Selects the columns of [`read_counted_account`] from `accounts`; `$1` is the time in Unix
 /// milliseconds.
 pub fn select_accounts() -> String {
     format!(
@@ -207,6 +191,11 @@ pub fn select_accounts() -> String {
          FROM accounts",
         Account::names()
     )
+}
+
+/// Reads an account, and the number of its keys that are neither revoked nor expired.
+pub fn read_counted_account(row: &Row<'_>) -> Result<(Account, i64), StoreError> {
+    Ok((Account::read(row, 0)?, row.get("keys")?))
 }
 
 /// Selects the columns of [`KeyRecord::read`] for the keys in `keys`, a table or subquery.

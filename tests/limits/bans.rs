@@ -223,7 +223,7 @@ async fn a_ban_logs_one_warning_and_request_lines_have_the_refusal() {
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(1, 1_000);
-    let account = setup.store.accounts(0).unwrap()[0].account.id;
+    let account = setup.store.accounts(0).unwrap()[0].0.id;
     let server = setup.serve().await;
     ban(&server, &key).await;
     for _ in 0..3 {

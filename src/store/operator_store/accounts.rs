@@ -1,14 +1,14 @@
 //! The operator's commands on accounts: create, rename, close, change the plan, find and list.
 
 use super::engine::{Engine, Scope};
-use crate::store::account_rows::{AccountPlan, select_accounts};
+use crate::store::account_rows::{AccountPlan, read_counted_account, select_accounts};
 use crate::store::row::{Field, StoredRow};
 use crate::store::rules::{
     account_closed, account_exists, account_name, limits_in_force, no_account,
 };
 use crate::store::statements::{Parameters, Statements, UNASSIGNED};
 use crate::store::value::Parameter;
-use crate::store::{Account, CountedAccount, StoreError};
+use crate::store::{Account, StoreError};
 use chrono::{DateTime, Utc};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
@@ -34,15 +34,16 @@ pub trait AccountCommands {
     /// Moves an account to another plan. The new limits apply from the next request.
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
 
-    /// Returns every account, sorted by name. Keys that have expired at `now_ms` are not counted.
-    fn accounts(&self, now_ms: i64) -> Result<Vec<CountedAccount>, StoreError>;
+    /// Returns every account, sorted by name, with the number of its keys that are neither revoked
+    /// nor expired at `now_ms`.
+    fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError>;
 
     /// Returns the name of the account with this name or, if no account has the name, with this id
     /// (logs contain the id). The cost does not depend on the number of the account's keys.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
-    /// Returns the account with this name or id.
-    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<CountedAccount, StoreError>;
+    /// Returns the account with this name or id, and the number of its valid keys.
+    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<(Account, i64), StoreError>;
 }
 
 impl<E: Engine> AccountCommands for E {
@@ -117,9 +118,9 @@ impl<E: Engine> AccountCommands for E {
         })
     }
 
-    fn accounts(&self, now_ms: i64) -> Result<Vec<CountedAccount>, StoreError> {
+    fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError> {
         let query = format!("{} ORDER BY name", select_accounts());
-        self.read(|statements| statements.query_all(&query, &[&now_ms], CountedAccount::read))
+        self.read(|statements| statements.query_all(&query, &[&now_ms], read_counted_account))
     }
 
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError> {
@@ -132,11 +133,11 @@ impl<E: Engine> AccountCommands for E {
         name.ok_or_else(|| no_account(name_or_id))
     }
 
-    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<CountedAccount, StoreError> {
+    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<(Account, i64), StoreError> {
         let name = self.resolve_account(name_or_id)?;
         let query = format!("{} WHERE name = $2", select_accounts());
         let account = self.read(|statements| {
-            statements.query_optional(&query, &[&now_ms, &name], CountedAccount::read)
+            statements.query_optional(&query, &[&now_ms, &name], read_counted_account)
         })?;
         account.ok_or_else(|| no_account(&name))
     }

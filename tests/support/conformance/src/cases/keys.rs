@@ -43,7 +43,7 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
     let first_row = served(&store, &first.key.digest())?;
     let second_row = served(&store, &second.key.digest())?;
     ensure!(first_row.row < second_row.row);
-    let account = commands.account("acme", NOW_MS)?.account;
+    let (account, _) = commands.account("acme", NOW_MS)?;
     let expected = |key: &Key, issued: &IssuedKey, expires_at| KeyRecord {
         key: Key {
             row: key.row,
@@ -147,7 +147,7 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
     ensure!(row.revoked_at == Some(NOW_MS + 5), "{row:?}");
     commands.revoke_key(&key.id, NOW_MS + 9)?;
     ensure!(record(&*commands, &key.id)?.revoked_at == Some(NOW_MS + 5));
-    ensure!(commands.account("acme", NOW_MS)?.keys == 0);
+    ensure!(commands.account("acme", NOW_MS)?.1 == 0);
     Ok(())
 }
 
