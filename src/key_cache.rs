@@ -111,7 +111,7 @@ impl KeyCache {
             return Some(Err(refusal));
         }
         if key.claim_use(now.wall_ms()) {
-            self.uses.lock().insert(key.row.row, now.wall_ms());
+            self.uses.lock().insert(key.row, now.wall_ms());
         }
         Some(Ok(ValidKey { key, was_looked_up }))
     }

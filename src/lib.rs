@@ -38,7 +38,7 @@
 //! | What happens in a failover? | `store/postgres/session.rs`, `store/agreement/lease.rs`, `store/agreement/journal.rs` |
 //! | How soon is a revoked key refused? | `store/agreement/key_cache.rs` |
 //! | Where are requests counted? | `rate_limiter/in_memory.rs`, `store/postgres/rate_limiter/count.sql` |
-//! | Which columns has an order? | `store/order_rows.rs` |
+//! | Which columns has an order, an account or a key? | `store/order_rows.rs`, `store/account_rows.rs` |
 //! | What does a setting do? | `config/settings.rs` |
 //!
 //! # Words

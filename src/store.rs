@@ -28,8 +28,7 @@ mod statements;
 mod value;
 
 pub use account_rows::{
-    Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, MAX_CHANGED_KEYS, NewKey,
-    Rotation,
+    Account, AccountPlan, IssuedKey, Key, KeyChange, KeyRecord, MAX_CHANGED_KEYS, NewKey, Rotation,
 };
 pub use error::StoreError;
 pub use freshness::{
@@ -156,10 +155,10 @@ pub trait Store: Send + Sync {
     /// past its deadline is not executed.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
-    /// Returns the order if it is cancelled and no failover can lose this. `list` is the position
-    /// of the list that lacks the order. Fails if the store has left the list's history: there the
-    /// order may be pending again, and would be found neither in the list nor here.
-    async fn cancelled_order(&self, id: i64, list: Position) -> Result<Option<Order>, StoreError>;
+    /// Returns the order if it is cancelled and no failover can lose this. `history` is the history
+    /// of the list that lacks the order. Fails if the store has left this history: there the order
+    /// may be pending again, and would be found neither in the list nor here.
+    async fn cancelled_order(&self, id: i64, history: u64) -> Result<Option<Order>, StoreError>;
 
     /// The pet with this id.
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;

@@ -10,8 +10,8 @@ use testbed::{Key, wait_a_second_until, wait_until};
 /// Returns the stored time of the key's last use, in seconds since the test began.
 fn used_at(server: &TestServer, key: &Key) -> Option<i64> {
     let records = server.setup.store.key_records().unwrap();
-    let record = records.into_iter().find(|record| record.id == key.id).unwrap();
-    record.used_at.map(|at| at / 1_000 - NOON.as_secs() as i64)
+    let record = records.into_iter().find(|record| *record.key.id == *key.id).unwrap();
+    record.key.used_at.map(|at| at / 1_000 - NOON.as_secs() as i64)
 }
 
 /// Waits until the store contains this time as the key's last use, in seconds since the test began.

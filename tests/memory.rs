@@ -3,12 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use allocation_counter::measure;
+use chrono::DateTime;
 use slog::{Discard, Logger, o};
 use std::iter;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
-use store_orders::api_key::Digest;
+use store_orders::api_key::{Digest, Environment};
 use store_orders::clock::Now;
 use store_orders::key_cache::{CachedKeys, MAX_CACHED_KEYS};
 use store_orders::metrics::batch_sizes;
@@ -17,7 +18,9 @@ use store_orders::rate_limiter::{
     Decision, InMemoryRateLimiter, KeyBan, KeyedRequest, MAX_ADDRESSES, RateLimiter,
 };
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{AccountRow, KeyRow, OperatorStore, Order, Position, Records};
+use store_orders::store::{
+    Account, AccountPlan, Key, KeyRecord, OperatorStore, Order, Position, Records,
+};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -68,19 +71,28 @@ fn an_active_account_costs_less_than_100_bytes() {
 #[test]
 fn cached_keys_take_less_than_40_megabytes() {
     let plan = Plan::Free;
-    let row = |row: i64| KeyRow {
-        row,
-        id: format!("key_{row:012}").into(),
-        expires_at_ms: None,
-        is_revoked: false,
-        used_at_ms: 0,
-        ban: KeyBan::default(),
-        account: AccountRow {
+    let plan = AccountPlan { name: plan, limits: plan.limits().unwrap() };
+    let row = |row: i64, digest| KeyRecord {
+        key: Key {
+            row,
+            id: format!("key_{row:012}").into(),
+            account: row,
+            environment: Environment::Production,
+            digest,
+            label: Some("web shop".into()),
+            issued_at: 0,
+            expires_at: None,
+            revoked_at: None,
+            used_at: None,
+            successor: None,
+            ban: KeyBan::default(),
+        },
+        account: Account {
             id: row,
             name: format!("acme-{row}").into(),
             plan,
-            limits: plan.limits().unwrap(),
-            is_closed: false,
+            created_at: DateTime::UNIX_EPOCH,
+            closed_at: None,
         },
     };
     let mut cached = None;
@@ -89,7 +101,7 @@ fn cached_keys_take_less_than_40_megabytes() {
         for number in 0..3 * MAX_CACHED_KEYS as i64 {
             let mut digest = [0; 32];
             fastrand::fill(&mut digest);
-            let rows = vec![(Digest(digest), row(number))];
+            let rows = vec![row(number, Digest(digest))];
             keys.insert_looked_up(iter::empty(), rows, change);
         }
         cached = Some(keys);

@@ -8,13 +8,14 @@ use super::usage::UsageJson;
 use super::values;
 use super::waiting::with_notice;
 use crate::clock::{Clock, SystemClock};
-use crate::store::{Account, OperatorStore};
+use crate::store::{Account, AccountPlan, OperatorStore};
 use anyhow::Context;
 use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::utc_text;
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
@@ -146,7 +147,7 @@ impl AccountsCommand {
                 let revoked = with_notice(|_| store.close_account(name, now))?;
                 let plural = if revoked == 1 { "" } else { "s" };
                 let text = format!("closed account {name:?}: {revoked} key{plural} revoked");
-                let account = &read_changed_account(&*store, name)?;
+                let account = read_changed_account(&*store, name)?;
                 Ok(printer.show(&ClosedAccount { account, revoked_keys: revoked }, text)?)
             }
             AccountsCommand::SetPlan { name, plan } => {
@@ -173,9 +174,10 @@ fn confirm_closing(name: &str) -> anyhow::Result<bool> {
 }
 
 /// Reads an account from the store after a command changed it.
-fn read_changed_account(store: &dyn OperatorStore, name: &str) -> anyhow::Result<Account> {
+fn read_changed_account(store: &dyn OperatorStore, name: &str) -> anyhow::Result<AccountJson> {
     store
         .account(name, Utc::now().timestamp_millis())
+        .map(|(account, keys)| AccountJson::new(account, keys))
         .with_context(|| format!("changed account {name:?}, but it cannot be shown"))
 }
 
@@ -186,14 +188,14 @@ fn show(
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
     let account = &read_changed_account(store, name)?;
-    let PlanLimits { per_minute, per_day } = account.limits;
+    let AccountJson { plan, per_minute, per_day, .. } = *account;
     if per_minute.min(per_day) == 0 {
         warn(format_args!(
             "with a limit of 0, every request of {name:?} is answered with 429; to shut an account \
              out for good, close it"
         ));
     }
-    let plan = account.plan.as_str();
+    let plan = plan.as_str();
     Ok(printer.show(
         account,
         format_args!("{done} {name:?}: {plan}, {per_minute} requests a minute, {per_day} a day"),
@@ -208,10 +210,12 @@ fn show_usage(
 ) -> anyhow::Result<()> {
     let clock = SystemClock::start();
     let limits = options.open_counts_report(store)?;
-    let account = store.account(name, clock.now().wall_ms())?;
+    let (account, keys) = store.account(name, clock.now().wall_ms())?;
     let now = clock.now();
     let is_shared = options.store.store.is_some();
-    let usage = UsageJson::new(limits.usage(account.id, now)?, account.limits, now, is_shared);
+    let (used, plan) = (limits.usage(account.id, now)?, account.plan);
+    let usage = UsageJson::new(used, plan.limits, now, is_shared);
+    let account = AccountJson::new(account, keys);
     let closed = match &account.closed_at {
         Some(at) => format!("closedAt   {at}\n"),
         None => String::new(),
@@ -224,8 +228,7 @@ fn show_usage(
         account.keys,
         account.created_at,
     );
-    let json = ShownAccount { account: &account, usage };
-    Ok(printer.show(&json, text)?)
+    Ok(printer.show(&ShownAccount { account, usage }, text)?)
 }
 
 const COLUMNS: [Column; 8] = [
@@ -241,26 +244,50 @@ const COLUMNS: [Column; 8] = [
 
 fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let mut listing = printer.listing(COLUMNS.to_vec(), wide);
-    for account in store.accounts(Utc::now().timestamp_millis())? {
-        listing.add(&account)?;
+    for (account, keys) in store.accounts(Utc::now().timestamp_millis())? {
+        listing.add(&AccountJson::new(account, keys))?;
     }
     Ok(listing.finish()?)
+}
+
+/// An account as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccountJson {
+    id: i64,
+    name: Box<str>,
+    plan: Plan,
+    per_minute: u32,
+    per_day: u32,
+    keys: i64,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed_at: Option<String>,
+}
+
+impl AccountJson {
+    fn new(account: Account, keys: i64) -> AccountJson {
+        let Account { id, name, plan, created_at, closed_at } = account;
+        let AccountPlan { name: plan, limits: PlanLimits { per_minute, per_day } } = plan;
+        let (created_at, closed_at) = (utc_text(&created_at), closed_at.as_ref().map(utc_text));
+        AccountJson { id, name, plan, per_minute, per_day, keys, created_at, closed_at }
+    }
 }
 
 /// The JSON output of `accounts close`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ClosedAccount<'a> {
+struct ClosedAccount {
     #[serde(flatten)]
-    account: &'a Account,
+    account: AccountJson,
     revoked_keys: i64,
 }
 
 /// The JSON output of `accounts show`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ShownAccount<'a> {
+struct ShownAccount {
     #[serde(flatten)]
-    account: &'a Account,
+    account: AccountJson,
     usage: UsageJson,
 }

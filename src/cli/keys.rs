@@ -230,7 +230,7 @@ fn list(
 ) -> anyhow::Result<()> {
     let now = clock.now();
     let mut records = store.key_records()?;
-    records.retain(|record| account.as_ref().is_none_or(|name| record.account == *name));
+    records.retain(|record| account.as_ref().is_none_or(|name| *record.account.name == **name));
     let mut listing = printer.listing(COLUMNS.to_vec(), wide);
     for record in records {
         let key = KeyJson::new(record, now);

@@ -130,7 +130,7 @@ impl v2::Api for Handlers {
             // The list has no cancelled orders.
             None => {
                 let query = |store: Arc<dyn Store>| async move {
-                    store.cancelled_order(id, position).await
+                    store.cancelled_order(id, position.history).await
                 };
                 let row = look_up(&request, query).await.map_err(v2::ServerError::from)?;
                 row.as_ref().map(v2::Order::from)
@@ -173,7 +173,7 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
     let (server, caller) = (request.context, request.caller);
     let cancelled_at =
         DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-    let key_id = Arc::clone(&caller.key.row.id);
+    let key_id = Arc::clone(&caller.key.id);
     let outcome = server.orders.cancel(id, key_id, cancelled_at, caller.deadline).await;
     outcome.map_err(|error| match error {
         CancelError::NoAnswer => HandlerFailure::log_internal(request, error),

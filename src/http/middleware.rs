@@ -122,7 +122,7 @@ async fn admit(
             let now = if was_looked_up { server.clock.now() } else { now };
             let counted = count_and_query(server, &key, now, deadline, route.reads_list()).await;
             let Counted { decision, decided_at, freshness } = counted;
-            enforce(scope, Some(key.row.account.plan), decision, decided_at)?;
+            enforce(scope, Some(key.account.plan.name), decision, decided_at)?;
             ControlFlow::Continue(Caller { key, deadline, freshness })
         }
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
@@ -165,7 +165,7 @@ async fn count_and_query(
     reads_list: bool,
 ) -> Counted {
     let request = key.request();
-    let mut deciding = server.rate_limiter.admit(request, &key.row.id, now, deadline);
+    let mut deciding = server.rate_limiter.admit(request, &key.id, now, deadline);
     // The limiter in memory always decides in the first poll, PostgreSQL's only for some refusals.
     let first = poll_immediate(&mut deciding).await;
     let is_refused = first.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();

@@ -198,7 +198,7 @@ impl RequestScope {
         let latency = self.started.elapsed();
         self.server.metrics.requests.count(self.route, &self.method, status, latency);
         let log = &self.server.request_log;
-        let key = self.key.as_ref().map(|key| &key.row);
+        let key = self.key.as_ref();
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
             request_id: &self.request_id,
             method: self.method.as_str(),

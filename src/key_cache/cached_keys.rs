@@ -9,16 +9,16 @@
 
 use crate::api_key::{Digest, Environment, is_expired};
 use crate::clock::Now;
-use crate::rate_limiter::KeyedRequest;
+use crate::rate_limiter::{KeyBan, KeyedRequest};
 use crate::store::agreement::key_cache::{KeysCatchUp, keys_catch_up, may_enter_cache};
-use crate::store::{AccountRow, KeyChange, KeyRow, MIN_USE_INTERVAL_MS, Position};
+use crate::store::{Account, KeyChange, KeyRecord, MIN_USE_INTERVAL_MS, Position};
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The maximum number of cached keys, which take about 30 MB.
+/// The maximum number of cached keys, which take less than 40 MB.
 pub const MAX_CACHED_KEYS: usize = 100_000;
 
 /// The maximum number of cached digests that no key has. They take less than 1 MB.
@@ -67,13 +67,14 @@ impl CachedKeys {
     pub fn insert_looked_up(
         &self,
         digests: impl Iterator<Item = Digest>,
-        rows: Vec<(Digest, KeyRow)>,
+        rows: Vec<KeyRecord>,
         read: Position,
     ) -> HashMap<Digest, Arc<KnownKey>> {
         let reflected = self.reflected.lock();
         let is_cacheable = may_enter_cache(read, *reflected);
         let mut keys = HashMap::new();
-        for (digest, row) in rows {
+        for row in rows {
+            let digest = row.key.digest;
             let key = Arc::new(KnownKey::new(row, read, self.keys.peek(&digest).as_deref()));
             if is_cacheable {
                 self.keys.insert(digest, Arc::clone(&key));
@@ -112,7 +113,8 @@ impl CachedKeys {
         for change in changes {
             match change {
                 KeyChange::Account(account) => drop(accounts.insert(account.id, account)),
-                KeyChange::Key(digest, row) => {
+                KeyChange::Key(row) => {
+                    let digest = row.key.digest;
                     let before = self.keys.peek(&digest);
                     if let Some(before) = before.filter(|before| !before.read.has_more_than(read)) {
                         self.keys.insert(digest, Arc::new(KnownKey::new(row, read, Some(&before))));
@@ -124,7 +126,7 @@ impl CachedKeys {
             return;
         }
         let changed = |(digest, key): (Digest, Arc<KnownKey>)| {
-            let account = accounts.get(&key.row.account.id)?.clone();
+            let account = accounts.get(&key.account.id)?.clone();
             let is_older = !key.read.has_more_than(read);
             is_older.then(|| (digest, Arc::new(key.with_account(account, read))))
         };
@@ -179,11 +181,22 @@ impl KeyRefusal {
     }
 }
 
-/// An issued key and its account. Authentication, rate limits and the log share it.
+/// An issued key and its account. Authentication, rate limits and the log share it. It has only the
+/// fields that requests need, because [`MAX_CACHED_KEYS`] of them are in memory.
 #[derive(Debug)]
 pub struct KnownKey {
-    /// The key's row, as it was read from the store.
-    pub row: KeyRow,
+    /// `key_…`, the name in logs.
+    pub id: Arc<str>,
+    /// Its account.
+    pub account: Account,
+    /// The row of the key in the store.
+    pub(super) row: i64,
+    /// Wall time in milliseconds from which the key is refused.
+    expires_at_ms: Option<i64>,
+    /// True if the operator revoked this key. Closing its account does not set this field.
+    is_revoked: bool,
+    /// Its latest ban or lifting of a ban.
+    ban: KeyBan,
     /// The position at which the row was read.
     read: Position,
     /// Wall time in milliseconds of the last use that is recorded or queued to be recorded.
@@ -193,28 +206,42 @@ pub struct KnownKey {
 impl KnownKey {
     /// Creates a key from its row. `before` is the cached key that the new one replaces. The last
     /// use of `before` is kept, because the store may not have it yet.
-    fn new(row: KeyRow, read: Position, before: Option<&KnownKey>) -> KnownKey {
-        let stored = row.used_at_ms;
-        let used_at_ms = before.map_or(stored, |before| before.used_at_ms.load(Ordering::Relaxed));
-        KnownKey { row, read, used_at_ms: used_at_ms.into() }
+    fn new(row: KeyRecord, read: Position, before: Option<&KnownKey>) -> KnownKey {
+        let KeyRecord { key, account } = row;
+        let used_at_ms = before.map_or(key.used_at.unwrap_or(0), KnownKey::used_at_ms);
+        KnownKey {
+            id: key.id.into(),
+            account,
+            row: key.row,
+            expires_at_ms: key.expires_at,
+            is_revoked: key.revoked_at.is_some(),
+            ban: key.ban,
+            read,
+            used_at_ms: used_at_ms.into(),
+        }
     }
 
     /// Returns the key with the state of its account at the position `read`.
-    fn with_account(&self, account: AccountRow, read: Position) -> KnownKey {
-        KnownKey::new(KeyRow { account, ..self.row.clone() }, read, Some(self))
+    fn with_account(&self, account: Account, read: Position) -> KnownKey {
+        let (id, used_at_ms) = (Arc::clone(&self.id), self.used_at_ms().into());
+        KnownKey { id, account, read, used_at_ms, ..*self }
+    }
+
+    fn used_at_ms(&self) -> i64 {
+        self.used_at_ms.load(Ordering::Relaxed)
     }
 
     /// Returns the reason for refusing the key at this time, or `None` if the key is valid.
     pub(super) fn refusal(&self, now: Now) -> Option<KeyRefusal> {
-        if self.row.is_revoked || self.row.account.is_closed {
+        if self.is_revoked || self.account.closed_at.is_some() {
             return Some(KeyRefusal::Revoked);
         }
-        is_expired(self.row.expires_at_ms, now.wall_ms()).then_some(KeyRefusal::Expired)
+        is_expired(self.expires_at_ms, now.wall_ms()).then_some(KeyRefusal::Expired)
     }
 
     /// Returns true if the caller must record this use. At most one caller per minute gets true.
     pub(super) fn claim_use(&self, now_ms: i64) -> bool {
-        let last = self.used_at_ms.load(Ordering::Relaxed);
+        let last = self.used_at_ms();
         // `abs_diff`, so that uses are also recorded after the wall clock was set back.
         now_ms.abs_diff(last) >= MIN_USE_INTERVAL_MS.unsigned_abs()
             && self
@@ -226,10 +253,10 @@ impl KnownKey {
     /// Returns a request with this key, for the rate limiter.
     pub fn request(&self) -> KeyedRequest {
         KeyedRequest {
-            account: self.row.account.id,
-            key: self.row.row,
-            limits: self.row.account.limits,
-            ban: self.row.ban,
+            account: self.account.id,
+            key: self.row,
+            limits: self.account.plan.limits,
+            ban: self.ban,
         }
     }
 }
@@ -237,17 +264,36 @@ impl KnownKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rate_limiter::KeyBan;
+    use crate::store::{AccountPlan, Key};
+    use chrono::DateTime;
     use store_orders_api::plans::{Plan, PlanLimits};
 
     const DIGEST: Digest = Digest([7; 32]);
 
-    fn key(is_revoked: bool, is_closed: bool) -> KeyRow {
+    fn key(is_revoked: bool, is_closed: bool) -> KeyRecord {
         let limits = PlanLimits { per_minute: 60, per_day: 1_000 };
-        let (id, name, plan) = (1, "acme".into(), Plan::Free);
-        let account = AccountRow { id, name, plan, limits, is_closed };
-        let (row, id, expires_at_ms, used_at_ms) = (1, "key_1".into(), None, 0);
-        KeyRow { row, id, expires_at_ms, is_revoked, used_at_ms, ban: KeyBan::default(), account }
+        let key = Key {
+            row: 1,
+            id: "key_1".into(),
+            account: 1,
+            environment: Environment::Production,
+            digest: DIGEST,
+            label: None,
+            issued_at: 0,
+            expires_at: None,
+            revoked_at: is_revoked.then_some(1),
+            used_at: None,
+            successor: None,
+            ban: KeyBan::default(),
+        };
+        let account = Account {
+            id: 1,
+            name: "acme".into(),
+            plan: AccountPlan { name: Plan::Free, limits },
+            created_at: DateTime::UNIX_EPOCH,
+            closed_at: is_closed.then_some(DateTime::UNIX_EPOCH),
+        };
+        KeyRecord { key, account }
     }
 
     /// A lookup reads the key after its revocation. The answer of a poll that was sent before the
@@ -256,18 +302,18 @@ mod tests {
     fn a_late_refresh_does_not_replace_the_rows_of_a_lookup() {
         let position = |number| Position { history: 0, number };
         let open = key(false, false);
-        for change in [KeyChange::Account(open.account.clone()), KeyChange::Key(DIGEST, open)] {
-            let (cached, revoked) = (CachedKeys::new(position(5)), vec![(DIGEST, key(true, true))]);
+        for change in [KeyChange::Account(open.account.clone()), KeyChange::Key(open)] {
+            let (cached, revoked) = (CachedKeys::new(position(5)), vec![key(true, true)]);
             cached.insert_looked_up([DIGEST].into_iter(), revoked, position(7));
             cached.catch_up(position(6), position(5), Some(vec![change]));
             let cached_key = cached.get(&DIGEST).unwrap();
             assert!(
-                cached_key.row.is_revoked && cached_key.row.account.is_closed,
+                cached_key.is_revoked && cached_key.account.closed_at.is_some(),
                 "{cached_key:?}"
             );
             let reopened = KeyChange::Account(key(true, false).account);
             cached.catch_up(position(8), position(6), Some(vec![reopened]));
-            assert!(!cached.get(&DIGEST).unwrap().row.account.is_closed);
+            assert!(cached.get(&DIGEST).unwrap().account.closed_at.is_none());
         }
     }
 

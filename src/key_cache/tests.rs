@@ -71,7 +71,7 @@ impl TestStore {
     }
 
     fn revoke(&self, key: &ApiKey) {
-        let id = self.store.key_record(&key.digest()).unwrap().unwrap().id;
+        let id = self.store.key_record(&key.digest()).unwrap().unwrap().key.id;
         self.store.revoke_key(&id, 0).unwrap();
     }
 
@@ -133,7 +133,7 @@ impl Store for TestStore {
         unreachable!()
     }
 
-    async fn cancelled_order(&self, _: i64, _: Position) -> Result<Option<Order>, StoreError> {
+    async fn cancelled_order(&self, _: i64, _: u64) -> Result<Option<Order>, StoreError> {
         unreachable!()
     }
 
@@ -306,7 +306,7 @@ async fn after_many_changes_keys_are_looked_up_again() {
 /// Returns the limits of this key's account, or `None` if the key is refused.
 async fn limits(cache: &Arc<KeyCache>, key: &ApiKey) -> Option<PlanLimits> {
     let [result] = find(cache, [key]).await;
-    result.unwrap().ok().map(|key| key.row.account.limits)
+    result.unwrap().ok().map(|key| key.account.plan.limits)
 }
 
 #[tokio::test]
@@ -388,7 +388,7 @@ async fn uses_that_could_not_be_recorded_are_recorded_later() {
     cache.record_uses().await.unwrap_err();
     store.fails.store(false, Ordering::Relaxed);
     cache.record_uses().await.unwrap();
-    assert_eq!(store.store.key_records().unwrap()[0].used_at, Some(7), "the newer use");
+    assert_eq!(store.store.key_records().unwrap()[0].key.used_at, Some(7), "the newer use");
     assert!(cache.uses.lock().is_empty());
 }
 

@@ -2,109 +2,208 @@
 //! take and return on every engine.
 
 use super::error::StoreError;
+use super::row::{Cells, Cursor, Field, StoredRow, join, row};
 use super::statements::Row;
+use super::value::{Parameter, Value};
 use crate::api_key::{ApiKey, Digest, Environment};
 use crate::rate_limiter::KeyBan;
-use serde::{Serialize, Serializer};
-use serde_json::json;
-use std::sync::Arc;
+use chrono::{DateTime, Utc};
+use std::fmt::Display;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
 /// The maximum number of changed accounts and keys that one poll reads.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
-/// A column of the queries for accounts and keys.
-#[derive(Clone, Copy)]
-pub struct Selected {
-    /// Its name in the result.
-    name: &'static str,
-    /// Its expression, on the tables `accounts` and `keys`.
-    pub expression: &'static str,
-    /// The type of the expression.
-    sql_type: &'static str,
+row! {
+    /// A customer's account. The type of its rows on every engine, which have a change number as
+    /// well.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Account {
+        /// Its id, which also appears in logs. The store assigns it.
+        pub id: i64 = [id bigint],
+        /// Unique among all accounts.
+        pub name: Box<str> = [name text],
+        /// The customer's plan.
+        pub plan: AccountPlan = [plan text, per_minute bigint, per_day bigint],
+        /// The time of its creation.
+        pub created_at: DateTime<Utc> = [created_at text],
+        /// The time of its closing. All its keys are then refused.
+        pub closed_at: Option<DateTime<Utc>> = [closed_at text],
+    }
 }
 
-const fn column(name: &'static str, expression: &'static str, sql_type: &'static str) -> Selected {
-    Selected { name, expression, sql_type }
+row! {
+    /// A key. The type of its rows on every engine, which have a change number as well. Times are
+    /// Unix milliseconds.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Key {
+        /// The row of the key in the store, which assigns it.
+        pub row: i64 = [row bigint],
+        /// `key_…`, the name in lists and logs.
+        pub id: Box<str> = [id text],
+        /// The id of its account.
+        pub account: i64 = [account bigint],
+        /// The environment that the key is valid in.
+        pub environment: Environment = [environment text],
+        /// The digest of the whole key.
+        pub digest: Digest = [digest bytea],
+        /// The operator's name for the key.
+        pub label: Option<Box<str>> = [label text],
+        /// The time of issue.
+        pub issued_at: i64 = [issued_at bigint],
+        /// The time from which the key is refused.
+        pub expires_at: Option<i64> = [expires_at bigint],
+        /// The time at which the operator revoked this key. Closing its account does not set this
+        /// field.
+        pub revoked_at: Option<i64> = [revoked_at bigint],
+        /// The last recorded use.
+        pub used_at: Option<i64> = [used_at bigint],
+        /// `key_…` of the key that replaces it.
+        pub successor: Option<Box<str>> = [successor text],
+        /// Its latest ban or lifting of a ban.
+        pub ban: KeyBan = [banned_until bigint, ban_seconds integer, ban_number integer],
+    }
 }
 
-/// The column with the account's id, which is never NULL in the row of an account or key.
-pub const ACCOUNT_ID: &str = "account_id";
+/// The plan of an account, with the limits in force. Enterprise accounts have their own limits;
+/// other plans have fixed ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountPlan {
+    /// The plan.
+    pub name: Plan,
+    /// The limits in force.
+    pub limits: PlanLimits,
+}
 
-/// The columns of an account that servers and commands read.
-pub const ACCOUNT: [Selected; 6] = [
-    column(ACCOUNT_ID, "accounts.id", "bigint"),
-    column("account_name", "accounts.name", "text"),
-    column("plan", "accounts.plan", "text"),
-    column("per_minute", "accounts.per_minute", "bigint"),
-    column("per_day", "accounts.per_day", "bigint"),
-    column("is_closed", "accounts.closed_at IS NOT NULL", "boolean"),
-];
+impl Field for AccountPlan {
+    const COLUMNS: usize = 3;
 
-/// The columns of an account that only commands read.
-pub const ACCOUNT_DETAILS: [Selected; 2] = [
-    column("created_at", "accounts.created_at", "text"),
-    column("closed_at", "accounts.closed_at", "text"),
-];
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<AccountPlan, StoreError> {
+        let name: Plan = cells.parse()?;
+        let limits = match name.limits() {
+            Some(limits) => {
+                cells.skip(2);
+                limits
+            }
+            None => PlanLimits {
+                per_minute: unsigned(cells.cell::<i64>()?)?,
+                per_day: unsigned(cells.cell::<i64>()?)?,
+            },
+        };
+        Ok(AccountPlan { name, limits })
+    }
 
-/// The columns of a key that servers and commands read.
-pub const KEY: [Selected; 9] = [
-    column("digest", "keys.digest", "bytea"),
-    column("key_row", "keys.\"row\"", "bigint"),
-    column("key_id", "keys.id", "text"),
-    column("expires_at", "keys.expires_at", "bigint"),
-    column("is_revoked", "keys.revoked_at IS NOT NULL", "boolean"),
-    column("used_at", "keys.used_at", "bigint"),
-    column("banned_until", "keys.banned_until", "bigint"),
-    column("ban_seconds", "keys.ban_seconds", "integer"),
-    column("ban_number", "keys.ban_number", "integer"),
-];
+    fn write(&self, values: &mut Vec<Value>) {
+        let AccountPlan { name, limits: PlanLimits { per_minute, per_day } } = self;
+        let own_limit = |limit| name.limits().is_none().then_some(limit).value();
+        values.extend([name.as_str().value(), own_limit(*per_minute), own_limit(*per_day)]);
+    }
+}
 
-/// The columns of a key that only commands read.
-pub const KEY_DETAILS: [Selected; 5] = [
-    column("environment", "keys.environment", "text"),
-    column("issued_at", "keys.issued_at", "bigint"),
-    column("revoked_at", "keys.revoked_at", "bigint"),
-    column("successor", "keys.successor", "text"),
-    column("label", "keys.label", "text"),
-];
+impl Field for Environment {
+    const COLUMNS: usize = 1;
 
-/// Selects the columns of [`Account::read`] from `accounts`; `$1` is the time in Unix milliseconds.
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Environment, StoreError> {
+        cells.parse()
+    }
+
+    fn write(&self, values: &mut Vec<Value>) {
+        values.push(self.as_str().value());
+    }
+}
+
+impl Field for Digest {
+    const COLUMNS: usize = 1;
+
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Digest, StoreError> {
+        let bytes: Vec<u8> = cells.cell()?;
+        bytes.try_into().map(Digest).map_err(|_| damaged("the digest of a key has another length"))
+    }
+
+    fn write(&self, values: &mut Vec<Value>) {
+        values.push(self.0.value());
+    }
+}
+
+/// The end and the length of a ban that was lifted, or never began, are NULL.
+impl Field for KeyBan {
+    const COLUMNS: usize = 3;
+
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<KeyBan, StoreError> {
+        let (ends_at_ms, seconds) = (cells.cell::<Option<_>>()?, cells.cell::<Option<i32>>()?);
+        Ok(KeyBan {
+            ends_at_ms: ends_at_ms.unwrap_or(0),
+            seconds: unsigned(seconds.unwrap_or(0))?,
+            number: unsigned(cells.cell::<i32>()?)?,
+        })
+    }
+
+    fn write(&self, values: &mut Vec<Value>) {
+        let KeyBan { ends_at_ms, seconds, number } = self;
+        let unless_lifted = |value| if *seconds == 0 { Value::Null } else { value };
+        values.extend([ends_at_ms.value(), seconds.value()].map(unless_lifted));
+        values.push(number.value());
+    }
+}
+
+/// PostgreSQL has no unsigned types.
+fn unsigned(number: impl Into<i64>) -> Result<u32, StoreError> {
+    let number = number.into();
+    number.try_into().map_err(|_| damaged(format!("{number} is out of range")))
+}
+
+fn damaged(why: impl Display) -> StoreError {
+    let source = format!("an account or key is damaged: {why}");
+    StoreError::Engine { doing: "read", source: source.into() }
+}
+
+/// A key and its account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// The key.
+    pub key: Key,
+    /// Its account.
+    pub account: Account,
+}
+
+impl KeyRecord {
+    /// Reads a row of [`select_keys`].
+    pub fn read(row: &impl Cells, first: usize) -> Result<KeyRecord, StoreError> {
+        let account = Account::read(row, first)?;
+        Ok(KeyRecord { key: Key::read(row, first + Account::COLUMNS.len())?, account })
+    }
+
+    /// The time at which the key was revoked or its account was closed, whichever was earlier.
+    pub fn revoked_at(&self) -> Option<i64> {
+        let closed_at = self.account.closed_at.map(|at| at.timestamp_millis());
+        self.key.revoked_at.into_iter().chain(closed_at).min()
+    }
+}
+
+/// Selects the columns of [`read_counted_account`] from `accounts`; `$1` is the time in Unix
+/// milliseconds.
 pub fn select_accounts() -> String {
     format!(
-        "SELECT {}, {}, (SELECT count(*) FROM keys
-                         WHERE account = accounts.id AND accounts.closed_at IS NULL
-                           AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)) AS keys
+        "SELECT {}, (SELECT count(*) FROM keys
+                     WHERE account = accounts.id AND accounts.closed_at IS NULL
+                       AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)) AS keys
          FROM accounts",
-        select(&ACCOUNT),
-        select(&ACCOUNT_DETAILS)
+        Account::names()
     )
 }
 
-/// Selects the columns of [`KeyRecord::read`] from `keys` and `accounts`.
-pub fn select_key_records() -> String {
-    format!(
-        "SELECT {}, {}, {}, {} FROM keys JOIN accounts ON accounts.id = keys.account",
-        select(&ACCOUNT),
-        select(&ACCOUNT_DETAILS),
-        select(&KEY),
-        select(&KEY_DETAILS)
-    )
+/// Reads an account, and the number of its keys that are neither revoked nor expired.
+pub fn read_counted_account(row: &Row<'_>) -> Result<(Account, i64), StoreError> {
+    Ok((Account::read(row, 0)?, row.get("keys")?))
 }
 
-/// Selects these columns.
-fn select(columns: &[Selected]) -> String {
-    let columns = columns.iter().map(|column| format!("{} AS {}", column.expression, column.name));
-    columns.collect::<Vec<_>>().join(", ")
-}
-
-/// Selects the columns of [`KeyChange::read`] for the keys in `keys`, a table or subquery.
+/// Selects the columns of [`KeyRecord::read`] for the keys in `keys`, a table or subquery.
 pub fn select_keys(keys: &str) -> String {
     format!(
         "SELECT {}, {} FROM {keys} AS keys JOIN accounts ON accounts.id = keys.account",
-        select(&ACCOUNT),
-        select(&KEY)
+        Account::names_in("accounts"),
+        Key::names_in("keys")
     )
 }
 
@@ -121,145 +220,29 @@ pub fn select_changed_keys(after: &str) -> String {
         )
     };
     let (accounts, keys) = (changed("accounts"), select_keys(&changed("keys")));
-    let no_key =
-        KEY.map(|Selected { name, sql_type, .. }| format!("CAST(NULL AS {sql_type}) AS {name}"));
-    format!(
-        "SELECT {}, {} FROM {accounts} AS accounts UNION ALL {keys} LIMIT {most}",
-        select(&ACCOUNT),
-        no_key.join(", ")
-    )
+    let (account, no_key) =
+        (Account::names(), join(Key::COLUMNS, |key| format!("CAST(NULL AS {})", key.sql_type)));
+    format!("SELECT {account}, {no_key} FROM {accounts} AS accounts UNION ALL {keys} LIMIT {most}")
 }
 
-/// An account or a key that a server reads.
+/// An account or a key that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyChange {
     /// An account, without its keys.
-    Account(AccountRow),
-    /// A key with its digest and its account.
-    Key(Digest, KeyRow),
+    Account(Account),
+    /// A key and its account.
+    Key(KeyRecord),
 }
 
 impl KeyChange {
-    /// Reads a row of [`select_keys`] or [`select_changed_keys`].
-    pub fn read(row: &Row<'_>) -> Result<KeyChange, StoreError> {
-        let account = AccountRow::read(row)?;
-        let Some(digest) = row.get("digest")? else { return Ok(KeyChange::Account(account)) };
-        let key = KeyRow {
-            row: row.get("key_row")?,
-            id: row.get("key_id")?,
-            expires_at_ms: row.get("expires_at")?,
-            is_revoked: row.get("is_revoked")?,
-            used_at_ms: row.get::<Option<i64>>("used_at")?.unwrap_or(0),
-            ban: key_ban(row)?,
-            account,
-        };
-        Ok(KeyChange::Key(Digest(digest), key))
-    }
-
-    /// Returns the key, or `None` for an account.
-    pub fn into_key(self) -> Option<(Digest, KeyRow)> {
-        match self {
-            KeyChange::Account(_) => None,
-            KeyChange::Key(digest, key) => Some((digest, key)),
+    /// Reads a row of [`select_changed_keys`].
+    pub fn read(row: &impl Cells, first: usize) -> Result<KeyChange, StoreError> {
+        // The columns of the key are NULL in the row of an account.
+        match row.cell::<Option<i64>>(first + Account::COLUMNS.len())? {
+            None => Account::read(row, first).map(KeyChange::Account),
+            Some(_) => KeyRecord::read(row, first).map(KeyChange::Key),
         }
     }
-}
-
-/// Reads the latest ban of a key from its three columns.
-fn key_ban(row: &Row<'_>) -> Result<KeyBan, StoreError> {
-    let ends_at_ms = row.get::<Option<i64>>("banned_until")?.unwrap_or(0);
-    let seconds = row.get::<Option<u32>>("ban_seconds")?.unwrap_or(0);
-    Ok(KeyBan { ends_at_ms, seconds, number: row.get("ban_number")? })
-}
-
-/// The fields of an account that a server needs to handle requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccountRow {
-    /// The id of its row in the store.
-    pub id: i64,
-    /// Its name, for the log.
-    pub name: Box<str>,
-    /// The customer's plan.
-    pub plan: Plan,
-    /// The limits in force.
-    pub limits: PlanLimits,
-    /// True if the account is closed. All its keys are then refused.
-    pub is_closed: bool,
-}
-
-/// The fields of a key and its account that a server needs to handle requests with the key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRow {
-    /// The row of the key in the store.
-    pub row: i64,
-    /// `key_…`, the name in lists and logs.
-    pub id: Arc<str>,
-    /// Wall time in milliseconds from which the key is refused.
-    pub expires_at_ms: Option<i64>,
-    /// True if the operator revoked this key. Closing its account does not set this field.
-    pub is_revoked: bool,
-    /// Wall time in milliseconds of the last recorded use; 0 if never used.
-    pub used_at_ms: i64,
-    /// Its latest ban or lifting of a ban.
-    pub ban: KeyBan,
-    /// Its account.
-    pub account: AccountRow,
-}
-
-impl AccountRow {
-    /// Reads the columns of an account.
-    fn read(row: &Row<'_>) -> Result<AccountRow, StoreError> {
-        let (plan, limits) = row.plan_and_limits()?;
-        Ok(AccountRow {
-            id: row.get(ACCOUNT_ID)?,
-            name: row.get("account_name")?,
-            plan,
-            limits,
-            is_closed: row.get("is_closed")?,
-        })
-    }
-}
-
-/// A customer's account.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Account {
-    /// Its row in the store, which also appears in logs.
-    pub id: i64,
-    /// Unique among all accounts.
-    pub name: String,
-    /// The customer's plan.
-    pub plan: Plan,
-    /// The limits in force. Enterprise accounts have their own limits; other plans have fixed ones.
-    #[serde(flatten, serialize_with = "in_camel_case")]
-    pub limits: PlanLimits,
-    /// The number of its keys that are neither revoked nor expired.
-    pub keys: i64,
-    /// RFC 3339 in UTC.
-    pub created_at: String,
-    /// RFC 3339 in UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub closed_at: Option<String>,
-}
-
-impl Account {
-    /// Reads a row of [`select_accounts`].
-    pub fn read(row: &Row<'_>) -> Result<Account, StoreError> {
-        let AccountRow { id, name, plan, limits, is_closed: _ } = AccountRow::read(row)?;
-        Ok(Account {
-            id,
-            name: name.into(),
-            plan,
-            limits,
-            keys: row.get("keys")?,
-            created_at: row.get("created_at")?,
-            closed_at: row.get("closed_at")?,
-        })
-    }
-}
-
-fn in_camel_case<S: Serializer>(limits: &PlanLimits, serializer: S) -> Result<S::Ok, S::Error> {
-    json!({ "perMinute": limits.per_minute, "perDay": limits.per_day }).serialize(serializer)
 }
 
 /// A key to be issued.
@@ -295,50 +278,50 @@ pub struct Rotation<'a> {
     pub label: Option<&'a str>,
 }
 
-/// A key as the operator sees it. Times are Unix milliseconds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRecord {
-    /// The row of the key in the store.
-    pub row: i64,
-    /// `key_…`.
-    pub id: String,
-    /// The name of its account.
-    pub account: String,
-    /// The environment that the key is valid in.
-    pub environment: Environment,
-    /// The time of issue.
-    pub issued_at: i64,
-    /// The time of expiry.
-    pub expires_at: Option<i64>,
-    /// The time at which the key was revoked or its account was closed, whichever was earlier.
-    pub revoked_at: Option<i64>,
-    /// The last use, to the minute.
-    pub used_at: Option<i64>,
-    /// `key_…` of the key that replaces it.
-    pub successor: Option<String>,
-    /// Its latest ban, unless the operator lifted it.
-    pub ban: KeyBan,
-    /// The operator's name for the key.
-    pub label: Option<String>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl KeyRecord {
-    /// Reads a row of [`select_key_records`].
-    pub fn read(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
-        let (revoked_at, account_closed_at): (Option<i64>, _) =
-            (row.get("revoked_at")?, row.date_ms("closed_at")?);
-        Ok(KeyRecord {
-            row: row.get("key_row")?,
-            id: row.get("key_id")?,
-            account: row.get("account_name")?,
-            environment: row.parse("environment")?,
-            issued_at: row.get("issued_at")?,
-            expires_at: row.get("expires_at")?,
-            revoked_at: revoked_at.into_iter().chain(account_closed_at).min(),
-            used_at: row.get("used_at")?,
-            successor: row.get("successor")?,
-            ban: key_ban(row)?,
-            label: row.get("label")?,
-        })
+    fn assert_reads_what_it_wrote<T: StoredRow + PartialEq + std::fmt::Debug>(stored: T) {
+        let row = Row { name: &|_| None, values: stored.values() };
+        assert_eq!(row.values.len(), T::COLUMNS.len());
+        assert_eq!(T::read(&row, 0).unwrap(), stored);
+    }
+
+    #[test]
+    fn accounts_and_keys_are_read_as_they_were_written() {
+        let fixed = Plan::Pro.limits().unwrap();
+        for (name, limits, closed_at) in [
+            (Plan::Pro, fixed, None),
+            (
+                Plan::Enterprise,
+                PlanLimits { per_minute: u32::MAX, per_day: 0 },
+                Some(DateTime::UNIX_EPOCH),
+            ),
+        ] {
+            let (plan, created_at) = (AccountPlan { name, limits }, DateTime::UNIX_EPOCH);
+            let name = "acme".into();
+            assert_reads_what_it_wrote(Account { id: 1, name, plan, created_at, closed_at });
+        }
+        let banned = KeyBan { ends_at_ms: 10, seconds: 300, number: 11 };
+        let lifted = KeyBan { number: 12, ..KeyBan::default() };
+        for (ban, text, time) in
+            [(banned, Some("text"), Some(3)), (lifted, None, None), (KeyBan::default(), None, None)]
+        {
+            assert_reads_what_it_wrote(Key {
+                row: 1,
+                id: "key_1".into(),
+                account: 2,
+                environment: Environment::Staging,
+                digest: Digest([7; 32]),
+                label: text.map(Box::from),
+                issued_at: 4,
+                expires_at: time,
+                revoked_at: time.map(|time| time + 1),
+                used_at: time.map(|time| time + 2),
+                successor: text.map(Box::from),
+                ban,
+            });
+        }
     }
 }

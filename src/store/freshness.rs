@@ -3,11 +3,10 @@
 pub use super::agreement::position::{LastChanges, Position};
 pub use super::agreement::reading::OrdersRead;
 
-use super::account_rows::{KeyChange, KeyRow};
+use super::account_rows::{KeyChange, KeyRecord};
 use super::agreement::key_cache;
 use super::error::StoreError;
 use super::order_rows::Order;
-use crate::api_key::Digest;
 use crate::clock::BootInstant;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -41,7 +40,7 @@ pub struct LookedUpKeys {
     /// The last changes at the time of the lookup.
     pub polled: PolledChanges,
     /// The keys that exist. Digests that were never issued are missing.
-    pub keys: Vec<(Digest, KeyRow)>,
+    pub keys: Vec<KeyRecord>,
 }
 
 /// The answer to a query for the last changes.

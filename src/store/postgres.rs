@@ -8,6 +8,7 @@
 //! | `operator_store` | the [`OperatorStore`](super::OperatorStore) trait, and PostgreSQL's own commands |
 //! | `schema` | the tables, their migrations and grants |
 //! | `journal` | the numbered changes; detects a store with another history |
+//! | `gathering` | gathers requests that share a statement, of lists and of counts |
 //! | `heartbeats` | finds running and silent servers |
 //! | `rate_limiter` | the [`RateLimiter`](crate::rate_limiter::RateLimiter) trait: the request counts |
 //! | `rows` | reads values from rows |
@@ -16,6 +17,7 @@
 
 mod connecting;
 mod error;
+mod gathering;
 mod heartbeats;
 mod journal;
 mod operator_store;

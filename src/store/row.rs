@@ -32,6 +32,11 @@ pub trait StoredRow: Sized {
     fn names() -> String {
         join(Self::COLUMNS, |column| column.name.to_string())
     }
+
+    /// Returns the names of the columns, for a query that joins `table` with another table.
+    fn names_in(table: &str) -> String {
+        join(Self::COLUMNS, |column| format!("{table}.{}", column.name))
+    }
 }
 
 /// Joins a text for each column with commas.
@@ -177,7 +182,21 @@ macro_rules! fields {
     )+};
 }
 
-fields!(i64, i32, bool, Option<bool>);
+fields!(i64, i32, bool, Option<i64>, Option<bool>, Box<str>, Option<Box<str>>);
+
+/// A date is stored in the wire format.
+impl Field for DateTime<Utc> {
+    const COLUMNS: usize = 1;
+
+    fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<DateTime<Utc>, StoreError> {
+        let StoredDate(date) = cells.parse()?;
+        Ok(date)
+    }
+
+    fn write(&self, values: &mut Vec<Value>) {
+        values.push(StoredDate(*self).value());
+    }
+}
 
 impl Field for Option<DateTime<Utc>> {
     const COLUMNS: usize = 1;

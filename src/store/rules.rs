@@ -1,7 +1,7 @@
 //! The rules that changes must follow on every engine, and their error messages. Each engine
 //! applies them in its own SQL.
 
-use super::account_rows::{KeyRecord, Rotation};
+use super::account_rows::{Key, KeyRecord, Rotation};
 use super::error::StoreError;
 use super::order_rows::{CancelOutcome, ImportOutcome, Records, Status};
 use crate::api_key::{is_expired, without_keys};
@@ -126,11 +126,11 @@ pub fn account_closed(name: &str) -> StoreError {
     refused(format!("the account {name:?} is closed, and gets no keys; create another account"))
 }
 
-/// Checks that exactly the accounts of Enterprise have limits of their own. Every other plan has
-/// fixed limits.
-pub fn require_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
+/// Returns the limits in force. Fails unless exactly the accounts of Enterprise have limits of their
+/// own. Every other plan has fixed limits.
+pub fn limits_in_force(plan: Plan, own: Option<PlanLimits>) -> Result<PlanLimits, StoreError> {
     match (plan.limits(), own) {
-        (Some(_), None) | (None, Some(_)) => Ok(()),
+        (Some(limits), None) | (None, Some(limits)) => Ok(limits),
         (None, None) => Err(refused(
             "an enterprise account needs limits of its own: --per-minute N --per-day N",
         )),
@@ -182,19 +182,20 @@ pub fn rotation_expiries(
     if rotation.overlap > MAX_OVERLAP {
         return Err(refused("a rotated key can stay valid for at most 7 days"));
     }
-    if let Some(successor) = &old.successor {
+    if let Some(successor) = &old.key.successor {
         return because(format!("was rotated already: its successor is {successor}"));
     }
-    if old.revoked_at.is_some() {
+    if old.revoked_at().is_some() {
         return because("is revoked; issue a new key instead".to_string());
     }
-    if is_expired(old.expires_at, now_ms) {
+    let Key { issued_at, expires_at, .. } = old.key;
+    if is_expired(expires_at, now_ms) {
         return because("has expired; issue a new key instead".to_string());
     }
     let end = add_ms(now_ms, rotation.overlap);
-    let lifetime = old.expires_at.map(|end| end.saturating_sub(old.issued_at));
+    let lifetime = expires_at.map(|end| end.saturating_sub(issued_at));
     Ok((
-        old.expires_at.map_or(end, |own| own.min(end)),
+        expires_at.map_or(end, |own| own.min(end)),
         lifetime.map(|lifetime| now_ms.saturating_add(lifetime)),
     ))
 }

@@ -1,14 +1,16 @@
 //! Executes SQL statements that both engines share. `$1` is the first parameter.
 
 use super::error::StoreError;
-use super::row::{Cell, Cells, Cursor};
-use super::value::{FromValue, Parameter, StoredDate, Value};
+use super::row::{Cell, Cells, Cursor, StoredRow, join};
+use super::value::{FromValue, Parameter, Value};
 use std::fmt::Display;
 use std::str::FromStr;
-use store_orders_api::plans::{Plan, PlanLimits};
 
 /// The values of `$1`, `$2` and so on.
 pub type Parameters<'a> = &'a [&'a dyn Parameter];
+
+/// The id of a row before the store assigns one.
+pub const UNASSIGNED: i64 = 0;
 
 /// A connection or transaction that executes statements.
 pub trait Statements {
@@ -26,17 +28,23 @@ pub trait Statements {
 }
 
 impl dyn Statements + '_ {
-    /// Inserts a row with these columns, as part of the change whose number is the SQL expression
-    /// `change_number`.
-    pub fn insert(
+    /// Inserts a row as part of the change whose number is the SQL expression `change_number`. The
+    /// store assigns the row's id, which is its first column, instead of [`UNASSIGNED`].
+    pub fn insert<T: StoredRow>(
         &self,
         table: &str,
-        columns: &[(&str, &dyn Parameter)],
+        row: &T,
         change_number: &str,
     ) -> Result<(), StoreError> {
-        let (names, values): (Vec<_>, Vec<_>) = columns.iter().copied().unzip();
-        let places: Vec<_> = (1..=values.len()).map(|number| format!("${number}")).collect();
-        let (names, places) = (names.join(", "), places.join(", "));
+        let columns = T::COLUMNS.get(1..).unwrap_or_default();
+        let names = join(columns, |column| column.name.to_string());
+        let mut number = 0;
+        let places = join(columns, |_| {
+            number += 1;
+            format!("${number}")
+        });
+        let values = row.values();
+        let values: Vec<_> = values.iter().skip(1).map(|value| value as &dyn Parameter).collect();
         self.execute(
             &format!(
                 "INSERT INTO {table} ({names}, change_number) VALUES ({places}, {change_number})"
@@ -95,26 +103,6 @@ impl Row<'_> {
         self.value(0)
     }
 
-    /// The date in the column with this name, in Unix milliseconds.
-    pub fn date_ms(&self, name: &str) -> Result<Option<i64>, StoreError> {
-        let date = Cursor::new(self, self.column(name)?).parse_optional::<StoredDate>()?;
-        Ok(date.map(|StoredDate(date)| date.timestamp_millis()))
-    }
-
-    /// The column `plan`, and the limits in force. Enterprise's limits are in the columns
-    /// `per_minute` and `per_day`; the other plans have fixed limits.
-    pub fn plan_and_limits(&self) -> Result<(Plan, PlanLimits), StoreError> {
-        let plan: Plan = self.parse("plan")?;
-        let limits = match plan.limits() {
-            Some(limits) => limits,
-            None => {
-                let (per_minute, per_day) = (self.get("per_minute")?, self.get("per_day")?);
-                PlanLimits { per_minute, per_day }
-            }
-        };
-        Ok((plan, limits))
-    }
-
     /// Finds the column with this name. A row has few columns, so the search costs less than copying
     /// the row's texts.
     fn column(&self, name: &str) -> Result<usize, StoreError> {
@@ -154,6 +142,7 @@ impl Cells for Row<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store_orders_api::plans::Plan;
 
     #[test]
     fn errors_name_the_column_whose_value_has_the_wrong_type() {
@@ -166,7 +155,6 @@ mod tests {
         };
         for (error, column) in [
             (row.get::<i32>("quantity").unwrap_err(), "quantity"),
-            (row.get::<u32>("quantity").unwrap_err(), "quantity"),
             (row.parse::<Plan>("plan").unwrap_err(), "plan"),
             (row.get::<String>("label").unwrap_err(), "label"),
         ] {

@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Timelike, Utc};
 use std::str::FromStr;
-use std::sync::Arc;
 use store_orders_api::types::utc_text;
 
 /// A value of a parameter or of a column.
@@ -61,17 +60,16 @@ parameters! {
     Box<str>: text => Value::Text(text.to_string());
     StoredDate: date => Value::Text(utc_text(&date.0));
     [u8; 32]: bytes => Value::Blob(bytes.to_vec());
+    Value: value => value.clone();
 }
 
 columns! {
     i64: Integer(number) => Some(*number);
     i32: Integer(number) => i32::try_from(*number).ok();
-    u32: Integer(number) => u32::try_from(*number).ok();
     bool: Integer(number) => Some(*number != 0);
     String: Text(text) => Some(text.clone());
     Box<str>: Text(text) => Some(Box::from(&**text));
-    Arc<str>: Text(text) => Some(Arc::from(&**text));
-    [u8; 32]: Blob(bytes) => bytes.as_slice().try_into().ok();
+    Vec<u8>: Blob(bytes) => Some(bytes.clone());
 }
 
 impl<T: Parameter> Parameter for Option<T> {

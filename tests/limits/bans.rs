@@ -155,7 +155,7 @@ async fn a_ban_is_stored_and_holds_at_another_server_within_a_second() {
     let key = setup.enterprise_key(1, 1_000);
     let sibling = setup.another_key("enterprise-0");
     let server = setup.serve().await;
-    let stored = || server.setup.store.key_of_id(&key.id).unwrap().ban;
+    let stored = || server.setup.store.key_of_id(&key.id).unwrap().key.ban;
     assert_eq!(stored(), KeyBan::default());
     assert_eq!(ban(&server, &key).await, 300);
     let ends_at_ms = server.setup.clock.now().wall_ms() + 300_000;
@@ -201,7 +201,7 @@ async fn a_ban_that_cannot_be_stored_at_first_holds_and_is_stored_later() {
     wait_until("the problem is logged", || async { is_logged() }).await;
     assert_eq!(code(&server, &key).await, "key_banned");
     assert_admitted(&server, &other, 1).await;
-    let stored = || server.setup.store.key_of_id(&key.id).unwrap().ban.seconds;
+    let stored = || server.setup.store.key_of_id(&key.id).unwrap().key.ban.seconds;
     assert_eq!(stored(), 0);
     writer.execute_batch("ROLLBACK").unwrap();
     wait_until("the ban is stored", || async { stored() == 300 }).await;
@@ -223,7 +223,7 @@ async fn a_ban_logs_one_warning_and_request_lines_have_the_refusal() {
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(1, 1_000);
-    let account = setup.store.accounts(0).unwrap()[0].id;
+    let account = setup.store.accounts(0).unwrap()[0].0.id;
     let server = setup.serve().await;
     ban(&server, &key).await;
     for _ in 0..3 {
@@ -323,7 +323,7 @@ async fn ban_with_silent_store(mut setup: TestSetup) -> (TestServer, Arc<FaultyS
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_waits_until_the_last_bans_are_stored() {
     let (server, store, key) = ban_with_silent_store(TestSetup::new()).await;
-    let stopping = async { server.stop().await.store.key_of_id(&key.id).unwrap().ban.seconds };
+    let stopping = async { server.stop().await.store.key_of_id(&key.id).unwrap().key.ban.seconds };
     let answering = async {
         sleep(Duration::from_secs(1)).await;
         store.set(Fault::None);

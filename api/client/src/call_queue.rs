@@ -163,18 +163,9 @@ impl Drop for QueuePosition<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{SECOND, refused, remaining};
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn remaining(remaining: u64) -> ReportedLimit {
-        ReportedLimit { remaining: Some(remaining), resets_in: Some(30 * SECOND), hold: None }
-    }
-
-    fn refused(hold: Duration) -> ReportedLimit {
-        ReportedLimit { hold: Some(hold), ..ReportedLimit::default() }
-    }
 
     fn poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Poll<T> {
         future.poll(&mut Context::from_waker(Waker::noop()))

@@ -222,6 +222,8 @@ mod retry;
 mod retry_after;
 mod send;
 mod span;
+#[cfg(test)]
+mod tests;
 mod v1;
 pub mod v2;
 mod version;

@@ -149,17 +149,7 @@ impl RateLimitState {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    /// Returns a limit with this many remaining requests that resets in 30 seconds.
-    fn remaining(remaining: u64) -> ReportedLimit {
-        ReportedLimit { remaining: Some(remaining), resets_in: Some(30 * SECOND), hold: None }
-    }
-
-    fn refused(hold: Duration) -> ReportedLimit {
-        ReportedLimit { remaining: Some(0), resets_in: None, hold: Some(hold) }
-    }
+    use crate::tests::{SECOND, refused, remaining};
 
     /// Sends as many requests as allowed and returns their numbers.
     fn send_all(state: &mut RateLimitState, now: Instant) -> Vec<u64> {

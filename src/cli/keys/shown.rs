@@ -1,6 +1,6 @@
 //! The output for a key: its columns, its state and its ban.
 
-use crate::api_key::Environment;
+use crate::api_key::{Environment, is_expired};
 use crate::cli::table::Column;
 use crate::cli::timestamp::rfc3339;
 use crate::clock::Now;
@@ -40,10 +40,11 @@ pub enum KeyState {
 }
 
 impl KeyState {
-    fn from_record(key: &KeyRecord, is_banned: bool, now_ms: i64) -> KeyState {
-        if key.revoked_at.is_some() {
+    fn from_record(record: &KeyRecord, is_banned: bool, now_ms: i64) -> KeyState {
+        let key = &record.key;
+        if record.revoked_at().is_some() {
             KeyState::Revoked
-        } else if key.expires_at.is_some_and(|end| end <= now_ms) {
+        } else if is_expired(key.expires_at, now_ms) {
             KeyState::Expired
         } else if is_banned {
             KeyState::Banned
@@ -59,10 +60,10 @@ impl KeyState {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyJson {
-    pub id: String,
-    pub account: String,
+    pub id: Box<str>,
+    pub account: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    label: Option<String>,
+    label: Option<Box<str>>,
     environment: Environment,
     pub state: KeyState,
     issued_at: String,
@@ -75,22 +76,24 @@ pub struct KeyJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     used_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    successor: Option<String>,
+    successor: Option<Box<str>>,
 }
 
 impl KeyJson {
     /// Converts the record of a key; its state depends on `now`.
-    pub fn new(key: KeyRecord, now: Now) -> KeyJson {
-        let banned_until = Some(key.ban.ends_at_ms).filter(|end| *end > now.wall_ms());
+    pub fn new(record: KeyRecord, now: Now) -> KeyJson {
+        let banned_until = Some(record.key.ban.ends_at_ms).filter(|end| *end > now.wall_ms());
+        let state = KeyState::from_record(&record, banned_until.is_some(), now.wall_ms());
+        let (revoked_at, KeyRecord { key, account }) = (record.revoked_at(), record);
         KeyJson {
-            state: KeyState::from_record(&key, banned_until.is_some(), now.wall_ms()),
+            state,
             id: key.id,
-            account: key.account,
+            account: account.name,
             label: key.label,
             environment: key.environment,
             issued_at: rfc3339(key.issued_at),
             expires_at: key.expires_at.map(rfc3339),
-            revoked_at: key.revoked_at.map(rfc3339),
+            revoked_at: revoked_at.map(rfc3339),
             banned_until: banned_until.map(rfc3339),
             used_at: key.used_at.map(rfc3339),
             successor: key.successor,

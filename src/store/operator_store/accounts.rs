@@ -1,11 +1,12 @@
 //! The operator's commands on accounts: create, rename, close, change the plan, find and list.
 
 use super::engine::{Engine, Scope};
-use crate::store::account_rows::select_accounts;
+use crate::store::account_rows::{AccountPlan, read_counted_account, select_accounts};
+use crate::store::row::{Field, StoredRow};
 use crate::store::rules::{
-    account_closed, account_exists, account_name, no_account, require_limits,
+    account_closed, account_exists, account_name, limits_in_force, no_account,
 };
-use crate::store::statements::{Parameters, Statements};
+use crate::store::statements::{Parameters, Statements, UNASSIGNED};
 use crate::store::value::Parameter;
 use crate::store::{Account, StoreError};
 use chrono::{DateTime, Utc};
@@ -33,15 +34,16 @@ pub trait AccountCommands {
     /// Moves an account to another plan. The new limits apply from the next request.
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
 
-    /// Returns every account, sorted by name. Keys that have expired at `now_ms` are not counted.
-    fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError>;
+    /// Returns every account, sorted by name, with the number of its keys that are neither revoked
+    /// nor expired at `now_ms`.
+    fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError>;
 
     /// Returns the name of the account with this name or, if no account has the name, with this id
     /// (logs contain the id). The cost does not depend on the number of the account's keys.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
-    /// Returns the account with this name or id.
-    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<Account, StoreError>;
+    /// Returns the account with this name or id, and the number of its valid keys.
+    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<(Account, i64), StoreError>;
 }
 
 impl<E: Engine> AccountCommands for E {
@@ -52,21 +54,15 @@ impl<E: Engine> AccountCommands for E {
         own: Option<PlanLimits>,
         at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        require_limits(plan, own)?;
+        let plan = AccountPlan { name: plan, limits: limits_in_force(plan, own)? };
         let name = account_name(name)?;
-        let (per_minute, per_day) = limit_columns(own);
         self.change(Scope::Keys, |statements| {
             if find_account(statements, name)?.is_some() {
                 return Err(account_exists(name));
             }
-            let row: [(&str, &dyn Parameter); 5] = [
-                ("name", &name),
-                ("plan", &plan.as_str()),
-                ("per_minute", &per_minute),
-                ("per_day", &per_day),
-                ("created_at", &utc_text(&at)),
-            ];
-            statements.insert("accounts", &row, E::KEYS_CHANGE)
+            let (id, name, closed_at) = (UNASSIGNED, name.into(), None);
+            let account = Account { id, name, plan, created_at: at, closed_at };
+            statements.insert("accounts", &account, E::KEYS_CHANGE)
         })
     }
 
@@ -77,11 +73,11 @@ impl<E: Engine> AccountCommands for E {
             E::KEYS_CHANGE
         );
         self.change(Scope::Keys, |statements| {
-            let (account, _) = account_row(statements, name)?;
-            if find_account(statements, new_name)?.is_some_and(|(other, _)| other != account) {
+            let Account { id, .. } = account_row(statements, name)?;
+            if find_account(statements, new_name)?.is_some_and(|other| other.id != id) {
                 return Err(account_exists(new_name));
             }
-            statements.execute(&update, &[&account, &new_name])
+            statements.execute(&update, &[&id, &new_name])
         })
     }
 
@@ -91,12 +87,12 @@ impl<E: Engine> AccountCommands for E {
             E::KEYS_CHANGE
         );
         let closed = self.change(Scope::Keys, |statements| {
-            let (account, is_closed) = account_row(statements, name)?;
-            if is_closed {
+            let Account { id, closed_at, .. } = account_row(statements, name)?;
+            if closed_at.is_some() {
                 return Ok(None);
             }
-            statements.execute(&update, &[&account, &utc_text(&at)])?;
-            Ok(Some(account))
+            statements.execute(&update, &[&id, &utc_text(&at)])?;
+            Ok(Some(id))
         })?;
         // Count only after the transaction, because a transaction blocks all other changes. No key
         // was added in between, because the account is closed.
@@ -108,21 +104,23 @@ impl<E: Engine> AccountCommands for E {
     }
 
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
-        require_limits(plan, own)?;
-        let (per_minute, per_day) = limit_columns(own);
+        let plan = AccountPlan { name: plan, limits: limits_in_force(plan, own)? };
         let update = format!(
             "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4, change_number = {} WHERE id = $1",
             E::KEYS_CHANGE
         );
         self.change(Scope::Keys, |statements| {
-            let (account, _) = account_row(statements, name)?;
-            statements.execute(&update, &[&account, &plan.as_str(), &per_minute, &per_day])
+            let Account { id, .. } = account_row(statements, name)?;
+            let mut values = vec![id.value()];
+            plan.write(&mut values);
+            let values: Vec<_> = values.iter().map(|value| value as &dyn Parameter).collect();
+            statements.execute(&update, &values)
         })
     }
 
-    fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
+    fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError> {
         let query = format!("{} ORDER BY name", select_accounts());
-        self.read(|statements| statements.query_all(&query, &[&now_ms], Account::read))
+        self.read(|statements| statements.query_all(&query, &[&now_ms], read_counted_account))
     }
 
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError> {
@@ -135,38 +133,28 @@ impl<E: Engine> AccountCommands for E {
         name.ok_or_else(|| no_account(name_or_id))
     }
 
-    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<Account, StoreError> {
+    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<(Account, i64), StoreError> {
         let name = self.resolve_account(name_or_id)?;
         let query = format!("{} WHERE name = $2", select_accounts());
         let account = self.read(|statements| {
-            statements.query_optional(&query, &[&now_ms, &name], Account::read)
+            statements.query_optional(&query, &[&now_ms, &name], read_counted_account)
         })?;
         account.ok_or_else(|| no_account(&name))
     }
 }
 
-fn limit_columns(own: Option<PlanLimits>) -> (Option<u32>, Option<u32>) {
-    own.map(|own| (own.per_minute, own.per_day)).unzip()
-}
-
-/// Returns the row of the account with this name, and true if it is closed.
-fn find_account(
-    statements: &dyn Statements,
-    name: &str,
-) -> Result<Option<(i64, bool)>, StoreError> {
-    let query = "SELECT id, closed_at IS NOT NULL AS is_closed FROM accounts WHERE name = $1";
-    statements.query_optional(query, &[&name], |row| Ok((row.get("id")?, row.get("is_closed")?)))
+fn find_account(statements: &dyn Statements, name: &str) -> Result<Option<Account>, StoreError> {
+    let query = format!("SELECT {} FROM accounts WHERE name = $1", Account::names());
+    statements.query_optional(&query, &[&name], |row| Account::read(row, 0))
 }
 
 /// Like [`find_account`], but fails if no account has this name.
-fn account_row(statements: &dyn Statements, name: &str) -> Result<(i64, bool), StoreError> {
+fn account_row(statements: &dyn Statements, name: &str) -> Result<Account, StoreError> {
     find_account(statements, name)?.ok_or_else(|| no_account(name))
 }
 
-/// Returns the row of the account with this name. Fails if it is closed.
+/// Returns the id of the account with this name. Fails if the account is closed.
 pub fn open_account(statements: &dyn Statements, name: &str) -> Result<i64, StoreError> {
-    match account_row(statements, name)? {
-        (_, true) => Err(account_closed(name)),
-        (row, false) => Ok(row),
-    }
+    let Account { id, closed_at, .. } = account_row(statements, name)?;
+    if closed_at.is_some() { Err(account_closed(name)) } else { Ok(id) }
 }

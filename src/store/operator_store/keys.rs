@@ -3,9 +3,10 @@
 use super::accounts::open_account;
 use super::engine::{Engine, Scope};
 use crate::api_key::{ApiKey, Digest, Environment, new_key_id};
-use crate::store::account_rows::select_key_records;
+use crate::rate_limiter::KeyBan;
+use crate::store::account_rows::{Key, select_keys};
 use crate::store::rules::{add_ms, key_label, no_key, rotation_expiries};
-use crate::store::statements::{Parameters, Statements};
+use crate::store::statements::{Parameters, Statements, UNASSIGNED};
 use crate::store::value::Parameter;
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
@@ -40,7 +41,7 @@ impl<E: Engine> KeyCommands for E {
         self.change(Scope::Keys, |statements| {
             let account = open_account(statements, new.account)?;
             let expires_at = new.expires_after.map(|after| add_ms(now_ms, after));
-            insert::<E>(statements, account, new.environment, label, [Some(now_ms), expires_at])
+            insert::<E>(statements, account, new.environment, label, now_ms, expires_at)
         })
     }
 
@@ -53,10 +54,9 @@ impl<E: Engine> KeyCommands for E {
         self.change(Scope::Keys, |statements| {
             let old = key_of_id(statements, rotation.key_id)?;
             let (old_end, end) = rotation_expiries(rotation, &old, now_ms)?;
-            let account = open_account(statements, &old.account)?;
-            let label = label.or(old.label.as_deref());
-            let times = [Some(now_ms), end];
-            let issued = insert::<E>(statements, account, old.environment, label, times)?;
+            let Key { account, environment, label: old_label, .. } = old.key;
+            let label = label.or(old_label.as_deref());
+            let issued = insert::<E>(statements, account, environment, label, now_ms, end)?;
             statements.execute(&update, &[&rotation.key_id, &old_end, &issued.id])?;
             Ok(issued)
         })
@@ -72,13 +72,12 @@ impl<E: Engine> KeyCommands for E {
     }
 
     fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        let query = format!("{} ORDER BY \"row\"", select_key_records());
-        self.read(|statements| statements.query_all(&query, &[], KeyRecord::read))
+        let query = format!("{} ORDER BY keys.row", select_keys("keys"));
+        self.read(|statements| statements.query_all(&query, &[], |row| KeyRecord::read(row, 0)))
     }
 
     fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
-        let query = format!("{} WHERE digest = $1", select_key_records());
-        self.read(|statements| statements.query_optional(&query, &[&digest.0], KeyRecord::read))
+        self.read(|statements| find_key(statements, "digest", &digest.0))
     }
 
     fn key_of_id(&self, key_id: &str) -> Result<KeyRecord, StoreError> {
@@ -87,8 +86,17 @@ impl<E: Engine> KeyCommands for E {
 }
 
 fn key_of_id(statements: &dyn Statements, key_id: &str) -> Result<KeyRecord, StoreError> {
-    let query = format!("{} WHERE keys.id = $1", select_key_records());
-    statements.query_optional(&query, &[&key_id], KeyRecord::read)?.ok_or_else(|| no_key(key_id))
+    find_key(statements, "id", &key_id)?.ok_or_else(|| no_key(key_id))
+}
+
+/// Reads the key with this value in a unique column.
+fn find_key(
+    statements: &dyn Statements,
+    column: &str,
+    value: &dyn Parameter,
+) -> Result<Option<KeyRecord>, StoreError> {
+    let query = format!("{} WHERE keys.{column} = $1", select_keys("keys"));
+    statements.query_optional(&query, &[value], |row| KeyRecord::read(row, 0))
 }
 
 /// Updates the key with this id. The id must be the first parameter.
@@ -112,19 +120,24 @@ fn insert<E: Engine>(
     account: i64,
     environment: Environment,
     label: Option<&str>,
-    [issued_at, expires_at]: [Option<i64>; 2],
+    issued_at: i64,
+    expires_at: Option<i64>,
 ) -> Result<IssuedKey, StoreError> {
     let issued = IssuedKey { id: new_key_id(), key: ApiKey::generate(environment) };
-    let digest = issued.key.digest().0;
-    let row: [(&str, &dyn Parameter); 7] = [
-        ("id", &issued.id),
-        ("account", &account),
-        ("environment", &environment.as_str()),
-        ("digest", &digest),
-        ("issued_at", &issued_at),
-        ("expires_at", &expires_at),
-        ("label", &label),
-    ];
-    statements.insert("keys", &row, E::KEYS_CHANGE)?;
+    let key = Key {
+        row: UNASSIGNED,
+        id: issued.id.as_str().into(),
+        account,
+        environment,
+        digest: issued.key.digest(),
+        label: label.map(Box::from),
+        issued_at,
+        expires_at,
+        revoked_at: None,
+        used_at: None,
+        successor: None,
+        ban: KeyBan::default(),
+    };
+    statements.insert("keys", &key, E::KEYS_CHANGE)?;
     Ok(issued)
 }

@@ -108,16 +108,6 @@ impl PostgresStore {
         }
     }
 
-    /// Returns the current session, and the rows to read for a caller whose data is at this
-    /// position. Fails unless the session follows the position's history.
-    fn session_after(&self, after: Position) -> Result<(Arc<Session>, ReadScope), StoreError> {
-        let session = current(&self.sessions)?;
-        match ReadScope::rows_after(after, session.state.history) {
-            Some(rows) => Ok((session, rows)),
-            None => Err(unreachable_because("the store failed over, and changes were lost")),
-        }
-    }
-
     /// Waits for an open session, at most until the time `until`.
     async fn wait_for_session(&self, until: Instant) -> Result<Arc<Session>, StoreError> {
         let mut sessions = self.sessions.clone();
@@ -130,6 +120,11 @@ impl PostgresStore {
         let why = self.sessions.borrow().as_ref().err().cloned();
         Err(unreachable_because(why.as_deref().unwrap_or("its session ended")))
     }
+}
+
+/// The error for data of a history that the session does not follow.
+fn changes_were_lost() -> StoreError {
+    unreachable_because("the store failed over, and changes were lost")
 }
 
 #[async_trait]
@@ -156,8 +151,9 @@ impl Store for PostgresStore {
         after: Position,
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError> {
-        let (session, rows) = self.session_after(after)?;
-        let read = match rows {
+        let session = current(&self.sessions)?;
+        let rows = ReadScope::rows_after(after, session.state.history);
+        let read = match rows.ok_or_else(changes_were_lost)? {
             ReadScope::All => send_all(&session, &to).await?,
             ReadScope::After(_) => send_changed(&session, after, &to).await?,
         };
@@ -182,8 +178,12 @@ impl Store for PostgresStore {
         Ok(cancelled)
     }
 
-    async fn cancelled_order(&self, id: i64, list: Position) -> Result<Option<Order>, StoreError> {
-        self.session_after(list)?.0.cancelled_order(id).await
+    async fn cancelled_order(&self, id: i64, history: u64) -> Result<Option<Order>, StoreError> {
+        let session = current(&self.sessions)?;
+        if session.state.history != history {
+            return Err(changes_were_lost());
+        }
+        session.cancelled_order(id).await
     }
 
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {

@@ -61,7 +61,6 @@ use maintenance::Maintenance;
 use row_reader::RowReader;
 use state::SessionState;
 use std::sync::Arc;
-use tokio::task::yield_now;
 use writer::BatchWriter;
 
 /// Six connections to one server. The fields that `server_store` and `rate_limiter` use are
@@ -146,23 +145,5 @@ impl Session {
             return Err(unreachable_because(OpenError::Different.to_string()));
         }
         Ok(connection)
-    }
-}
-
-/// The number of requests at which [`gather_requests`] stops, because under steady load every
-/// scheduler round could add more.
-const MAX_GATHERED: usize = 256;
-
-/// Yields to other tasks until a scheduler round adds no requests, so that requests that arrived
-/// together share a statement. `waiting` returns the number of waiting requests.
-pub(super) async fn gather_requests(waiting: impl Fn() -> usize) {
-    let mut before = 0;
-    loop {
-        yield_now().await;
-        let now = waiting();
-        if now == before || now >= MAX_GATHERED {
-            return;
-        }
-        before = now;
     }
 }

@@ -1,6 +1,5 @@
 //! Creates and finds the data directory and the store's file in it.
 
-use super::write_access::INTENT_FILE_NAME;
 use crate::private_file::require_one_name;
 use crate::rate_limiter::COUNTS_FILE_NAME;
 use crate::store::StoreError;
@@ -15,6 +14,10 @@ use std::path::{Path, PathBuf};
 
 /// The store's file in the data directory.
 pub const FILE_NAME: &str = "store.sqlite";
+
+/// The lock file of waiting commands in the data directory. It is never removed; only the lock on
+/// it matters.
+pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
 /// The prefix of the temporary directory in which a restore prepares the store's file.
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";

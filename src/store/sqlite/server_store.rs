@@ -15,11 +15,11 @@ use crate::store::account_rows::{MAX_CHANGED_KEYS, select_changed_keys, select_k
 use crate::store::order_rows::SELECT_PET;
 use crate::store::row::StoredRow;
 use crate::store::rules::not_cancelled_outcome;
-use crate::store::statements::Statements;
+use crate::store::statements::{Row, Statements};
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, ChangeScope, Freshness, FreshnessReport, GivesUp,
-    KeyChange, LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, Order, OrderSender, OrdersRead,
-    PolledChanges, PolledKeys, Position, SENT_ORDERS, Store, StoreError, Structure,
+    KeyChange, KeyRecord, LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, Order, OrderSender,
+    OrdersRead, PolledChanges, PolledKeys, Position, SENT_ORDERS, Store, StoreError, Structure,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, params};
@@ -73,7 +73,8 @@ impl Store for SqliteStore {
             let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
             let statements: &dyn Statements = &*transaction;
             let query = select_changed_keys("$1");
-            let changes = statements.query_all(&query, &[&after.number], KeyChange::read)?;
+            let changes =
+                statements.query_all(&query, &[&after.number], |row| KeyChange::read(row, 0))?;
             let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
             Ok(PolledKeys { polled, changes })
         })
@@ -91,8 +92,8 @@ impl Store for SqliteStore {
             let query = select_keys("(SELECT * FROM keys WHERE digest = $1)");
             let mut keys = Vec::new();
             for digest in &digests {
-                let row = statements.query_optional(&query, &[&digest.0], KeyChange::read)?;
-                keys.extend(row.and_then(KeyChange::into_key));
+                let read = |row: &Row<'_>| KeyRecord::read(row, 0);
+                keys.extend(statements.query_optional(&query, &[&digest.0], read)?);
             }
             Ok(LookedUpKeys { polled, keys })
         })
@@ -142,7 +143,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn cancelled_order(&self, id: i64, _: Position) -> Result<Option<Order>, StoreError> {
+    async fn cancelled_order(&self, id: i64, _: u64) -> Result<Option<Order>, StoreError> {
         self.blocking(move |store| {
             let statements: &dyn Statements = &*store.reader.lock();
             statements.query_optional(&Order::select_cancelled(), &[&id], |row| Order::read(row, 0))

@@ -8,6 +8,7 @@
 //! holder ends in any way. A command that is suspended while it has the lock delays each batch by
 //! one pause.
 
+use super::directory::INTENT_FILE_NAME;
 use super::open_files::OpenFiles;
 use crate::private_file::private_file;
 use crate::store::{COMMAND_TIMEOUT, REQUEST_TIMEOUT, StoreError};
@@ -21,10 +22,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-/// The lock file of waiting commands in the data directory. It is never removed; only the lock on
-/// it matters.
-pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
 /// The maximum time that a batch of cancellations waits until it can begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);

@@ -9,8 +9,9 @@ use crate::rate_limiter::{
     AccountWindows, BegunBans, Decision, InMemoryRateLimiter, KeyedRequest, RateLimitStatus,
     RateLimiter,
 };
+use crate::store::postgres::gathering::gather_requests;
+use crate::store::postgres::session::Session;
 use crate::store::postgres::session::opener::{Current, current};
-use crate::store::postgres::session::{Session, gather_requests};
 use crate::store::postgres::timeouts::{CONCURRENT_COUNTS, COUNT_FAILURE_DURATION, DECISION_LIMIT};
 use async_trait::async_trait;
 use futures::future::join_all;

@@ -4,16 +4,19 @@
 use super::state::SessionState;
 use crate::api_key::Digest;
 use crate::clock::BootInstant;
-use crate::store::account_rows::{ACCOUNT_ID, MAX_CHANGED_KEYS, select_changed_keys, select_keys};
+use crate::store::account_rows::{select_changed_keys, select_keys};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::read_error;
 use crate::store::postgres::journal::{ANSWER_COLUMNS, parse_answer, select_last_and_known};
-use crate::store::postgres::rows::{column_index, read_row, value};
+use crate::store::postgres::rows::value;
 use crate::store::postgres::timeouts::READ_LIMIT;
-use crate::store::{KeyChange, LookedUpKeys, PolledChanges, PolledKeys, Position, StoreError};
+use crate::store::{
+    KeyChange, KeyRecord, LookedUpKeys, MAX_CHANGED_KEYS, PolledChanges, PolledKeys, Position,
+    StoreError,
+};
 use std::sync::Arc;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Statement};
+use tokio_postgres::{Error, Row, Statement};
 
 /// Polls and looks up keys. The parameters `$1` and `$2` of its statements are the number and id of
 /// the last seen change.
@@ -51,7 +54,7 @@ impl KeyReader {
     /// was restored meanwhile, the session ends, and the next session rereads everything.
     pub async fn poll(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         let polling = async {
-            let (polled, _) = self.query(&self.last_change, &[]).await?;
+            let (polled, _) = self.query(&self.last_change, &[], KeyChange::read).await?;
             let is_older = |after: &Position| {
                 polled.last_changes.keys.has_more_than(*after)
                     && after.history == self.state.history
@@ -61,7 +64,8 @@ impl KeyReader {
             let Some(after) = after.filter(is_older) else {
                 return Ok(PolledKeys { polled, changes: None });
             };
-            let (polled, changes) = self.query(&self.changed, &[&after.number]).await?;
+            let number: [&(dyn ToSql + Sync); 1] = [&after.number];
+            let (polled, changes) = self.query(&self.changed, &number, KeyChange::read).await?;
             let changes = (changes.len() <= MAX_CHANGED_KEYS).then_some(changes);
             Ok(PolledKeys { polled, changes })
         };
@@ -72,18 +76,18 @@ impl KeyReader {
     pub async fn look_up(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
         let digests: Vec<&[u8]> = digests.iter().map(|digest| &digest.0[..]).collect();
         let parameters: [&(dyn ToSql + Sync); 1] = [&digests];
-        let query = self.query(&self.look_up, &parameters);
+        let query = self.query(&self.look_up, &parameters, KeyRecord::read);
         let (polled, keys) = self.state.answer(READ_LIMIT, query).await?;
-        let keys = keys.into_iter().filter_map(KeyChange::into_key).collect();
         Ok(LookedUpKeys { polled, keys })
     }
 
     /// Runs a statement. Returns its keys, and the last changes that they reflect.
-    async fn query(
+    async fn query<T>(
         &self,
         statement: &Statement,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<(PolledChanges, Vec<KeyChange>), StoreError> {
+        read: impl Fn(&Row, usize) -> Result<T, StoreError>,
+    ) -> Result<(PolledChanges, Vec<T>), StoreError> {
         let (asked_at, last_seen) = (BootInstant::now(), self.state.replica.last_seen());
         let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
         let change: [&(dyn ToSql + Sync); 2] = [&number, &id];
@@ -96,11 +100,10 @@ impl KeyReader {
             .accept(|history, lease, seen| answer.with_as_of(history, lease, asked_at, seen))?;
         let mut keys = Vec::new();
         if statement.columns().len() > ANSWER_COLUMNS {
-            let account_id = column_index(statement.columns(), ACCOUNT_ID)?;
             for row in &rows {
                 // Without any keys there is one row, in which the columns of the account are NULL.
-                if value::<Option<i64>>(row, account_id)?.is_some() {
-                    keys.push(read_row(row, KeyChange::read)?);
+                if value::<Option<i64>>(row, ANSWER_COLUMNS)?.is_some() {
+                    keys.push(read(row, ANSWER_COLUMNS)?);
                 }
             }
         }

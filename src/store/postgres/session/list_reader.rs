@@ -6,7 +6,6 @@
 //! A list request never uses a query that was sent before the request arrived, because that query
 //! may miss a commit in between. The next query is sent without waiting for earlier answers.
 
-use super::gather_requests;
 use super::state::SessionState;
 use crate::clock::BootInstant;
 use crate::log::ErrorChain;
@@ -14,6 +13,7 @@ use crate::store::agreement::lease::WaitIsOver;
 use crate::store::agreement::shared_queries::{SharedQueries, next_from};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read_error, unreachable_because};
+use crate::store::postgres::gathering::gather_requests;
 use crate::store::postgres::journal::{ANSWER_COLUMNS, parse_answer, select_last_and_known};
 use crate::store::postgres::rows::{column_index, value};
 use crate::store::postgres::timeouts::{MAX_LIST_QUERIES, READ_LIMIT};

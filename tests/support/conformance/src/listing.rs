@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::api_key::Digest;
 use store_orders::store::{
-    AccountRow, KeyChange, KeyRow, LastChanges, OperatorStore, Order, OrderStatus, OrdersRead,
+    Account, KeyChange, KeyRecord, LastChanges, OperatorStore, Order, OrderStatus, OrdersRead,
     PolledKeys, Position, Status,
 };
 use store_orders_api::v1;
@@ -56,7 +56,7 @@ pub fn beginning(store: &ServedStore) -> anyhow::Result<Position> {
 }
 
 /// Accounts by id, and keys by digest.
-pub type AccountsAndKeys = (BTreeMap<i64, AccountRow>, HashMap<Digest, KeyRow>);
+pub type AccountsAndKeys = (BTreeMap<i64, Account>, HashMap<Digest, KeyRecord>);
 
 /// Returns the accounts and keys that changed after `after`, and the last change that was read.
 pub fn keys_since(
@@ -70,7 +70,7 @@ pub fn keys_since(
         for change in changes.context("there are too many changes")? {
             match change {
                 KeyChange::Account(account) => drop(accounts.insert(account.id, account)),
-                KeyChange::Key(digest, key) => drop(keys.insert(digest, key)),
+                KeyChange::Key(record) => drop(keys.insert(record.key.digest, record)),
             }
         }
     }
@@ -78,12 +78,12 @@ pub fn keys_since(
 }
 
 /// All accounts by id.
-pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, AccountRow>> {
+pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }
 
 /// All keys by digest.
-pub fn keys(store: &ServedStore) -> anyhow::Result<HashMap<Digest, KeyRow>> {
+pub fn keys(store: &ServedStore) -> anyhow::Result<HashMap<Digest, KeyRecord>> {
     Ok(keys_since(store, beginning(store)?)?.0.1)
 }
 

@@ -90,8 +90,8 @@ impl ServedStore {
     }
 
     pub fn cancelled_order(&self, id: i64) -> Result<Option<Order>, StoreError> {
-        let list = self.poll_changes()?.last_changes.orders;
-        self.wait(self.store.cancelled_order(id, list))
+        let history = self.poll_changes()?.last_changes.orders.history;
+        self.wait(self.store.cancelled_order(id, history))
     }
 
     pub fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {

@@ -168,13 +168,13 @@ impl Store for FaultyStore {
         self.store()?.cancel(batch.into()).await
     }
 
-    async fn cancelled_order(&self, id: i64, list: Position) -> Result<Option<Order>, StoreError> {
+    async fn cancelled_order(&self, id: i64, history: u64) -> Result<Option<Order>, StoreError> {
         self.order_reads.fetch_add(1, Ordering::SeqCst);
         self.wait_while_silent().await;
-        if list.history != self.failovers.load(Ordering::SeqCst) {
+        if history != self.failovers.load(Ordering::SeqCst) {
             return Err(StoreError::Engine { doing: "read", source: "another history".into() });
         }
-        self.store()?.cancelled_order(id, list).await
+        self.store()?.cancelled_order(id, history).await
     }
 
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {

@@ -40,11 +40,11 @@ pub fn the_printed_grants_are_exactly_those_that_a_server_needs(
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
     ensure!(store.pet(7)?.is_some());
     let key = keys(&store)?.into_values().next().context("a key")?;
-    store.record_last_used(&[(key.row, NOW_MS)])?;
-    ensure!(commands.key_records()?.iter().all(|record| record.used_at == Some(NOW_MS)));
+    store.record_last_used(&[(key.key.row, NOW_MS)])?;
+    ensure!(commands.key_records()?.iter().all(|record| record.key.used_at == Some(NOW_MS)));
     let ban = KeyBan { ends_at_ms: NOW_MS, seconds: 300, number: 1 };
-    store.record_bans(&[NewBan { key: key.row, ban }])?;
-    ensure!(commands.key_records()?.iter().all(|record| record.ban == ban));
+    store.record_bans(&[NewBan { key: key.key.row, ban }])?;
+    ensure!(commands.key_records()?.iter().all(|record| record.key.ban == ban));
 
     for statement in DENIED {
         let refused =

@@ -71,16 +71,19 @@ pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
         ("close", |store| store.close_account("another", now()).map(drop)),
         ("issue", |store| store.issue_key(&new_key("acme"), NOW_MS).map(drop)),
         ("rotate", |store| {
-            let key_id = &store.key_records()?.pop().map_or(String::new(), |key| key.id);
+            let key_id =
+                &store.key_records()?.pop().map_or_else(Box::default, |record| record.key.id);
             let rotation = Rotation { key_id, overlap: Duration::ZERO, label: None };
             store.rotate_key(rotation, NOW_MS).map(drop)
         }),
         ("unban", |store| {
-            let key_id = store.key_records()?.pop().map_or(String::new(), |key| key.id);
+            let key_id =
+                store.key_records()?.pop().map_or_else(Box::default, |record| record.key.id);
             store.unban_key(&key_id)
         }),
         ("revoke", |store| {
-            let key_id = store.key_records()?.pop().map_or(String::new(), |key| key.id);
+            let key_id =
+                store.key_records()?.pop().map_or_else(Box::default, |record| record.key.id);
             store.revoke_key(&key_id, NOW_MS)
         }),
         ("import", |store| store.import(Records::Orders(&[pending(3)]), false).map(drop)),

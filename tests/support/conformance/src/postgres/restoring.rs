@@ -96,9 +96,9 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     let refused = refusal(import(&new, [2]))?;
     ensure!(refused.contains("order 2 is already in the store"), "{refused}");
     new.create_account("next", Plan::Free, None, now())?;
-    ensure!(new.account("next", NOW_MS)?.id == 2 + ID_GAP + 1);
+    ensure!(new.account("next", NOW_MS)?.0.id == 2 + ID_GAP + 1);
     new.issue_key(&new_key("next"), NOW_MS)?;
-    let rows: Vec<_> = new.key_records()?.iter().map(|record| record.row).collect();
+    let rows: Vec<_> = new.key_records()?.iter().map(|record| record.key.row).collect();
     ensure!(rows == [1, 2, 3, 3 + ID_GAP + 1], "{rows:?}");
     Ok(())
 }
@@ -261,12 +261,12 @@ pub fn a_recovered_store_gets_a_new_id(server: &PostgresUnderTest) -> anyhow::Re
     for name in ["acme", "globex"] {
         commands.create_account(name, Plan::Free, None, now())?;
     }
-    let before = (commands.id()?, commands.account("globex", NOW_MS)?.id);
+    let before = (commands.id()?, commands.account("globex", NOW_MS)?.0.id);
     let id = begin_new_store(&commands)?;
     ensure!(id.len() == 32 && id != before.0 && commands.id()? == id, "{id}");
     commands.create_account("next", Plan::Free, None, now())?;
-    ensure!(commands.account("globex", NOW_MS)?.id == before.1);
-    ensure!(commands.account("next", NOW_MS)?.id > before.1 + ID_GAP);
+    ensure!(commands.account("globex", NOW_MS)?.0.id == before.1);
+    ensure!(commands.account("next", NOW_MS)?.0.id > before.1 + ID_GAP);
     ensure!(begin_new_store(&commands)? != id);
     let _store = database.server_of_owner()?;
     let refused = refusal(begin_new_store(&commands))?;

@@ -32,7 +32,7 @@ pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Re
         Ok(store.record_last_used(&[(1, NOW_MS), (2, NOW_MS)])?)
     })?;
     let used = || -> anyhow::Result<Vec<_>> {
-        Ok(commands.key_records()?.iter().map(|key| key.used_at).collect())
+        Ok(commands.key_records()?.iter().map(|record| record.key.used_at).collect())
     };
     ensure!(used()? == [None, Some(NOW_MS)]);
     store.record_last_used(&[(1, NOW_MS + 1)])?;
@@ -207,7 +207,7 @@ pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
         })?;
         join(banning)?.context("the ban was not recorded")
     })?;
-    ensure!(keys(&store)?.into_values().all(|key| key.ban == ban));
+    ensure!(keys(&store)?.into_values().all(|record| record.key.ban == ban));
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
     let backends_after = wait_blocking("its connection is closed", WAIT_TIMEOUT, || {
         database.session_backends().ok().filter(|after| *after == backends)
