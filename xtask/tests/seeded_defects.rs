@@ -1,7 +1,9 @@
 //! Seeded defects: changes of the real document that someone might make by mistake after its
 //! publication. `check` must report each of them with its place and reason.
 
-use crate::checkout::{Checkout, document, emitted, failures, files, run, run_fix, version};
+use crate::checkout::{
+    Checkout, document, emitted, failures, files, printed, run, run_fix, version,
+};
 use codegen::pointer::take;
 use serde_json::{Value, json};
 use testbed::{Inline, assert_text, str};
@@ -94,7 +96,7 @@ Drift
     expected: a path that ends in /v3
     found:    /v1
     - info.version is 3.0.0
-    fix: make base_path of spec/openapi.json end in /v3, or undo the change of info.version to 3.0.0: the path changes with each major version, and with nothing else
+    fix: make the name of spec/openapi.json's row end in /v3, or undo the change of info.version to 3.0.0: the path changes with each major version, and with nothing else
 ✗ the examples of spec/openapi.json and spec/openapi-v2.json match their schemas
   spec/openapi.json#/paths/~1store~1orders/get/responses/200/content/application~1json/example/0/quantity
     expected: a value that matches the schema: 2 is not of type "string"
@@ -143,7 +145,7 @@ fn the_version_of_a_changed_code_sample_is_raised_by_a_fix() {
     let checkout = checkout_with(|_| ());
     checkout.add_server();
     assert_eq!(check(&checkout, None).0, Outcome::Clean);
-    checkout.replace("spec/samples/getPet.py", "import", "import  ");
+    checkout.replace("spec/samples/v1/getPet.md", "import json", "import  json");
     let mut next: semver::Version = store_orders_api::API_VERSION.parse().unwrap();
     next.patch += 1;
     assert_text(
@@ -201,6 +203,15 @@ fn each_base_url_ends_in_the_major_version() {
         set(document, "/info/version", json!("2.0.0"));
     };
     assert_eq!(places(&second, &V2), [""; 0]);
+
+    // The next major version of version 1 is taken, so a breaking change needs a new version.
+    let mut document = document(&V1);
+    set(&mut document, "/info/version", json!("2.0.0"));
+    let problems = printed(&check_major_version(&V1, &document));
+    let fix = "fix: undo the change of info.version to 2.0.0, because /v2 is spec/openapi-v2.json: \
+               for a breaking change, see \"To add a version\" in xtask/README.md";
+    let fixes: Vec<_> = problems.lines().filter(|line| line.contains("fix:")).collect();
+    assert!(fixes.len() == 3 && fixes.iter().all(|line| line.trim() == fix), "{problems}");
 }
 
 #[test]
