@@ -42,7 +42,7 @@ fn writes_the_contract_the_clients_and_nothing_else() {
         &run(&root.repository).1,
         str![[r#"
 ✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
-✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
+✓ api/src/v1.rs and api/src/v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
 2 of 2 checks passed.
 "#]],
     );
@@ -82,7 +82,7 @@ fn each_problem_of_a_refused_document_is_reported_and_nothing_is_written() {
         &text,
         str![[r#"
 ✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
+✗ api/src/v1.rs and api/src/v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
   spec/openapi.json#/paths/~1store~1orders/get/responses/5XX/$ref
     expected: a construct that the generator supports
     found:    #/components/responses/Gone leads nowhere
