@@ -377,7 +377,9 @@ async fn crawlers_are_kept_only_from_the_api() {
     let server = TestSetup::new().serve().await;
     let text = text(&server, "/robots.txt").await;
     let rules: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(rules, ["User-agent: *", "Disallow: /v1/", "Disallow: /v2/"]);
+    let disallowed = DOCUMENTS.map(|document| format!("Disallow: {}/", document.base_path));
+    assert_eq!(rules[0], "User-agent: *");
+    assert_eq!(rules[1..], disallowed);
 }
 
 #[tokio::test]

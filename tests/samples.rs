@@ -11,6 +11,9 @@ use std::error::Error;
 use std::process::{Command, ExitCode};
 use testbed::{Program, run_samples};
 
+/// The version, the operation and the program of a sample.
+type Sample = (&'static str, &'static str, fn() -> Result<(), Box<dyn Error>>);
+
 include!("samples/generated.rs");
 
 /// The environment variable that names the sample to run; set when this program starts itself.

@@ -160,8 +160,7 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
 }
 }
 
-/// The version, the operation and the program of each sample.
-const SAMPLES: &[(&str, &str, fn() -> Result<(), Box<dyn std::error::Error>>)] = &[
+const SAMPLES: &[Sample] = &[
     ("v1", "getPet", v1_getPet::run),
     ("v1", "listOrders", v1_listOrders::run),
     ("v1", "cancelOrder", v1_cancelOrder::run),

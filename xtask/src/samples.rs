@@ -91,8 +91,7 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
 ";
 
 const LIST: &str = "\
-/// The version, the operation and the program of each sample.
-const SAMPLES: &[(&str, &str, fn() -> Result<(), Box<dyn std::error::Error>>)] = &[
+const SAMPLES: &[Sample] = &[
 ";
 
 fn operations(document: &mut Value) -> impl Iterator<Item = &mut Map<String, Value>> {

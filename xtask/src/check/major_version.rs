@@ -1,6 +1,6 @@
 //! Checks that the base URLs of each document contain its major version.
 
-use super::inputs::{Inputs, document_files, in_each_document};
+use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
 use super::promises::{ADD_VERSION, BASE_PATHS, no_version};
 use crate::compatibility::server_url;
@@ -10,7 +10,7 @@ use codegen::compare::pointers;
 use serde_json::Value;
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("the major versions of {} are those of every base URL", document_files())
+    format!("the major versions of {ALL_DOCUMENTS} are those of every base URL")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {

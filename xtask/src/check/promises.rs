@@ -1,7 +1,7 @@
 //! Checks the version and the changelog entry of each document against its changes since the last
 //! published document.
 
-use super::inputs::{Inputs, available, in_each_document};
+use super::inputs::{ALL_DOCUMENTS, Inputs, available, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
 use crate::compatibility::{Change, Verdict, changes, operations_that_stay};
 use crate::documents::{DOCUMENTS, Document};
@@ -21,15 +21,15 @@ pub(super) const BASE_PATHS: &str = "api/versions/src/lib.rs";
 pub(super) const ADD_VERSION: &str = "\"To add a version\" in xtask/README.md";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
-    let claims = DOCUMENTS.map(|of| {
-        match inputs.published.as_ref().ok().and_then(|published| published.newest(of)) {
-            Some((version, _)) => {
-                format!("{} keeps what {PUBLISHED}/{} promised", of.file, file_name(&version))
-            }
-            None => format!("of {} nothing is published yet", of.file),
+    let published = inputs.published.as_ref().ok();
+    let newest = DOCUMENTS.iter().filter_map(|of| Some(published?.newest(of)?.0));
+    let files: Vec<_> = newest.map(|version| file_name(&version)).collect();
+    match files.is_empty() {
+        true => format!("of {ALL_DOCUMENTS} nothing is published yet"),
+        false => {
+            format!("{ALL_DOCUMENTS} keep what {} of {PUBLISHED} promised", files.join(" and "))
         }
-    });
-    claims.join(", ")
+    }
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {

@@ -2,7 +2,7 @@
 //! matches `x-plans`, the sections and the list of error codes match `x-extensible-enum`, and
 //! numbers such as "100 by default" match the schemas.
 
-use super::inputs::{Inputs, document_files, in_each_document};
+use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
 use codegen::compare::pointers;
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ const LIST: &str = "Today's codes: ";
 const PLANS: &str = "| Plan | Requests per minute | Requests per day |";
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("the texts of {} have the plans, codes and bounds that programs read", document_files())
+    format!("the texts of {ALL_DOCUMENTS} have the plans, codes and bounds that programs read")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
