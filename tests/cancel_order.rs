@@ -2,7 +2,7 @@
 
 use store_orders::store::{Cancelled, OrderStatus, Status};
 use store_orders::store::{OperatorStore, OrderCommands, Records};
-use store_orders_api::documents::DOCUMENTS;
+use store_orders_api::documents::{COUNT, DOCUMENTS};
 use store_orders_api::plans::Plan;
 use test_server::{TestSetup, error_of, pending_order};
 
@@ -48,7 +48,7 @@ async fn a_shipped_order_is_unchanged() {
 async fn preconditions_are_ignored_as_each_document_says() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Pro);
-    setup.pending(1..=4);
+    setup.pending(1..=2 * COUNT as i64);
     let server = setup.serve().await;
     let mut ids = 1..;
     for document in DOCUMENTS {

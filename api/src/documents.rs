@@ -1,16 +1,22 @@
-//! For each version: the checked-in document, and the document that dropshot emits from the
-//! contract.
+//! For each version: the checked-in document, the document that dropshot emits from the contract,
+//! and the operations that handlers implement.
 
 use crate::emission::DocumentError;
-use crate::{v1, v2};
+use dropshot::{ApiDescription, ServerContext};
 use serde_json::Value;
 use store_orders_versions as versions;
+
+pub use store_orders_versions::with_versions;
 
 /// The document of a version.
 #[derive(Debug)]
 pub struct Document {
     /// `info.version`.
     pub version: &'static str,
+    /// The name of the version, such as `v1`.
+    pub name: &'static str,
+    /// The difference from other versions, for people who choose one.
+    pub about: &'static str,
     /// The path prefix of the operations.
     pub base_path: &'static str,
     /// The path under which the server publishes the document.
@@ -22,16 +28,35 @@ pub struct Document {
     emit: fn() -> Result<Value, DocumentError>,
 }
 
-/// The document of version 1.
-pub static V1: Document =
-    document(&versions::V1, v1::VERSION, include_str!("../../spec/openapi.json"), v1::emitted);
+/// The number of versions.
+pub const COUNT: usize = versions::VERSIONS.len();
 
-/// The document of version 2.
-pub static V2: Document =
-    document(&versions::V2, v2::VERSION, include_str!("../../spec/openapi-v2.json"), v2::emitted);
+macro_rules! documents {
+    ($($module:ident $name:ident { file: $file:literal, $($column:ident: $value:literal,)* })*) => {
+        $(
+            #[doc = concat!("The document of `", stringify!($module), "`.")]
+            pub static $name: Document = document(
+                &versions::$name,
+                crate::$module::VERSION,
+                include_str!(concat!("../../", $file)),
+                crate::$module::emitted,
+            );
+        )*
 
-/// The document of each version, in ascending order.
-pub static DOCUMENTS: [&Document; 2] = [&V1, &V2];
+        /// The document of each version, in ascending order.
+        pub static DOCUMENTS: [&Document; COUNT] = [$(&$name),*];
+
+        /// Returns the operations of these handlers, in the order of [`DOCUMENTS`].
+        pub fn api_descriptions<H, C>() -> Result<[ApiDescription<C>; COUNT], DocumentError>
+        where
+            C: ServerContext,
+            H: $(crate::$module::Api<Context = C> +)*
+        {
+            Ok([$(crate::$module::api_description::<H>()?),*])
+        }
+    };
+}
+versions::with_versions!(documents);
 
 const fn document(
     row: &'static versions::Version,
@@ -39,8 +64,8 @@ const fn document(
     text: &'static str,
     emit: fn() -> Result<Value, DocumentError>,
 ) -> Document {
-    let versions::Version { base_path, path, reference, .. } = *row;
-    Document { version, base_path, path, reference, text, emit }
+    let versions::Version { module: name, about, base_path, path, reference, .. } = *row;
+    Document { version, name, about, base_path, path, reference, text, emit }
 }
 
 impl Document {

@@ -2,8 +2,8 @@
 //! not depend on the server.
 //!
 //! The documents in `spec/` are the source of truth, one for each version of the API.
-//! `cargo xtask generate` generates [`v1`] and [`v2`] from them, with the trait that handlers
-//! implement. The shared parts are written by hand: requests and responses ([`operation`]), strict
+//! `cargo xtask generate` generates a module for each version, such as [`v1`], with the trait
+//! that handlers implement. The shared parts are written by hand: requests and responses ([`operation`]), strict
 //! parameters ([`parameters`]), the document that dropshot emits ([`emission`]), the middleware's
 //! errors and headers ([`errors`], [`headers`]), and constants that the documents mention only in
 //! texts ([`limit_constants`], [`key_form`]).
@@ -19,9 +19,18 @@ pub mod parameters;
 pub mod plans;
 pub mod schemas;
 pub mod types;
-pub mod v1;
-#[expect(missing_docs, reason = "the document does not describe each value of a parameter")]
-pub mod v2;
+
+/// Declares the generated module of each version.
+macro_rules! contracts {
+    ($($module:ident $name:ident $row:tt)*) => {
+        $(
+            #[expect(clippy::allow_attributes, reason = "only some versions have such values")]
+            #[allow(missing_docs, reason = "a document need not describe a parameter's values")]
+            pub mod $module;
+        )*
+    };
+}
+store_orders_versions::with_versions!(contracts);
 
 /// The stable version of the API: `info.version` of its document.
 pub const API_VERSION: &str = documents::V1.version;

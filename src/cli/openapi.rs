@@ -4,9 +4,10 @@ use crate::api_key::Environment;
 use crate::config::DocumentSettings;
 use crate::http::served_document;
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::Write;
-use store_orders_api::documents::{V1, V2, text};
+use store_orders_api::documents::{DOCUMENTS, Document, V1, text};
 
 /// Arguments of `openapi`.
 #[derive(Args, Debug)]
@@ -16,8 +17,8 @@ pub struct OpenapiArgs {
     #[arg(long)]
     served: bool,
     /// Version of the API
-    #[arg(long, value_enum, default_value = "v1")]
-    api: ApiVersionArg,
+    #[arg(long, value_parser = version_parser(), default_value = V1.name)]
+    api: &'static Document,
     /// Environment whose address comes first
     #[arg(long, value_enum, env, default_value = "production")]
     environment: Environment,
@@ -25,22 +26,21 @@ pub struct OpenapiArgs {
     document: DocumentSettings,
 }
 
-/// A version of the API, named as in the base path.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum ApiVersionArg {
-    /// The whole list of orders
-    V1,
-    /// The list in pages, with filters and the status of each order
-    V2,
+/// Parses the name of a version of the API, as in the base path.
+fn version_parser() -> impl TypedValueParser<Value = &'static Document> {
+    let value = |document: &Document| PossibleValue::new(document.name).help(document.about);
+    PossibleValuesParser::new(DOCUMENTS.map(value)).try_map(|name| {
+        let mut documents = DOCUMENTS.into_iter();
+        documents.find(|document| document.name == name).ok_or("there is no such version")
+    })
 }
 
 impl OpenapiArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        let document = if self.api == ApiVersionArg::V2 { &V2 } else { &V1 };
         if !self.served {
-            return Ok(out.write_all(document.text.as_bytes())?);
+            return Ok(out.write_all(self.api.text.as_bytes())?);
         }
-        let document = served_document(document, &self.document, self.environment)
+        let document = served_document(self.api, &self.document, self.environment)
             .and_then(|served| text(&served))
             .context("the OpenAPI document cannot be made")?;
         Ok(out.write_all(document.as_bytes())?)

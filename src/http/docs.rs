@@ -1,4 +1,4 @@
-//! Serves the public pages outside `/v1` and `/v2`: documents, references, changelog, and files for
+//! Serves the public pages outside the API: documents, references, changelog, and files for
 //! crawlers. They need no key and are not rate limited. All pages come from the documents and from
 //! files embedded in the program. No page loads anything from another server.
 
@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, Response, StatusCode, header};
 use page::ServedPage;
 use policy::Policy;
 use serde_json::Value;
-use store_orders_api::documents::{DOCUMENTS, V1, text};
+use store_orders_api::documents::{COUNT, DOCUMENTS, V1, text, with_versions};
 use store_orders_api::emission::DocumentError;
 use store_orders_api::errors::method_not_allowed;
 
@@ -26,9 +26,17 @@ const FEED: &str = "application/atom+xml; charset=utf-8";
 /// The placeholder in generated pages for the operator's addresses. In reference pages, the
 /// operator's contact is inserted after the addresses.
 const BASE_URLS: &str = "{base_urls}";
-/// The reference page templates, in the order of `DOCUMENTS`.
-const REFERENCES: [&str; 2] =
-    [include_str!("docs/generated/docs.html"), include_str!("docs/generated/docs-v2.html")];
+
+macro_rules! references {
+    ($($module:ident $name:ident {
+        file: $file:literal, path: $path:literal, reference: $reference:literal, $($rest:tt)*
+    })*) => {
+        /// The reference page templates, in the order of `DOCUMENTS`.
+        const REFERENCES: [&str; COUNT] =
+            [$(include_str!(concat!("docs/generated", $reference, ".html"))),*];
+    };
+}
+with_versions!(references);
 
 /// The pages and their assets with their paths.
 pub struct Docs(Vec<(&'static str, ServedPage)>);
@@ -51,7 +59,7 @@ impl Docs {
             ("/changelog.atom", asset(FEED, feed)),
             ("/favicon.ico", asset("image/svg+xml", include_str!("docs/assets/favicon.svg"))),
             ("/llms.txt", ServedPage::plain(TEXT, Policy::Asset, llms(stable))),
-            ("/robots.txt", asset(TEXT, include_str!("docs/assets/robots.txt"))),
+            ("/robots.txt", ServedPage::plain(TEXT, Policy::Asset, robots())),
         ];
         for ((document, served), template) in DOCUMENTS.iter().zip(documents).zip(REFERENCES) {
             let page = ServedPage::plain("application/json", Policy::Document, text(served)?);
@@ -110,6 +118,12 @@ fn contact(document: &Value) -> Option<String> {
     let fields = ["name", "url", "email"].map(|field| contact.get(field).and_then(Value::as_str));
     let fields: Vec<_> = fields.into_iter().flatten().collect();
     (!fields.is_empty()).then(|| fields.join(", "))
+}
+
+/// Lists the paths that crawlers must not request.
+fn robots() -> String {
+    let rules = DOCUMENTS.map(|document| format!("Disallow: {}/\n", document.base_path));
+    format!("{}{}", include_str!("docs/assets/robots.txt"), rules.concat())
 }
 
 /// Fills in `llms.txt`, a summary of the API for language models.

@@ -23,9 +23,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store_orders_api::documents::{Document, V1, V2};
+use store_orders_api::documents::{DOCUMENTS, Document, V1, api_descriptions};
 use store_orders_api::emission::DocumentError;
-use store_orders_api::{errors, v1, v2};
+use store_orders_api::errors;
 
 /// The methods of RFC 9110 and PATCH (RFC 5789): dropshot routes no others.
 const METHODS: [Method; 9] = [
@@ -61,7 +61,7 @@ pub enum BuildError {
 
 /// Finds and calls the operations of all versions.
 pub struct InnerRouter {
-    versions: [ApiVersion; 2],
+    versions: Vec<ApiVersion>,
 }
 
 /// The operations of one API version, by their paths below its base path.
@@ -127,10 +127,11 @@ impl InnerRouter {
     pub fn new() -> Result<InnerRouter, BuildError> {
         let mut routes = (0..).map(RouteId::for_operation);
         Ok(InnerRouter {
-            versions: [
-                ApiVersion::new(&V1, v1::api_description::<Handlers>()?, &mut routes),
-                ApiVersion::new(&V2, v2::api_description::<Handlers>()?, &mut routes),
-            ],
+            versions: DOCUMENTS
+                .into_iter()
+                .zip(api_descriptions::<Handlers, _>()?)
+                .map(|(document, api)| ApiVersion::new(document, api, &mut routes))
+                .collect(),
         })
     }
 
@@ -366,7 +367,7 @@ fn allow_value(error: &HttpError) -> String {
 #[cfg(test)]
 mod tests {
     use super::{InnerRouter, is_plain, relative_path};
-    use store_orders_api::documents::{Document, V1, V2};
+    use store_orders_api::documents::{DOCUMENTS, Document, V1};
 
     /// Returns the part of a path that is routed. Returns `None` if the path is not below the base
     /// path, has `//` or ends with a slash.
@@ -393,7 +394,7 @@ mod tests {
 
     #[test]
     fn only_plain_paths_below_the_base_are_routed() {
-        for document in [&V1, &V2] {
+        for document in DOCUMENTS {
             let path = format!("{}/store/orders", document.base_path);
             assert_eq!(plain_relative_path(document, &path), Some("/store/orders"));
         }

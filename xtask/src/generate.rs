@@ -1,15 +1,18 @@
 //! Generates the contract and the clients from the documents, the client's README from its crate
-//! documentation, and the server's pages from the changelog and the documents. Writes no file.
+//! documentation, the server's pages from the changelog and the documents, and the tests' samples in
+//! Rust. Writes no file.
 
 use crate::canonical_json;
 use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
 use crate::pages::pages;
 use crate::repository::{
-    CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENT_VALUES, GeneratedFile, Repository,
+    CHANGELOG, CLIENT_DOCS, CLIENT_MODULES, CLIENT_README, CLIENT_VALUES, GeneratedFile,
+    RUST_SAMPLES, Repository, SAMPLES,
 };
+use crate::samples::rust_modules;
 use codegen::Error;
-use codegen::client::Version;
+use codegen::client::{ALL, Version};
 use serde_json::Value;
 
 /// Generates all files: the contract, the clients and their README, and the pages if the checkout
@@ -29,6 +32,7 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     let readme = client_readme(&repository.read(CLIENT_DOCS)?)?;
     files.push(file(CLIENT_README, CLIENT_DOCS, readme));
     if repository.has_server() {
+        files.push(file(RUST_SAMPLES, SAMPLES, rust_modules(&documents)));
         files.extend(pages(&repository.read(CHANGELOG)?, &documents));
     }
     Ok(files)
@@ -49,7 +53,7 @@ pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
     let versions = DOCUMENTS.iter().zip(documents).map(|(of, document)| Version {
         document,
         source: of.file,
-        module: of.base_path.trim_start_matches('/'),
+        module: of.module,
     });
     let versions: Vec<_> = versions.collect();
     let code = codegen::client::client(&versions, "cargo xtask generate")?;
@@ -58,10 +62,8 @@ pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
         source: of.file,
         text,
     });
-    let values = GeneratedFile {
-        name: CLIENT_VALUES.to_string(),
-        source: "spec/openapi.json and spec/openapi-v2.json",
-        text: code.values,
-    };
-    Ok(files.chain([values]).collect())
+    let values = GeneratedFile { name: CLIENT_VALUES.to_string(), source: ALL, text: code.values };
+    let modules =
+        GeneratedFile { name: CLIENT_MODULES.to_string(), source: ALL, text: code.modules };
+    Ok(files.chain([values, modules]).collect())
 }

@@ -12,6 +12,15 @@ use crate::documents::{DOCUMENTS, V1};
 use crate::repository::{CHANGELOG, GeneratedFile, PAGES};
 use serde_json::Value;
 
+/// The placeholder in templates for the site bar's links to the reference pages.
+const VERSION_LINKS: &str = "{versions}";
+
+/// Renders the site bar's links to the reference pages of all versions.
+fn version_links() -> String {
+    let links = DOCUMENTS.map(|of| format!("<a href=\"{}\">API {}</a>", of.reference, of.module));
+    links.join(" ")
+}
+
 /// Generates all pages. `documents` are in the order of [`DOCUMENTS`].
 pub fn pages(changelog: &str, documents: &[Value]) -> Vec<GeneratedFile> {
     let page =
@@ -23,8 +32,8 @@ pub fn pages(changelog: &str, documents: &[Value]) -> Vec<GeneratedFile> {
         page("llms.txt", V1.file, llms::page(documents)),
     ];
     for (version, document) in DOCUMENTS.iter().zip(documents) {
-        // The page of `/docs/v2` is docs-v2.html.
-        let name = version.reference.trim_start_matches('/').replace('/', "-") + ".html";
+        // The page of `/docs/v2` is docs/v2.html.
+        let name = format!("{}.html", version.reference.trim_start_matches('/'));
         pages.push(page(&name, version.file, reference::page(version, document)));
     }
     pages

@@ -13,8 +13,12 @@ pub const CLIENT_README: &str = "api/client/README.md";
 pub const CLIENT_VALUES: &str = "api/client/src/generated/values.rs";
 /// The directory of the server's generated pages.
 pub const PAGES: &str = "src/http/docs/generated";
-/// The directory of the code samples. Its subdirectory `v2` has samples that differ in version 2.
+/// The directory of the code samples, with a subdirectory per version.
 pub const SAMPLES: &str = "spec/samples";
+/// The samples in Rust, as modules of `tests/samples.rs`.
+pub const RUST_SAMPLES: &str = "tests/samples/generated.rs";
+/// The modules of the client's generated code.
+pub const CLIENT_MODULES: &str = "api/client/src/generated.rs";
 /// The root file of the server.
 pub const SERVER: &str = "src/lib.rs";
 /// The changelog.

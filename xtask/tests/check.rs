@@ -35,13 +35,13 @@ fn all_checks_are_listed_with_their_claims() {
         &Checkout::with(&files()).check().1,
         str![[r#"
 ✓ spec/published is not compared with the history of main, because this is no git checkout
-✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
-✓ of spec/openapi.json nothing is published yet, of spec/openapi-v2.json nothing is published yet
-✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
-✓ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
-✓ the texts of spec/openapi.json and spec/openapi-v2.json have the plans, codes and bounds that programs read
-✓ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
-✓ the examples of spec/openapi.json and spec/openapi-v2.json match their schemas
+✓ the documents in spec are in canonical form, with the programs of spec/samples
+✓ of the documents in spec nothing is published yet
+✓ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
+✓ the documents in spec have each leaf that api/src emits
+✓ the texts of the documents in spec have the plans, codes and bounds that programs read
+✓ the major versions of the documents in spec are those of every base URL
+✓ the examples of the documents in spec match their schemas
 ✓ the server's modules import each other down the map of src/lib.rs
 9 of 9 checks passed.
 The server was not compiled: `cargo test --workspace --no-run`.
@@ -57,7 +57,7 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
         "\"All orders\"",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
+✗ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
      #[derive(Debug)]
@@ -75,7 +75,7 @@ Drift
          fn into_response(self) -> Result<Response<Body>, Failure> {
     - generated from spec/openapi.json
     fix: cargo xtask check --fix
-✗ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
+✗ the documents in spec have each leaf that api/src emits
   spec/openapi.json#/paths/~1store~1orders/get/responses/200/description
     expected: "All orders"
     found:    "Orders returned"
@@ -94,7 +94,7 @@ fn each_document_is_checked() {
         "https://{host}/v21\"",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
+✗ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
   api/src/v2.rs: found (-), expected (+)
     @@ [LINES] @@
      
@@ -105,7 +105,7 @@ Drift
      /// The example of the header x-request-id.
     - generated from spec/openapi-v2.json
     fix: cargo xtask check --fix
-✗ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
+✗ the major versions of the documents in spec are those of every base URL
   spec/openapi-v2.json#/servers/0/url
     expected: a path that ends in /v2
     found:    https://orders.store.example/v21
@@ -124,7 +124,7 @@ fn long_texts_are_shown_where_they_differ() {
         "where known, what to do",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
+✗ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
          #[schemars(with = "String")]
@@ -146,7 +146,7 @@ Drift
              /// The HTTP status code.
     - generated from spec/openapi.json
     fix: cargo xtask check --fix
-✗ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
+✗ the documents in spec have each leaf that api/src emits
   spec/openapi.json#/components/schemas/Error/properties/message/description
     expected: …"this request and, where known, what to do."
     found:    …"this request and, where possible, what to do."
@@ -164,7 +164,7 @@ fn a_missing_value_is_absent() {
         "\"operationId\": \"listOrders\",\n        \"deprecated\": true,",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
+✗ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
              path = "/store/orders",
@@ -174,7 +174,7 @@ Drift
          async fn list_orders(
     - generated from spec/openapi.json
     fix: cargo xtask check --fix
-✗ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
+✗ the documents in spec have each leaf that api/src emits
   spec/openapi.json#/paths/~1store~1orders/get/deprecated
     expected: true
     found:    absent
@@ -192,7 +192,7 @@ fn other_white_space_is_a_problem() {
         "\"openapi\":\"3.0.3\"",
         str![[r#"
 Drift
-✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
+✗ the documents in spec are in canonical form, with the programs of spec/samples
   spec/openapi.json: found (-), expected (+)
     @@ [LINES] @@
      {
@@ -219,7 +219,7 @@ fn another_order_of_required_fields_is_a_problem_only_of_the_canonical_form() {
         &failures(checkout.check()),
         str![[r#"
 Drift
-✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
+✗ the documents in spec are in canonical form, with the programs of spec/samples
   spec/openapi.json: found (-), expected (+)
     @@ [LINES] @@
              },
@@ -247,7 +247,7 @@ fn a_document_that_is_not_json_cannot_be_checked() {
         "\"openapi\" \"3.0.3\",",
         str![[r#"
 CouldNotRun
-? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
+? the documents in spec are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json:2:13: invalid JSON: expected `:` at line 2 column 13
 ...
 2 of 9 checks passed, 7 could not run.
@@ -262,7 +262,7 @@ fn an_unreadable_file_stops_only_the_checks_that_need_it() {
         &failures(Checkout::with(&rest).check()),
         str![[r#"
 CouldNotRun
-? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date: could not run
+? the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date: could not run
   cannot read api/client/src/lib.rs: No such file or directory (os error 2)
 8 of 9 checks passed, 1 could not run.
 "#]],
@@ -273,15 +273,14 @@ CouldNotRun
 fn a_code_sample_that_differs_or_is_missing_is_a_problem() {
     let checkout = Checkout::with(&files());
     checkout.add_server();
-    checkout.replace("spec/samples/v2/listOrders.py", "while True:", "for page in range(9):");
-    let missing = checkout.repository.root().join("spec/samples/getPet.sh");
-    std::fs::remove_file(missing).unwrap();
+    checkout.replace("spec/samples/v2/listOrders.md", "while True:", "for page in range(9):");
+    checkout.replace("spec/samples/v1/getPet.md", "```shell", "```text");
     assert_text(
         &failures(checkout.check()),
         str![[r##"
 Drift
-✗ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
-  spec/samples/getPet.sh
+✗ the documents in spec are in canonical form, with the programs of spec/samples
+  spec/samples/v1/getPet.md: ```shell
     expected: a program to copy
     found:    absent
     fix: write it
@@ -362,6 +361,10 @@ fn a_number_in_a_text_that_contradicts_its_schema_is_a_problem() {
         ("100 unless sent", "50 unless sent"),
         ("\"maximum\": 1000", "\"maximum\": 500"),
         ("the next request, at least 1.", "the next request, at least 0."),
+        ("{1,200}$", "{1,300}$"),
+        ("opaque, at most 200 letters", "opaque, at most 100 letters"),
+        ("`limit=1000`", "`limit=2000`"),
+        ("integer from 1 to 1000.", "integer from 0 to 500."),
     ]
     .map(|(from, to)| {
         assert!(real.contains(from), "{from}");
@@ -383,9 +386,37 @@ spec/openapi-v2.json#/info/description
   expected: 500 at most
   found:    1,000 at most
   fix: edit the text, or the schema
+spec/openapi-v2.json#/paths/~1store~1orders/get/responses/400/content/application~1json/examples/invalid_parameter/value/message
+  expected: to 500
+  found:    to 1000
+  fix: edit the text, or the schema
+spec/openapi-v2.json#/info/description
+  expected: limit=500
+  found:    limit=1000
+  fix: edit the text, or the schema
 spec/openapi-v2.json#/components/responses/ServerError/headers/Retry-After/description
   expected: at least 1
   found:    at least 0
+  fix: edit the text, or the schema
+spec/openapi-v2.json#/components/schemas/OrderPage/properties/nextCursor/description
+  expected: at most 300
+  found:    at most 200
+  fix: edit the text, or the schema
+spec/openapi-v2.json#/components/schemas/OrderPage/properties/nextCursor/description
+  expected: at most 200
+  found:    at most 100
+  fix: edit the text, or the schema
+spec/openapi-v2.json#/info/description
+  expected: limit=1000
+  found:    limit=2000
+  fix: edit the text, or the schema
+spec/openapi-v2.json#/paths/~1store~1orders/get/responses/400/content/application~1json/examples/invalid_parameter/value/message
+  expected: from 1
+  found:    from 0
+  fix: edit the text, or the schema
+spec/openapi-v2.json#/paths/~1store~1orders/get/responses/400/content/application~1json/examples/invalid_parameter/value/message
+  expected: to 1000
+  found:    to 500
   fix: edit the text, or the schema
 "#]],
     );
@@ -441,7 +472,7 @@ fn a_fix_leaves_problems_that_need_a_decision() {
         str![[r#"
 Drift
 Wrote api/src/v1.rs.
-✗ spec/openapi.json and spec/openapi-v2.json have each leaf that api/src emits
+✗ the documents in spec have each leaf that api/src emits
   spec/openapi.json#/paths/~1store~1orders/get/responses/200/description
     expected: "All orders"
     found:    "Orders returned"
@@ -485,7 +516,7 @@ fn a_document_with_a_doubled_key_is_refused_and_a_fix_writes_nothing() {
         &checkout,
         str![[r#"
 CouldNotRun
-? spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples: could not run
+? the documents in spec are in canonical form, with the programs of spec/samples: could not run
   spec/openapi.json#/openapi: is a duplicate key; remove one of the two
 ...
 2 of 9 checks passed, 7 could not run.

@@ -11,7 +11,8 @@ use xtask::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::emitted::Emitted;
 use xtask::generate::client_code;
 use xtask::repository::{
-    CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, PAGES, Repository, SAMPLES, SERVER,
+    CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, PAGES, RUST_SAMPLES, Repository, SAMPLES,
+    SERVER,
 };
 
 pub struct Checkout {
@@ -33,8 +34,7 @@ fn samples() -> Vec<String> {
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.map(|name| format!("{directory}/{name}")).collect::<Vec<_>>()
     };
-    let all = [names(SAMPLES), names(&format!("{SAMPLES}/v2"))].concat();
-    all.into_iter().filter(|name| !name.ends_with("/v2")).collect()
+    DOCUMENTS.into_iter().flat_map(|of| names(&format!("{SAMPLES}/{}", of.module))).collect()
 }
 
 /// The generated files of the client.
@@ -67,8 +67,10 @@ impl Checkout {
 
     /// Adds the code samples, the pages, and a server without modules.
     pub fn add_server(&self) {
-        let pages = ["changelog.html", "changelog.atom", "llms.txt", "docs.html", "docs-v2.html"];
-        for name in samples().into_iter().chain(pages.map(|name| format!("{PAGES}/{name}"))) {
+        let pages = ["/changelog.html", "/changelog.atom", "/llms.txt"].map(str::to_string);
+        let references = DOCUMENTS.map(|of| format!("{}.html", of.reference));
+        let pages = pages.into_iter().chain(references).map(|name| format!("{PAGES}{name}"));
+        for name in samples().into_iter().chain(pages).chain([RUST_SAMPLES.to_string()]) {
             self.put(&name, &Repository::here().read(&name).unwrap());
         }
         self.put(SERVER, "");

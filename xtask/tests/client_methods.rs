@@ -59,7 +59,10 @@ fn each_operation_has_a_method_with_the_text_of_the_document() {
         let document = document(source);
         let file = format!("api/client/src{}.rs", source.base_path);
         let methods = methods(&file);
-        let client = if source.base_path == "/v1" { "Client" } else { "ClientV2" };
+        let client = match source.module {
+            "v1" => "Client".to_string(),
+            later => format!("Client{}", later.to_uppercase()),
+        };
         for operation in operations(&document) {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
             let id = text(&operation["operationId"]);

@@ -41,8 +41,8 @@ fn writes_the_contract_the_clients_and_nothing_else() {
     assert_text(
         &run(&root.repository).1,
         str![[r#"
-✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
-✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
+✓ the documents in spec are in canonical form, with the programs of spec/samples
+✓ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
 2 of 2 checks passed.
 "#]],
     );
@@ -81,8 +81,8 @@ fn each_problem_of_a_refused_document_is_reported_and_nothing_is_written() {
     assert_text(
         &text,
         str![[r#"
-✓ spec/openapi.json and spec/openapi-v2.json are in canonical form, with the programs of spec/samples
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are up to date
+✓ the documents in spec are in canonical form, with the programs of spec/samples
+✗ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
   spec/openapi.json#/paths/~1store~1orders/get/responses/5XX/$ref
     expected: a construct that the generator supports
     found:    #/components/responses/Gone leads nowhere

@@ -1,7 +1,9 @@
 //! Seeded defects: changes of the real document that someone might make by mistake after its
 //! publication. `check` must report each of them with its place and reason.
 
-use crate::checkout::{Checkout, document, emitted, failures, files, run, run_fix, version};
+use crate::checkout::{
+    Checkout, document, emitted, failures, files, printed, run, run_fix, version,
+};
 use codegen::pointer::take;
 use serde_json::{Value, json};
 use testbed::{Inline, assert_text, str};
@@ -33,7 +35,9 @@ fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     change(&mut document);
     let contract = codegen::server(&document, V1.file, "cargo xtask generate").unwrap();
     checkout.put(V1.contract, &contract);
-    for file in client_code(&[document.clone(), crate::checkout::document(&V2)]).unwrap() {
+    let mut documents = DOCUMENTS.map(crate::checkout::document);
+    documents[0] = document.clone();
+    for file in client_code(&documents).unwrap() {
         checkout.put(&file.name, &file.text);
     }
     checkout.put(V1.file, &(serde_json::to_string_pretty(&document).unwrap() + "\n"));
@@ -43,8 +47,9 @@ fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
 /// The inputs of a check, as if the compiled contract emitted the changed document.
 fn inputs(checkout: &Checkout) -> Inputs {
     Inputs::read(&checkout.repository, |repository| {
-        let [_, second] = emitted(repository);
-        [Ok(serde_json::from_str(&repository.read(V1.file).unwrap()).unwrap()), second]
+        let mut documents = emitted(repository);
+        documents[0] = Ok(serde_json::from_str(&repository.read(V1.file).unwrap()).unwrap());
+        documents
     })
 }
 
@@ -77,13 +82,13 @@ fn a_type_changes_under_the_next_major_version_but_the_old_path() {
         text,
         str![[r###"
 Drift
-✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
+✗ the documents in spec keep what V1.json and V2.json of spec/published promised
   CHANGELOG.md
     expected: under "## 3.0.0", each of these names between backticks
     found:    absent
     - breaking: `Order.quantity` `type` changed from "integer" to "string" (/paths/~1store~1orders/get/responses/200/content/application~1json/schema/items/properties/quantity/type)
     fix: edit CHANGELOG.md
-✗ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
+✗ the major versions of the documents in spec are those of every base URL
   spec/openapi.json#/servers/0/url
     expected: a path that ends in /v3
     found:    https://orders.store.example/v1
@@ -94,8 +99,8 @@ Drift
     expected: a path that ends in /v3
     found:    /v1
     - info.version is 3.0.0
-    fix: make base_path of spec/openapi.json end in /v3, or undo the change of info.version to 3.0.0: the path changes with each major version, and with nothing else
-✗ the examples of spec/openapi.json and spec/openapi-v2.json match their schemas
+    fix: make the name of spec/openapi.json's row end in /v3, or undo the change of info.version to 3.0.0: the path changes with each major version, and with nothing else
+✗ the examples of the documents in spec match their schemas
   spec/openapi.json#/paths/~1store~1orders/get/responses/200/content/application~1json/example/0/quantity
     expected: a value that matches the schema: 2 is not of type "string"
     found:    2
@@ -124,7 +129,7 @@ fn the_version_of_an_addition_is_raised_by_a_fix() {
         str![[r###"
 Drift
 Wrote spec/openapi.json.
-✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
+✗ the documents in spec keep what V1.json and V2.json of spec/published promised
   CHANGELOG.md
     expected: under "## V1 + 0.1", each of these names between backticks
     found:    absent
@@ -143,7 +148,7 @@ fn the_version_of_a_changed_code_sample_is_raised_by_a_fix() {
     let checkout = checkout_with(|_| ());
     checkout.add_server();
     assert_eq!(check(&checkout, None).0, Outcome::Clean);
-    checkout.replace("spec/samples/getPet.py", "import", "import  ");
+    checkout.replace("spec/samples/v1/getPet.md", "import json", "import  json");
     let mut next: semver::Version = store_orders_api::API_VERSION.parse().unwrap();
     next.patch += 1;
     assert_text(
@@ -152,7 +157,7 @@ fn the_version_of_a_changed_code_sample_is_raised_by_a_fix() {
 Drift
 Wrote spec/openapi.json.
 Wrote spec/openapi.json.
-✗ spec/openapi.json keeps what spec/published/V1.json promised, spec/openapi-v2.json keeps what spec/published/V2.json promised
+✗ the documents in spec keep what V1.json and V2.json of spec/published promised
   CHANGELOG.md
     expected: a section "## V1 + 0.0.1", which says what has changed
     found:    absent
@@ -201,6 +206,15 @@ fn each_base_url_ends_in_the_major_version() {
         set(document, "/info/version", json!("2.0.0"));
     };
     assert_eq!(places(&second, &V2), [""; 0]);
+
+    // The next major version of version 1 is taken, so a breaking change needs a new version.
+    let mut document = document(&V1);
+    set(&mut document, "/info/version", json!("2.0.0"));
+    let problems = printed(&check_major_version(&V1, &document));
+    let fix = "fix: undo the change of info.version to 2.0.0, because /v2 is spec/openapi-v2.json: \
+               for a breaking change, see \"To add a version\" in xtask/README.md";
+    let fixes: Vec<_> = problems.lines().filter(|line| line.contains("fix:")).collect();
+    assert!(fixes.len() == 3 && fixes.iter().all(|line| line.trim() == fix), "{problems}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Version 1 of the API.
 
 use crate::answer::{send, unless_unchanged};
+use crate::call::Call;
 use crate::error::Error;
 use crate::generated::v1::{self as generated, CancelOrder, GetPet, ListOrders};
 use crate::outcome::CancelOrderOutcome;
 use crate::response::Response;
-use crate::v2::ClientV2;
 use crate::version::client_of_version;
 
 pub use generated::types::{Error as ErrorBody, Order, OrderId, Pet, PetId};
@@ -19,12 +19,12 @@ client_of_version! {
 }
 
 impl Client {
-    /// The client of version 2, for new programs. It shares connections, options and limits with
-    /// this client.
-    pub fn v2(&self) -> ClientV2 {
+    /// The base URL without the version, the HTTP client and the options, for the client of another
+    /// version.
+    pub(crate) fn parts(&self) -> (&str, reqwest::Client, Call) {
         let Self { generated } = self;
         let root = generated.baseurl.strip_suffix("/v1").unwrap_or(&generated.baseurl);
-        ClientV2::from_parts(root, generated.client.clone(), generated.inner.clone())
+        (root, generated.client.clone(), generated.inner.clone())
     }
 
     /// Look up a pet.

@@ -11,6 +11,7 @@ use crate::generated::v2::{self as generated, CancelOrder, GetOrder};
 use crate::outcome::CancelOrderOutcome;
 use crate::pages::{PagedRequest, Pages};
 use crate::response::Response;
+use crate::v1::Client;
 use crate::version::client_of_version;
 
 pub use crate::generated::values::OrderStatus;
@@ -23,6 +24,15 @@ client_of_version! {
     ClientV2,
     generated::Client,
     "/v2"
+}
+
+impl Client {
+    /// The client of version 2, for new programs. It shares connections, options and limits with
+    /// this client.
+    pub fn v2(&self) -> ClientV2 {
+        let (root, http, call) = self.parts();
+        ClientV2::from_parts(root, http, call)
+    }
 }
 
 impl ClientV2 {

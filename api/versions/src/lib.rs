@@ -4,6 +4,8 @@
 /// A version of the API.
 #[derive(Debug)]
 pub struct Version {
+    /// The name of the version's modules in Rust, such as `v1`.
+    pub module: &'static str,
     /// The file of the document, the source of truth.
     pub file: &'static str,
     /// The file of the contract, generated from the document.
@@ -17,27 +19,56 @@ pub struct Version {
     pub path: &'static str,
     /// The path under which the server publishes the reference page of the document.
     pub reference: &'static str,
+    /// The difference from other versions, for people who choose one.
+    pub about: &'static str,
 }
 
-/// Version 1, which lists all orders at once.
-pub static V1: Version = Version {
-    file: "spec/openapi.json",
-    contract: "api/src/v1.rs",
-    client: "api/client/src/generated/v1.rs",
-    base_path: "/v1",
-    path: "/openapi.json",
-    reference: "/docs",
-};
+/// Calls a macro with the table of versions, a row for each version in ascending order. Code that
+/// has an item per version gets these items from the table.
+#[macro_export]
+macro_rules! with_versions {
+    ($callback:ident) => {
+        $callback! {
+            v1 V1 {
+                file: "spec/openapi.json",
+                path: "/openapi.json",
+                reference: "/docs",
+                about: "The whole list of orders",
+            }
+            v2 V2 {
+                file: "spec/openapi-v2.json",
+                path: "/openapi-v2.json",
+                reference: "/docs/v2",
+                about: "The list in pages, with filters and the status of each order",
+            }
+        }
+    };
+}
 
-/// Version 2, for new programs: lists orders in pages, with filters and statuses.
-pub static V2: Version = Version {
-    file: "spec/openapi-v2.json",
-    contract: "api/src/v2.rs",
-    client: "api/client/src/generated/v2.rs",
-    base_path: "/v2",
-    path: "/openapi-v2.json",
-    reference: "/docs/v2",
-};
+macro_rules! versions {
+    ($($module:ident $name:ident {
+        file: $file:literal,
+        path: $path:literal,
+        reference: $reference:literal,
+        about: $about:literal,
+    })*) => {
+        $(
+            #[doc = concat!("Version `", stringify!($module), "`: ", $about, ".")]
+            pub static $name: Version = Version {
+                module: stringify!($module),
+                file: $file,
+                contract: concat!("api/src/", stringify!($module), ".rs"),
+                client: concat!("api/client/src/generated/", stringify!($module), ".rs"),
+                base_path: concat!("/", stringify!($module)),
+                path: $path,
+                reference: $reference,
+                about: $about,
+            };
+        )*
 
-/// All versions, in ascending order.
-pub static VERSIONS: [&Version; 2] = [&V1, &V2];
+        /// All versions, in ascending order.
+        pub static VERSIONS: [&Version; [$(stringify!($module)),*].len()] = [$(&$name),*];
+    };
+}
+
+with_versions!(versions);

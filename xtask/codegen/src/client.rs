@@ -10,6 +10,10 @@ use crate::{Error, format, header};
 use for_rust::{ERROR, prepare_document};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The source of the files that all versions share, for their first lines.
+pub const ALL: &str = "all documents";
 
 /// A version of the API, with its document.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +33,8 @@ pub struct ClientCode {
     pub versions: Vec<String>,
     /// The extensible enums of all versions.
     pub values: String,
+    /// The file that declares the modules of all versions.
+    pub modules: String,
 }
 
 /// Generates the code. All versions share the identifier types and the error body of the first
@@ -51,7 +57,33 @@ pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Err
         let about = "//! Progenitor's client, which each call goes through.\n\n";
         files.push(format::format(&(header(source, command) + about + &code))?);
     }
-    let sources: Vec<_> = versions.iter().map(|version| version.source).collect();
-    let values = header(&sources.join(" and "), command) + &values::values(versions)?;
-    Ok(ClientCode { versions: files, values: format::format(&values)? })
+    let values = header(ALL, command) + &values::values(versions)?;
+    let modules = format::format(&modules(versions, command))?;
+    Ok(ClientCode { versions: files, values: format::format(&values)?, modules })
+}
+
+/// Returns the file that declares the module of each version, and lists the versions.
+fn modules(versions: &[Version<'_>], command: &str) -> String {
+    let modules: Vec<_> = versions.iter().map(|version| version.module).collect();
+    let about = "//! Progenitor's client of each document, and the extensible enums of all \
+                 documents.\n\n";
+    let mut code = header(ALL, command) + about;
+    for module in &modules {
+        let _ = writeln!(
+            code,
+            "#[expect(dead_code, clippy::allow_attributes, clippy::unwrap_used, reason = \
+             \"generated\")]\npub(crate) mod {module};"
+        );
+    }
+    let paths = modules.iter().map(|module| format!("/{module}"));
+    let paths = paths.collect::<Vec<_>>().join(" or ");
+    code + &format!(
+        "pub(crate) mod values;\n\n\
+         /// The versions of the API that a base URL may end in.\n\
+         pub(crate) const VERSIONS: [&str; {}] = {modules:?};\n\n\
+         /// The endings of a base URL, as a literal for messages.\n\
+         macro_rules! version_paths {{ () => {{ \"{paths}\" }} }}\n\
+         pub(crate) use version_paths;\n",
+        modules.len()
+    )
 }

@@ -146,6 +146,8 @@ pub struct Field {
 pub struct Enum {
     /// The enum's name in Rust.
     pub name: Ident,
+    /// Its names for other operations whose parameters have the same values.
+    pub aliases: Vec<Ident>,
     /// The JSON pointer of the schema, without the first slash.
     pub key: String,
     /// For each value: its variant in Rust, its text in the document, and its description.

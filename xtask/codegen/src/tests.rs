@@ -187,3 +187,20 @@ fn no_schema_can_have_an_imported_name() {
         }
     }
 }
+
+/// Each operation has its own name for an enum that several share, so a new first operation renames
+/// no type that the server uses.
+#[test]
+fn a_new_operation_renames_no_shared_enum() {
+    let (_, text) = DOCUMENTS[2];
+    let mut document: Value = serde_json::from_str(text).unwrap();
+    let mut paths = document["paths"].take();
+    let mut list = paths["/store/orders"]["get"].clone();
+    list["operationId"] = json!("countOrders");
+    document["paths"] = json!({ "/store/order-count": { "get": list } });
+    document["paths"].as_object_mut().unwrap().append(paths.as_object_mut().unwrap());
+    let code = code(&document).unwrap();
+    assert!(code.contains("pub enum CountOrdersStatus"), "{code}");
+    assert!(code.contains("pub type ListOrdersStatus = CountOrdersStatus ;"), "{code}");
+    assert!(code.contains("pub status : Option < CountOrdersStatus >"), "{code}");
+}

@@ -1,13 +1,13 @@
 //! Checks that the documents are in canonical form and contain the code samples of `spec/samples`.
 
-use super::inputs::{Inputs, document_files, in_each_document};
+use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
 use crate::canonical_json;
 use crate::repository::SAMPLES;
 use crate::samples;
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("{} are in canonical form, with the programs of {SAMPLES}", document_files())
+    format!("{ALL_DOCUMENTS} are in canonical form, with the programs of {SAMPLES}")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {

@@ -1,14 +1,14 @@
 //! Checks that the examples of responses and headers match their schemas.
 
 use super::document::excerpt;
-use super::inputs::{Inputs, document_files, in_each_document};
+use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};
 use super::problem::{Fix, Problem};
 use codegen::pointer::{pointer_to, resolve_references};
 use codegen::validation::strict_schema;
 use serde_json::Value;
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("the examples of {} match their schemas", document_files())
+    format!("the examples of {ALL_DOCUMENTS} match their schemas")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {

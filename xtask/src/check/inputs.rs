@@ -50,10 +50,8 @@ impl Inputs {
     }
 }
 
-/// Returns the names of the documents' files, joined by "and".
-pub(super) fn document_files() -> String {
-    DOCUMENTS.map(|version| version.file).join(" and ")
-}
+/// The documents of all versions, as the claims of the checks name them.
+pub(super) const ALL_DOCUMENTS: &str = "the documents in spec";
 
 /// Runs a check on each document and returns all problems.
 pub(super) fn in_each_document(

@@ -1,16 +1,16 @@
 //! Checks that the base URLs of each document contain its major version.
 
-use super::inputs::{Inputs, document_files, in_each_document};
+use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
-use super::promises::{BASE_PATHS, no_version};
+use super::promises::{ADD_VERSION, BASE_PATHS, no_version};
 use crate::compatibility::server_url;
-use crate::documents::Document;
+use crate::documents::{DOCUMENTS, Document};
 use crate::version;
 use codegen::compare::pointers;
 use serde_json::Value;
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("the major versions of {} are those of every base URL", document_files())
+    format!("the major versions of {ALL_DOCUMENTS} are those of every base URL")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
@@ -25,11 +25,17 @@ pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
         return vec![no_version(file, document)];
     };
     let path = format!("/v{}", version.major);
-    let fix = |place: &str| {
-        format!(
+    let others = DOCUMENTS.iter().filter(|other| other.file != file);
+    let fix = |place: &str| match others.clone().find(|other| other.base_path == path) {
+        Some(other) => format!(
+            "undo the change of info.version to {version}, because {path} is {}: for a breaking \
+             change, see {ADD_VERSION}",
+            other.file
+        ),
+        None => format!(
             "make {place} end in {path}, or undo the change of info.version to {version}: the \
              path changes with each major version, and with nothing else"
-        )
+        ),
     };
     let servers = pointers(document).into_iter().filter(|pointer| pointer.ends_with("/servers"));
     let lists = servers.filter_map(|pointer| {
@@ -59,7 +65,7 @@ pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
         problems.push(problem(
             BASE_PATHS.to_string(),
             base_path.to_string(),
-            fix(&format!("base_path of {file}")),
+            fix(&format!("the name of {file}'s row")),
         ));
     }
     problems

@@ -1,7 +1,7 @@
 //! Checks the version and the changelog entry of each document against its changes since the last
 //! published document.
 
-use super::inputs::{Inputs, available, in_each_document};
+use super::inputs::{ALL_DOCUMENTS, Inputs, available, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
 use crate::compatibility::{Change, Verdict, changes, operations_that_stay};
 use crate::documents::{DOCUMENTS, Document};
@@ -17,17 +17,19 @@ use serde_json::Value;
 const MAX_LISTED: usize = 12;
 /// The file with the table of API versions and their base paths, as messages name it.
 pub(super) const BASE_PATHS: &str = "api/versions/src/lib.rs";
+/// The instructions for a breaking change, as messages name them.
+pub(super) const ADD_VERSION: &str = "\"To add a version\" in xtask/README.md";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
-    let claims = DOCUMENTS.map(|of| {
-        match inputs.published.as_ref().ok().and_then(|published| published.newest(of)) {
-            Some((version, _)) => {
-                format!("{} keeps what {PUBLISHED}/{} promised", of.file, file_name(&version))
-            }
-            None => format!("of {} nothing is published yet", of.file),
+    let published = inputs.published.as_ref().ok();
+    let newest = DOCUMENTS.iter().filter_map(|of| Some(published?.newest(of)?.0));
+    let files: Vec<_> = newest.map(|version| file_name(&version)).collect();
+    match files.is_empty() {
+        true => format!("of {ALL_DOCUMENTS} nothing is published yet"),
+        false => {
+            format!("{ALL_DOCUMENTS} keep what {} of {PUBLISHED} promised", files.join(" and "))
         }
-    });
-    claims.join(", ")
+    }
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
@@ -57,8 +59,8 @@ pub fn check_served(
         let stay = operations_that_stay(&document, today);
         if !stay.is_empty() {
             let fix = format!(
-                "keep a document with the base path {path} in VERSIONS of {BASE_PATHS} until each \
-                 of them is past its x-sunset"
+                "keep the row of {path} in the table of {BASE_PATHS} until each of them is past \
+                 its x-sunset"
             );
             problems.push(Problem {
                 place,
@@ -88,6 +90,7 @@ pub fn check_promises(
 ) -> anyhow::Result<Vec<Problem>> {
     let Some((published_version, bytes)) = published.newest(of) else { return Ok(Vec::new()) };
     let name = format!("{PUBLISHED}/{}", file_name(&published_version));
+    let next_major = next_free_major(published);
     let published = parse_published(&name, bytes)?;
     let Some(version) = version::from_document(document) else {
         return Ok(vec![no_version(of.file, document)]);
@@ -107,10 +110,24 @@ pub fn check_promises(
         }
         Fix::Write { file: of.file.to_string(), text: canonical_json::print(&document) }
     };
-    let low = low_version(of, &published_version, &version, &least, &changes, raise);
+    let serve = || {
+        Fix::ByHand(format!(
+            "undo the change here, and make it in a new version: {ADD_VERSION}. The next free \
+             version is v{next_major}"
+        ))
+    };
+    let fix = |worst| if worst == Some(Verdict::Breaking) { serve() } else { raise() };
+    let low = low_version(of, &published_version, &version, &least, &changes, fix);
     let is_new = [&version, &least].into_iter().any(|version| *version > published_version);
     let entries = is_new.then(|| missing_entries(changelog, &version, &least, &changes)).flatten();
     Ok(low.into_iter().chain(entries).collect())
+}
+
+/// Returns the lowest major version above all that are served or published.
+fn next_free_major(published: &Published) -> u64 {
+    let served = DOCUMENTS.iter().filter_map(|of| of.base_path.strip_prefix("/v")?.parse().ok());
+    let published = published.versions().into_iter().map(|(version, _)| version.major);
+    served.chain(published).max().unwrap_or_default() + 1
 }
 
 /// Returns the problem of a document without a valid version.
@@ -144,36 +161,26 @@ fn without_duplicates(changes: Vec<Change>) -> Vec<Change> {
 }
 
 /// Returns a problem if the version is lower than `least`, the lowest version that the changes
-/// allow. If a change is breaking, the problem must be fixed by hand, otherwise by `raise`.
+/// allow. `fix` returns the fix for the worst of the changes.
 fn low_version(
     of: &Document,
     published: &Version,
     version: &Version,
     least: &Version,
     changes: &[Change],
-    raise: impl Fn() -> Fix,
+    fix: impl Fn(Option<Verdict>) -> Fix,
 ) -> Option<Problem> {
     if version >= least {
         return None;
     }
     let worst = changes.iter().map(|change| change.verdict).max();
     let since = |what: &str| format!("because of {what} since {published}");
-    let (why, fix) = match worst {
-        None => (format!("because {published} is published"), raise()),
-        Some(Verdict::Breaking) => {
-            let major = least.major;
-            let serve = format!(
-                "undo the change, or set info.version to {least}, and serve it under /v{major}: \
-                 change the URLs of the servers in {}, and base_path in {BASE_PATHS}",
-                of.file
-            );
-            (since("a breaking change"), Fix::ByHand(serve))
-        }
-        Some(Verdict::Addition) if !published.pre.is_empty() => {
-            (since("a change of a beta"), raise())
-        }
-        Some(Verdict::Addition) => (since("an addition"), raise()),
-        Some(Verdict::Neutral) => (since("a change"), raise()),
+    let why = match worst {
+        None => format!("because {published} is published"),
+        Some(Verdict::Breaking) => since("a breaking change"),
+        Some(Verdict::Addition) if !published.pre.is_empty() => since("a change of a beta"),
+        Some(Verdict::Addition) => since("an addition"),
+        Some(Verdict::Neutral) => since("a change"),
     };
     let causes = changes.iter().filter(|change| Some(change.verdict) == worst).map(describe);
     Some(Problem {
@@ -181,7 +188,7 @@ fn low_version(
         expected: format!("{least} or later, {why}"),
         found: version.to_string(),
         reasons: listed(causes),
-        fix,
+        fix: fix(worst),
     })
 }
 
@@ -193,7 +200,9 @@ fn missing_entries(
     least: &Version,
     changes: &[Change],
 ) -> Option<Problem> {
+    let is_breaking = changes.iter().any(|change| change.verdict == Verdict::Breaking);
     let (title, fix) = match version < least {
+        true if is_breaking => (least, format!("first fix info.version, then edit {CHANGELOG}")),
         true => (least, format!("first raise info.version, then edit {CHANGELOG}")),
         false => (version, format!("edit {CHANGELOG}")),
     };

@@ -2,7 +2,7 @@
 //! matches `x-plans`, the sections and the list of error codes match `x-extensible-enum`, and
 //! numbers such as "100 by default" match the schemas.
 
-use super::inputs::{Inputs, document_files, in_each_document};
+use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
 use codegen::compare::pointers;
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ const LIST: &str = "Today's codes: ";
 const PLANS: &str = "| Plan | Requests per minute | Requests per day |";
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("the texts of {} have the plans, codes and bounds that programs read", document_files())
+    format!("the texts of {ALL_DOCUMENTS} have the plans, codes and bounds that programs read")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
@@ -63,6 +63,7 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
         let place = format!("{CODE}/description");
         problem(&place, list, current.to_string(), "x-extensible-enum");
     }
+    let all_pointers = pointers(document);
     for (pointer, named) in bounded_values(document) {
         let sentences = introduction.split_inclusive(['.', '\n', ':']);
         let name = format!("`{}`", named["name"].as_str().unwrap_or_default());
@@ -70,10 +71,25 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
         let description = format!("{pointer}/description");
         let described = std::iter::once((description.clone(), text(document, &description)));
         let others = mentions.map(|sentence| ("/info/description".to_string(), sentence));
-        for (place, text) in described.chain(others) {
-            for (expected, found) in wrong_numbers(text, &named["schema"]) {
+        // The description of a field says how to send its value as a parameter.
+        let fields = field_descriptions(document).filter(|(_, text)| text.contains(&name));
+        let bounds = bounds(&named["schema"]);
+        for (place, text) in described.chain(others).chain(fields) {
+            for (expected, found) in wrong_numbers(text, &bounds, &BOUNDS, thousands) {
                 problem(&place, expected, found, "the schema");
             }
+        }
+        let parameter = format!(" parameter {} ", named["name"].as_str().unwrap_or_default());
+        let messages = all_pointers.iter().filter(|place| place.ends_with("/value/message"));
+        for place in messages.filter(|place| text(document, place).contains(&parameter)) {
+            for (expected, found) in
+                wrong_numbers(text(document, place), &bounds, &RANGE, |number| number.to_string())
+            {
+                problem(place, expected, found, "the schema");
+            }
+        }
+        for (expected, found) in values_out_of_bounds(introduction, named, &bounds) {
+            problem("/info/description", expected, found, "the schema");
         }
     }
     problems
@@ -89,20 +105,74 @@ const BOUNDS: [(&str, &str, &str); 6] = [
     ("at least ", "", "minimum"),
 ];
 
-/// Returns the parameters and headers, each with the pointer to it.
+/// The words around the bounds in the message of an error.
+const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
+
+/// Returns the values in code such as `limit=1000` that the schema forbids: the expected and the
+/// found words.
+fn values_out_of_bounds(
+    text: &str,
+    named: &Value,
+    bounds: &Map<String, Value>,
+) -> Vec<(String, String)> {
+    let name = named["name"].as_str().unwrap_or_default();
+    let bound = |key: &str| bounds.get(key).and_then(Value::as_u64);
+    let start = format!("`{name}=");
+    let sent = text.split(&start).skip(1).filter_map(|rest| rest.split('`').next());
+    let numbers = sent.filter_map(|sent| Some((sent, sent.parse::<u64>().ok()?)));
+    let wrong = numbers.filter_map(|(sent, number)| {
+        let low = bound("minimum").filter(|minimum| number < *minimum);
+        let nearest = low.or_else(|| bound("maximum").filter(|maximum| number > *maximum))?;
+        Some((format!("{name}={nearest}"), format!("{name}={sent}")))
+    });
+    wrong.collect()
+}
+
+/// Returns the parameters and headers with numbers in their schemas, each with the pointer to it.
 fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
     let all = pointers(document).into_iter();
-    let values = all.filter_map(|pointer| Some((document.pointer(&pointer)?, pointer)));
-    let with_schema = values
-        .filter(|(value, _)| value.pointer("/schema/type").is_some_and(|kind| kind == "integer"));
-    with_schema.map(|(value, pointer)| (pointer, value)).collect()
+    let values = all.filter_map(|pointer| Some((pointer.clone(), document.pointer(&pointer)?)));
+    values.filter(|(_, value)| !bounds(&value["schema"]).is_empty()).collect()
+}
+
+/// Returns the descriptions of the fields in `components`, each with the pointer to it.
+fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> {
+    let schemas = pointers(document).into_iter();
+    let descriptions = schemas.filter(|pointer| {
+        pointer.starts_with("/components/schemas/") && pointer.ends_with("/description")
+    });
+    descriptions.map(|pointer| {
+        let description = text(document, &pointer);
+        (pointer, description)
+    })
+}
+
+/// Returns the numbers of a schema by key. The lengths that the pattern of a string allows are its
+/// minimum and maximum.
+fn bounds(schema: &Value) -> Map<String, Value> {
+    let number = |key: &str| Some((key.to_string(), schema.get(key)?.clone()));
+    if schema["type"] == "integer" {
+        return ["default", "minimum", "maximum"].into_iter().filter_map(number).collect();
+    }
+    let pattern = schema.get("pattern").and_then(Value::as_str).unwrap_or_default();
+    let lengths = pattern.strip_suffix("}$").and_then(|pattern| pattern.rsplit_once('{'));
+    let lengths = lengths.and_then(|(_, lengths)| lengths.split_once(','));
+    let length =
+        |key: &str, digits: &str| Some((key.to_string(), digits.parse::<u64>().ok()?.into()));
+    let lengths = lengths.map(|(min, max)| [length("minimum", min), length("maximum", max)]);
+    lengths.into_iter().flatten().flatten().collect()
 }
 
 /// Returns the numbers of a text that differ from the schema: the expected and the found words.
-fn wrong_numbers(text: &str, schema: &Value) -> Vec<(String, String)> {
+fn wrong_numbers(
+    text: &str,
+    bounds: &Map<String, Value>,
+    words: &[(&str, &str, &str)],
+    print: fn(u64) -> String,
+) -> Vec<(String, String)> {
     let mut wrong = Vec::new();
-    for (before, after, key) in BOUNDS {
-        let Some(bound) = schema.get(key).and_then(Value::as_u64) else { continue };
+    for &(before, after, key) in words {
+        let Some(bound) = bounds.get(key).and_then(Value::as_u64) else { continue };
         let words = if before.is_empty() { after } else { before };
         for (position, _) in text.match_indices(words) {
             let (start, rest) = text.split_at(position);
@@ -112,8 +182,8 @@ fn wrong_numbers(text: &str, schema: &Value) -> Vec<(String, String)> {
             };
             let number = number.unwrap_or_default().trim_end_matches(',');
             if number.replace(',', "").parse() != Ok(bound) && number.starts_with(is_digit) {
-                let shown = |number: &str| format!("{before}{number}{after}");
-                wrong.push((shown(&thousands(bound)), shown(number)));
+                let shown = |number: &str| format!("{before}{number}{after}").trim().to_string();
+                wrong.push((shown(&print(bound)), shown(number)));
             }
         }
     }

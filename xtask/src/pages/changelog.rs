@@ -1,6 +1,7 @@
 //! Renders `CHANGELOG.md` as a page, and parses its releases for the feed.
 
 use super::markdown::{heading, slug, with_headings};
+use super::{VERSION_LINKS, version_links};
 use crate::changelog::sections;
 use chrono::NaiveDate;
 use semver::Version;
@@ -56,7 +57,12 @@ pub fn page(changelog: &str) -> String {
             None => heading(level, &slug(title), title, ""),
         }
     });
-    format!("{HEAD}{text}{FOOT}")
+    format!("{}{text}{FOOT}", head())
+}
+
+/// Renders the part of the page above the changelog.
+fn head() -> String {
+    HEAD.replace(VERSION_LINKS, &version_links())
 }
 
 /// Parses a title such as `1.1.0 (2026-11-22)`.
@@ -76,7 +82,7 @@ mod tests {
     use crate::repository::{CHANGELOG, Repository};
 
     fn render(text: &str) -> String {
-        page(text).strip_prefix(HEAD).unwrap().strip_suffix(FOOT).unwrap().to_string()
+        page(text).strip_prefix(&head()).unwrap().strip_suffix(FOOT).unwrap().to_string()
     }
 
     #[test]

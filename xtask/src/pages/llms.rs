@@ -2,7 +2,7 @@
 //! <https://llmstxt.org>, with the code samples.
 
 use super::facts::{Operation, code_title, one_line, operations, text};
-use crate::documents::DOCUMENTS;
+use crate::documents::{DOCUMENTS, Document};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -24,14 +24,18 @@ pub fn page(documents: &[Value]) -> String {
          `Authorization: Bearer <API_KEY>`.\n"
     );
     page.push_str("{base_urls}");
+    page.push_str("\n## Documents\n\n");
+    for Document { module, base_path, path, reference, about, .. } in DOCUMENTS {
+        let _ = writeln!(
+            page,
+            "- [OpenAPI document of {module}]({path}): the whole contract below `{base_path}`, for \
+             programs. {about}\n\
+             - [API reference of {module}]({reference}): the same for people, with plans, limits \
+             and errors"
+        );
+    }
     page.push_str(
-        "\n## Documents\n\n\
-         - [OpenAPI document](/openapi.json): the whole contract, for programs\n\
-         - [API reference](/docs): the same for people, with plans, limits and errors\n\
-         - [OpenAPI document of version 2](/openapi-v2.json): for new programs, below `/v2`; its \
-         list has pages, filters and the status of each order\n\
-         - [API reference of version 2](/docs/v2): the same for people\n\
-         - [Changelog](/changelog): what changed in each version, also as a \
+        "- [Changelog](/changelog): what changed in each version, also as a \
          [feed](/changelog.atom)\n",
     );
     for (version, document) in DOCUMENTS.iter().zip(documents) {
@@ -93,7 +97,7 @@ mod tests {
         let page = page(&documents);
         assert!(page.starts_with("# Store Orders API\n\n> Lists and cancels the orders"), "{page}");
         let lines: Vec<_> = page.lines().filter(|line| line.starts_with("- [")).collect();
-        let links = 5;
+        let links = 2 * DOCUMENTS.len() + 1;
         let operations: usize = documents.iter().map(|document| operations(document).len()).sum();
         let codes = MEANINGS.replace("x-enumDescriptions", "x-extensible-enum");
         let codes = documents[0].pointer(&codes).and_then(Value::as_array).unwrap().len();

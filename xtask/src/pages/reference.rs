@@ -3,6 +3,7 @@
 
 use super::facts::{Operation, code_title, one_line, operations, text};
 use super::markdown::{heading, markup, slug, with_headings};
+use super::{VERSION_LINKS, version_links};
 use crate::documents::{Document, V1};
 use codegen::pointer;
 use serde_json::{Map, Value};
@@ -33,6 +34,7 @@ pub fn page(version: &Document, document: &Value) -> String {
         models(document),
     ];
     TEMPLATE
+        .replace(VERSION_LINKS, &version_links())
         .replace(V1.path, version.path)
         .replace(&format!("{link}>"), &format!("{link} aria-current=\"page\">"))
         .replace("{reference}", reference.concat().trim_end())

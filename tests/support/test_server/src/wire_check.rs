@@ -23,4 +23,4 @@ pub use observer::{Observer, SharedObserver};
 pub use promise::Promise;
 pub use proxy::WireCheckProxy;
 pub use published::{PublishedDocument, published_documents, replay};
-pub use undocumented::PUBLIC_PAGES;
+pub use undocumented::public_pages;

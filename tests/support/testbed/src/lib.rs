@@ -48,7 +48,7 @@ pub use mounts::{Full, MountedFile, SmallDisk};
 pub use preload::Preload;
 pub use program::Program;
 pub use report::Report;
-pub use samples::{SAMPLES, run_samples};
+pub use samples::run_samples;
 pub use seed::{property_config, seed};
 pub use server_process::ServerProcess;
 pub use snapbox::data::Inline;

@@ -2,8 +2,8 @@
 
 use super::Reader;
 use crate::model::{
-    ErrorRecord, ErrorVariant, Field, Location, Operation, ParameterSet, Record, ResponseHeader,
-    SharedErrors, Success, Type, default_value,
+    EnumUse, ErrorRecord, ErrorVariant, Field, Item, Location, Operation, ParameterSet, Record,
+    ResponseHeader, SharedErrors, Success, Type, default_value,
 };
 use crate::names::{ident, pascal, snake, status};
 use crate::node::Node;
@@ -214,11 +214,26 @@ impl<'a> Reader<'a> {
         if let Some((_, shared)) = shared.find(|(known, _)| *known == values.value) {
             let shared = shared.clone();
             self.check_enum_keys(schema);
+            self.add_alias(schema, &shared, hint)?;
             return Some(shared);
         }
         let ty = self.schema(schema, hint)?;
         self.parameter_enums.push((values.value, ty.clone()));
         Some(ty)
+    }
+
+    /// Gives an enum another name. Each operation has its own name for a shared enum, so that a new
+    /// operation never renames the enum of another one.
+    fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
+        let alias = self.claim_name(schema, pascal(alias), alias)?;
+        let mut items = self.items.iter_mut();
+        let Type::Enum(EnumUse { name, .. }) = shared else { return Some(()) };
+        if let Some(Item::Enum(of)) =
+            items.find(|item| matches!(item, Item::Enum(of) if of.name == *name))
+        {
+            of.aliases.push(alias);
+        }
+        Some(())
     }
 
     /// Checks that the operation declares exactly the parameters that its path contains.

@@ -266,7 +266,13 @@ impl<'a> Reader<'a> {
             self.refuse(&listed, "an enum without values is not supported", "list them");
         }
         let key = node.pointer.trim_start_matches('/').to_string();
-        self.items.push(Item::Enum(Enum { name: name.clone(), key, values, is_extensible }));
+        self.items.push(Item::Enum(Enum {
+            name: name.clone(),
+            aliases: Vec::new(),
+            key,
+            values,
+            is_extensible,
+        }));
         Some(Type::Enum(EnumUse { name, is_extensible }))
     }
 

@@ -227,7 +227,8 @@ fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
 }
 
 fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
-    let Enum { name, values, is_extensible, .. } = of;
+    let Enum { name, aliases, values, is_extensible, .. } = of;
+    let same = comment(&format!("The values of [`{name}`]."), 0);
     // A doc comment of a closed enum would become a description in the emitted schema.
     let about = is_extensible.then(|| comment(&format!("The values of `{}`.", of.key), 0));
     let texts: Vec<_> = values.iter().map(|(_, text, _)| text).collect();
@@ -264,5 +265,7 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
 
             #status
         }
+
+        #(#same pub type #aliases = #name;)*
     }
 }

@@ -1,7 +1,9 @@
 //! Checks responses against the documents, and finds the parts of the documents that no test
 //! covers.
 
-use super::documented::{DocumentFacts, DocumentedResponse, Operation, WireCheck, responses};
+use super::documented::{
+    DocumentFacts, DocumentedResponse, ListedCode, Operation, WireCheck, responses,
+};
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use super::promise::Promise;
 use super::response::{self, parameter_label};
@@ -11,18 +13,13 @@ use codegen::pointer::resolve_references;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
+use store_orders_api::documents::DOCUMENTS;
 
 /// The check against the current documents of all versions.
 pub fn wire_check() -> &'static WireCheck {
     static WIRE_CHECK: OnceLock<WireCheck> = OnceLock::new();
-    let documents = [
-        include_str!("../../../../../spec/openapi.json"),
-        include_str!("../../../../../spec/openapi-v2.json"),
-    ];
-    WIRE_CHECK.get_or_init(|| {
-        let documents = documents.map(|text| serde_json::from_str(text).unwrap());
-        WireCheck::closed(&documents)
-    })
+    WIRE_CHECK
+        .get_or_init(|| WireCheck::closed(&DOCUMENTS.map(|document| document.json().unwrap())))
 }
 
 impl WireCheck {
@@ -108,12 +105,18 @@ impl WireCheck {
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();
         let listed = self.documents.iter().filter(|document| document.version == version);
         let listed = listed.flat_map(|document| &document.codes);
-        let listed = listed.filter(|code| !PROXY_CODES.contains(&code.as_str()));
+        let listed = listed.filter(|code| !code.is_from_proxy).map(|code| &code.name);
         let listed = listed.map(|code| Promise::from_code(code));
         let new: Vec<_> =
             listed.filter(|code| !promises.iter().any(|other| other.what == code.what)).collect();
         promises.extend(new);
         promises
+    }
+
+    /// Returns the codes that the documents attribute to the proxy.
+    pub fn proxy_codes(&self) -> BTreeSet<&str> {
+        let codes = self.documents.iter().flat_map(|document| &document.codes);
+        codes.filter(|code| code.is_from_proxy).map(|code| code.name.as_str()).collect()
     }
 
     /// Returns the labels of the promises that are missing from `observed`.
@@ -136,9 +139,9 @@ impl WireCheck {
     }
 }
 
-/// Codes that only the proxy of `store-orders nginx-conf` sends.
-const PROXY_CODES: [&str; 4] =
-    ["invalid_request", "request_timeout", "request_too_large", "uri_too_long"];
+/// The sentence in the meaning of a code that no server sends, only the proxy of `store-orders
+/// nginx-conf`.
+const PROXY_SENDS: &str = "A proxy in front of the service sends this.";
 
 const NO_OPERATION: &str = "no operation";
 
@@ -166,14 +169,22 @@ fn version_of(document: &Value) -> String {
 }
 
 /// The documented values of `code`. Documents before 1.1.0 list them only in a sentence.
-fn listed_codes(document: &Value) -> Vec<String> {
+fn listed_codes(document: &Value) -> Vec<ListedCode> {
     let code = &document["components"]["schemas"]["Error"]["properties"]["code"];
     let Some(codes) = code["x-extensible-enum"].as_array() else {
         let text = code["description"].as_str().unwrap();
         let (_, list) = text.split_once("Today's codes: ").expect("the document lists the codes");
-        return list.split('`').skip(1).step_by(2).map(str::to_string).collect();
+        let names = list.split('`').skip(1).step_by(2).map(str::to_string);
+        return names.map(|name| ListedCode { name, is_from_proxy: false }).collect();
     };
-    codes.iter().map(|code| code.as_str().unwrap().to_string()).collect()
+    let listed = |name: &Value| {
+        let meaning = code["x-enumDescriptions"][name.as_str().unwrap()].as_str();
+        ListedCode {
+            name: name.as_str().unwrap().to_string(),
+            is_from_proxy: meaning.is_some_and(|meaning| meaning.contains(PROXY_SENDS)),
+        }
+    };
+    codes.iter().map(listed).collect()
 }
 
 fn compile_operation(

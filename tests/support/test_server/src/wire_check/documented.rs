@@ -17,6 +17,14 @@ pub struct WireCheck {
     pub documents: Vec<DocumentFacts>,
 }
 
+/// A code of `Error.code`.
+pub struct ListedCode {
+    /// The code.
+    pub name: String,
+    /// True if only the proxy sends the code, so that no test can make the server send it.
+    pub is_from_proxy: bool,
+}
+
 /// Facts about a document.
 pub struct DocumentFacts {
     /// The version in its base address, such as `v1`.
@@ -24,7 +32,7 @@ pub struct DocumentFacts {
     /// `info.version`, such as `1.2.0`.
     pub full_version: String,
     /// All values of `code` in the document.
-    pub codes: Vec<String>,
+    pub codes: Vec<ListedCode>,
 }
 
 /// An operation and its responses.

@@ -16,27 +16,32 @@ use super::messages::SentRequest;
 use super::schema::Reader;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use store_orders_api::documents::DOCUMENTS;
 
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-/// The pages that need no key, with their content types.
-pub const PUBLIC_PAGES: [(&str, &str); 14] = [
+/// The pages of no version that need no key, with their content types.
+const PAGES: [(&str, &str); 10] = [
     ("/", "text/html; charset=utf-8"),
-    ("/docs", "text/html; charset=utf-8"),
-    ("/docs/v2", "text/html; charset=utf-8"),
     ("/changelog", "text/html; charset=utf-8"),
     ("/changelog.atom", "application/atom+xml; charset=utf-8"),
     ("/docs/docs.css", "text/css; charset=utf-8"),
     ("/docs/docs.js", "text/javascript; charset=utf-8"),
     ("/docs/scalar.js", "text/javascript; charset=utf-8"),
     ("/docs/pages.css", "text/css; charset=utf-8"),
-    ("/openapi.json", "application/json"),
-    ("/openapi-v2.json", "application/json"),
     ("/favicon.ico", "image/svg+xml"),
     ("/llms.txt", "text/plain; charset=utf-8"),
     ("/robots.txt", "text/plain; charset=utf-8"),
 ];
+
+/// Returns the pages that need no key, with their content types.
+pub fn public_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let pages = DOCUMENTS.into_iter().flat_map(|document| {
+        [(document.reference, "text/html; charset=utf-8"), (document.path, "application/json")]
+    });
+    pages.chain(PAGES)
+}
 
 /// The target of a request.
 pub enum Subject<'a> {
@@ -58,7 +63,7 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     }
     // A path with a trailing slash redirects to the page.
     let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
-    let is_public = PUBLIC_PAGES.iter().any(|(public, _)| *public == page);
+    let is_public = public_pages().any(|(public, _)| public == page);
     if is_public && !matches!(status, 401 | 404 | 429 | 500..) {
         return Subject::PublicPage;
     }

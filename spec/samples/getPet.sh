@@ -1,2 +1,0 @@
-curl -sS --fail-with-body \
-    -H "Authorization: Bearer $API_KEY" "$BASE_URL/pets/7"
