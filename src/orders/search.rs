@@ -88,7 +88,7 @@ mod tests {
         let Fields { pet_id, complete, is_shipped, .. } = fields;
         let ship_date = fields.date.map(|date| DATES[date].parse().unwrap());
         let status = if is_shipped { OrderStatus::Shipped } else { OrderStatus::Pending };
-        Order { id, pet_id, quantity: 1, ship_date, complete, status }
+        Order { ship_date, complete, status, ..Order::new(id, pet_id, 1) }
     }
 
     fn matches(fields: &Fields, filter: &OrderFilter) -> bool {

@@ -136,7 +136,7 @@ pub mod tests {
         let ship_date = (quantity % 2 == 0).then(|| "2026-12-24T09:30:00Z".parse().unwrap());
         let is_shipped = quantity % 5 == 0;
         let status = if is_shipped { OrderStatus::Shipped } else { OrderStatus::Pending };
-        Order { id, pet_id: -id, quantity, ship_date, complete: quantity % 3 == 0, status }
+        Order { ship_date, complete: quantity % 3 == 0, status, ..Order::new(id, -id, quantity) }
     }
 
     pub fn cancelled(id: i64) -> Order {
