@@ -27,7 +27,8 @@ impl Encoded {
     pub fn new<T: Serialize>(orders: impl Iterator<Item = T>) -> Encoded {
         let mut encoded = Encoded::default();
         orders.for_each(|order| encoded.encode(b',', &order));
-        encoded.shrink()
+        // A clone has no spare capacity.
+        encoded.clone()
     }
 
     /// Appends an order.
@@ -59,13 +60,6 @@ impl Encoded {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
-    }
-
-    /// Frees the spare capacity of the buffers.
-    pub fn shrink(mut self) -> Encoded {
-        self.bytes.shrink_to_fit();
-        self.ends.shrink_to_fit();
-        self
     }
 
     /// Borrows the orders.
