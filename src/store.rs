@@ -179,6 +179,12 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
+    /// True if a store that fails may answer later without a restart of this server. The server
+    /// then starts without it.
+    fn can_return(&self) -> bool {
+        false
+    }
+
     /// The standbys that must confirm each commit, as this server last saw them.
     fn standbys(&self) -> Standbys {
         Standbys::default()

@@ -1,8 +1,9 @@
 //! Running a server: TLS, the admin listener, metrics, stopping, and faults such as a full disk,
-//! too many open files, hanging lookups and clients that stop reading.
+//! too many open files, a store that is away at the start, hanging lookups and clients that stop reading.
 
 mod abandoned;
 pub mod admin;
+mod awaited_store;
 mod damaged;
 mod failures;
 mod full_disk;
