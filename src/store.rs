@@ -170,6 +170,12 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// The Unix time of the last `backup` of the store, or 0 if none is known. `None` if the engine
+    /// has backups of its own.
+    fn last_backup(&self) -> Option<f64> {
+        None
+    }
+
     /// Checks the structure of the store, unless the database server does so itself. Reads the
     /// whole store without delaying other calls. Fails once `gives_up` returns true.
     async fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;

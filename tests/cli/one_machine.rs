@@ -256,7 +256,7 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     machine.console(&backup, &addresses);
     machine.verify_units();
 
-    let [prometheus] = blocks(&page, "yaml").try_into().unwrap();
+    let [prometheus, _alertmanager] = blocks(&page, "yaml").try_into().unwrap();
     machine.write("/etc/prometheus/prometheus.yml", &machine.with_paths(prometheus));
     let [alerts] = sessions("Alerts");
     machine.console(&alerts, &[]);

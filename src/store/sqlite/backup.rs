@@ -4,7 +4,8 @@
 use super::check::{examine, open_existing, quick_check};
 use super::connection::{STORE_ACCESS, connect_with, doing};
 use super::directory::{
-    FILE_NAME, JOURNAL, LOG, UNFINISHED_REPLACEMENT, UNFINISHED_RESTORE, existing_store, side_file,
+    FILE_NAME, JOURNAL, LAST_BACKUP, LOG, UNFINISHED_REPLACEMENT, UNFINISHED_RESTORE,
+    existing_store, side_file,
 };
 use super::identity::begin_new_store;
 use super::replacement::OldStore;
@@ -20,7 +21,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tempfile::{TempDir, TempPath};
 
 /// Pages copied per step: 1 MiB.
@@ -97,7 +98,16 @@ pub fn back_up(
     }
     let length = copy.complete(connection)?;
     copy.publish()?;
+    // The directory may be read-only. The alert then says that no backup is known.
+    let _ = private_file(&directory.join(LAST_BACKUP), directory)
+        .and_then(|file| file.set_modified(SystemTime::now()));
     Ok(length)
+}
+
+/// Returns the time of the last backup of the store in this directory, or `None` if no backup is
+/// known.
+pub fn last_backup(directory: &Path) -> Option<SystemTime> {
+    directory.join(LAST_BACKUP).metadata().and_then(|file| file.modified()).ok()
 }
 
 /// The result of [`replace`].

@@ -22,6 +22,9 @@ pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 /// The directory to which a restore moves the files of the old store, until all are moved.
 pub const UNFINISHED_REPLACEMENT: &str = ".store-orders-replaced";
 
+/// The empty file that `backup` touches after each backup.
+pub const LAST_BACKUP: &str = "last-backup";
+
 /// The ending of the write-ahead log's name.
 pub const LOG: &str = "-wal";
 

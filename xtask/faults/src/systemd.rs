@@ -117,6 +117,8 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
     for section in ["A backup each night", "Alerts", "An upgrade"] {
         consoles(ONE_MACHINE, section).iter().for_each(|session| run(session, &[]));
     }
+    machine.0.run("amtool check-config /etc/prometheus/alertmanager.yml")?;
+    machine.0.run("systemctl is-active store-orders nginx prometheus prometheus-alertmanager")?;
     let security = "systemd-analyze security --threshold=20 store-orders store-orders-backup";
     machine.0.run(security)?;
     let [back] = sessions(UPGRADING, "One server, in a data directory")?;
