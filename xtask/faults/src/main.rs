@@ -151,7 +151,7 @@ mod tests {
             select(arguments).err().map(|error| error.to_string()).unwrap_or_default()
         };
         let all = "no scenario is named \"chaos::mysql\": they are in sqlite, conformance, \
-                   postgres, limits, chaos, negative_controls";
+                   postgres, limits, systemd, chaos, negative_controls";
         assert_eq!(error(&["chaos::mysql"]), all);
         assert_eq!(error(&["limits::", "chaos::mysql"]), all);
         let no_postgres = all.replace("mysql", "postgres");

@@ -100,9 +100,10 @@ impl Booted {
     fn enter(&self, program: &str) -> Command {
         let mut command = as_root("nsenter");
         command.args(["--target", &self.leader.to_string(), "--all", "--"]);
-        command.args(["env", "--chdir=/root", program]);
-        command.env_clear().env("HOME", "/root").env("LC_ALL", "C");
-        command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        // sudo may change the environment, so it is set afterwards.
+        let path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+        command.args(["env", "--ignore-environment", "--chdir=/root", "HOME=/root", "LC_ALL=C"]);
+        command.args([path, program]);
         command
     }
 }

@@ -127,8 +127,9 @@ impl Shell {
                  sed \"s/^/$mark /\" \"$ERRORS\"; printf '{END}'\n"
             )
         });
-        let shell = self.command.arg("-c").arg(format!("{setup}\n{}", script.collect::<String>()));
-        let output = output(shell.env("ERRORS", self.errors), b"").unwrap();
+        let (errors, script) = (self.errors.display(), script.collect::<String>());
+        let shell = self.command.arg("-c").arg(format!("ERRORS='{errors}'\n{setup}\n{script}"));
+        let output = output(shell, b"").unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(!text.contains('\u{1b}'), "colours are for terminals: {}", normalize_run(&text));
         let mut outputs: Vec<_> = text.split_terminator(END).map(str::to_string).collect();
