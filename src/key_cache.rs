@@ -11,7 +11,7 @@ pub use cached_keys::{CachedKeys, KeyRefusal, KnownKey, MAX_CACHED_KEYS};
 use crate::api_key::{Digest, Environment, digest_of, environment_of};
 use crate::clock::{BootInstant, Now};
 use crate::store::agreement::key_cache::keys_valid_until;
-use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Position, Store, StoreError};
+use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError, UNREAD};
 use futures::FutureExt;
 use lookups::{LookedUp, Lookups, Waiter};
 use parking_lot::Mutex;
@@ -69,7 +69,7 @@ impl KeyCache {
             Err(StoreError::Engine { .. }) if store.can_return() => None,
             polled => Some(polled?),
         };
-        let reflected = polled.map_or_else(Position::unread, |polled| polled.last_changes.keys);
+        let reflected = polled.map_or(UNREAD, |polled| polled.last_changes.keys);
         let cache = KeyCache {
             store,
             cached: CachedKeys::new(reflected),

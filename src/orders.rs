@@ -28,7 +28,7 @@ pub use writer::{CancelError, RunningBatch};
 use crate::blocking::run;
 use crate::metrics::Histogram;
 use crate::store::{
-    CancelOutcome, Freshness, FreshnessReport, Position, REQUEST_TIMEOUT, Store, StoreError,
+    CancelOutcome, Freshness, FreshnessReport, Position, REQUEST_TIMEOUT, Store, StoreError, UNREAD,
 };
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
@@ -86,7 +86,7 @@ impl OrderList {
         let list = match ListInMemory::open(&*store, Sizes::default()).await {
             Err(StoreError::Engine { .. }) if store.can_return() => {
                 let empty = Arc::new(Snapshot::empty(Sizes::default()));
-                ListInMemory::new(empty, Position::unread())
+                ListInMemory::new(empty, UNREAD)
             }
             opened => opened?,
         };

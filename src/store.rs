@@ -57,6 +57,10 @@ use std::time::Duration;
 use store_orders_api::types::Pet;
 use tokio::sync::mpsc;
 
+/// The position of data that was never read. It is in a history of its own, so the data lacks
+/// everything, even of a store without changes.
+pub const UNREAD: Position = Position { history: u64::MAX, number: 0 };
+
 /// The longest wait of a request for the store, counted from the request's arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -18,12 +18,6 @@ impl Position {
         Position { history, number: 0 }
     }
 
-    /// The position of data that was never read. It is in a history of its own, so the data lacks
-    /// everything, even of a store without changes.
-    pub fn unread() -> Position {
-        Position::beginning(u64::MAX)
-    }
-
     /// True for the state before the first change. To catch up from this state, read every row.
     pub fn is_beginning(self) -> bool {
         self.number == 0

@@ -94,7 +94,8 @@ pub struct ServerIdentity {
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct ConnectError {
-    text: String,
+    /// The reason.
+    pub text: String,
     /// True if another attempt with the same settings fails too: the server refuses the user, the
     /// password or the name of the database, or the password file cannot be read. The name or the
     /// certificate of a host may be right later, so a wrong one does not count.

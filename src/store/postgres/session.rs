@@ -109,7 +109,7 @@ impl OpenError {
     pub fn is_final(&self) -> bool {
         match self {
             OpenError::Connect(error) => error.is_final,
-            OpenError::Schema(_) => true,
+            OpenError::Schema(_) | OpenError::Store(StoreError::Refused(_)) => true,
             OpenError::Different | OpenError::Store(_) => false,
         }
     }

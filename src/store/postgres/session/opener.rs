@@ -154,7 +154,10 @@ impl Opener {
                 Ok(session) => return Ok(session),
                 Err(error @ OpenError::Schema(_)) => return Err(error),
                 Err(OpenError::Connect(error)) => refusals.push(error),
-                Err(error) => refusals.push(format!("{target}: {}", ErrorChain(&error)).into()),
+                Err(error) => {
+                    let text = format!("{target}: {}", ErrorChain(&error));
+                    refusals.push(ConnectError { text, is_final: error.is_final() });
+                }
             }
         }
         Err(ConnectError::no_primary(&refusals).into())
