@@ -33,7 +33,7 @@ const SETUP: &str = r#"
     systemctl() {
         case "$*" in
             "start store-orders-backup") store-orders-backup > /dev/null;;
-            "enable --now"*) echo "Created symlink";;
+            "enable --now"*) echo "Created symlink to the unit";;
         esac
     }
     nginx() {
