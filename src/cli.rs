@@ -26,6 +26,7 @@ mod record_file;
 mod serve;
 mod shell;
 mod status;
+mod systemd_unit;
 mod table;
 mod timestamp;
 mod usage;
@@ -76,7 +77,6 @@ pub struct Cli {
     command: Command,
 }
 
-const SYSTEMD_UNIT: &str = include_str!("cli/store-orders.service");
 const ALERTS: &str = include_str!("admin/alerts.yaml");
 const DASHBOARD: &str = include_str!("admin/dashboard.json");
 
@@ -162,9 +162,10 @@ Examples:
     Config(config::ConfigCommand),
     /// Print a hardened systemd unit; its comments say how to install it
     #[command(after_help = "\
-Example:
-  store-orders systemd-unit > /etc/systemd/system/store-orders.service")]
-    SystemdUnit,
+Examples:
+  store-orders systemd-unit > /etc/systemd/system/store-orders.service
+  store-orders systemd-unit --template > store-orders@.service")]
+    SystemdUnit(systemd_unit::SystemdUnitArgs),
     /// Print a hardened configuration of nginx as the proxy before the server
     #[command(after_help = "\
 Examples:
@@ -280,7 +281,7 @@ impl Cli {
     ) -> anyhow::Result<()> {
         let options = &self.options;
         match &self.command {
-            Command::Serve(settings) => serve::serve(&options.store.location()?, settings),
+            Command::Serve(settings) => serve::serve(&options.store, settings, effective),
             Command::Demo(args) => demo::demo(args, printer.out()),
             Command::Orders(command) => command.run(options, printer),
             Command::Pets(command) => command.run(options, printer),
@@ -293,7 +294,7 @@ impl Cli {
             Command::Status => status::status(options, printer),
             Command::Migrate(args) => args.run(options, printer),
             Command::Config(command) => command.run(options, effective, printer),
-            Command::SystemdUnit => Ok(printer.text(SYSTEMD_UNIT)?),
+            Command::SystemdUnit(args) => Ok(printer.text(&args.text())?),
             Command::NginxConf(args) => Ok(printer.text(&args.text())?),
             Command::Handbook(args) => args.run(printer.out()),
             Command::Alerts => Ok(printer.text(ALERTS)?),

@@ -11,7 +11,7 @@ pub use cached_keys::{CachedKeys, KeyRefusal, KnownKey, MAX_CACHED_KEYS};
 use crate::api_key::{Digest, Environment, digest_of, environment_of};
 use crate::clock::{BootInstant, Now};
 use crate::store::agreement::key_cache::keys_valid_until;
-use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError};
+use crate::store::{LookedUpKeys, PolledChanges, PolledKeys, Store, StoreError, UNREAD};
 use futures::FutureExt;
 use lookups::{LookedUp, Lookups, Waiter};
 use parking_lot::Mutex;
@@ -61,19 +61,26 @@ pub struct ValidKey {
 }
 
 impl KeyCache {
-    /// Opens an empty cache.
+    /// Opens an empty cache. If the store can return later, the cache is out of date until a
+    /// refresh.
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
-        let polled = store.poll_changes().await?;
+        let polled = match store.poll_changes().await {
+            Err(StoreError::Engine { .. }) if store.can_return() => None,
+            polled => Some(polled?),
+        };
+        let reflected = polled.map_or(UNREAD, |polled| polled.last_changes.keys);
         let cache = KeyCache {
             store,
-            cached: CachedKeys::new(polled.last_changes.keys),
+            cached: CachedKeys::new(reflected),
             lookups: Lookups::default(),
             opened,
             valid_until_ms: AtomicU64::default(),
             uses: Mutex::default(),
         };
-        cache.record_refresh(polled);
+        if let Some(polled) = polled {
+            cache.record_refresh(polled);
+        }
         Ok(cache)
     }
 

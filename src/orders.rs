@@ -29,7 +29,7 @@ pub use writer::{CancelError, RunningBatch};
 use crate::blocking::run;
 use crate::metrics::Histogram;
 use crate::store::{
-    CancelOutcome, Freshness, FreshnessReport, Position, REQUEST_TIMEOUT, Store, StoreError,
+    CancelOutcome, Freshness, FreshnessReport, Position, REQUEST_TIMEOUT, Store, StoreError, UNREAD,
 };
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
@@ -75,7 +75,8 @@ pub struct OrderList {
 }
 
 impl OrderList {
-    /// Reads all orders from the store and starts the writer. The writer records the size of each
+    /// Reads all orders from the store and starts the writer. If the store can return later, a
+    /// refresh reads the orders, and until then no list is returned. The writer records the size of each
     /// transaction in the histogram `batches`. Outdated lists may use `outdated_bytes` of memory.
     pub async fn open(
         store: Arc<dyn Store>,
@@ -83,7 +84,13 @@ impl OrderList {
         outdated_bytes: usize,
         log: &Logger,
     ) -> Result<OrderList, StoreError> {
-        let list = ListInMemory::open(&*store, Sizes::default()).await?;
+        let list = match ListInMemory::open(&*store, Sizes::default()).await {
+            Err(StoreError::Engine { .. }) if store.can_return() => {
+                let empty = Arc::new(Snapshot::empty(Sizes::default()));
+                ListInMemory::new(empty, UNREAD)
+            }
+            opened => opened?,
+        };
         let state = Arc::new(Mutex::new(list));
         let readers = Arc::new(Readers::new(Arc::clone(&state), outdated_bytes, log));
         let writer =

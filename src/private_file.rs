@@ -6,9 +6,9 @@
 //! name, links are not followed, and only a file that this call created changes its owner.
 
 use rustix::fs::OFlags;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 /// Opens a file of the data directory for reading and writing. A missing file is created with mode
@@ -30,6 +30,22 @@ pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
             Ok(file)
         }
     }
+}
+
+/// Opens a directory in the data directory. A missing one is created with mode 0700, for the data
+/// directory's owner. Fails if it is a symbolic link.
+pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
+    let created = match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        result => result.map(|()| true)?,
+    };
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let mut access = OpenOptions::new();
+    let opened = access.read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if created {
+        give_to_owner(&opened, directory)?;
+    }
+    Ok(opened)
 }
 
 /// Opens an existing file of the data directory.
@@ -58,7 +74,7 @@ pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("{} {problem}", path.display())))
 }
 
-/// If root created the file, gives it to the directory's owner, so that a server that runs as this
+/// If root created the file or directory, gives it to the directory's owner, so that a server that runs as this
 /// owner can use files that root's commands create. SQLite does the same with its `-wal` and `-shm`
 /// files.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {

@@ -55,6 +55,10 @@ use std::time::Duration;
 use store_orders_api::types::Pet;
 use tokio::sync::mpsc;
 
+/// The position of data that was never read. It is in a history of its own, so the data lacks
+/// everything, even of a store without changes.
+pub const UNREAD: Position = Position { history: u64::MAX, number: 0 };
+
 /// The longest wait of a request for the store, counted from the request's arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -168,6 +172,12 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// The Unix time of the last `backup` of the store, or 0 if none is known. `None` if the engine
+    /// has backups of its own.
+    fn last_backup(&self) -> Option<f64> {
+        None
+    }
+
     /// Checks the structure of the store, unless the database server does so itself. Reads the
     /// whole store without delaying other calls. Fails once `gives_up` returns true.
     async fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
@@ -175,6 +185,12 @@ pub trait Store: Send + Sync {
     /// Fails if this server should receive no requests although its store answers.
     fn require_ready(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// True if a store that fails may answer later without a restart of this server. The server
+    /// then starts without it.
+    fn can_return(&self) -> bool {
+        false
     }
 
     /// The standbys that must confirm each commit, as this server last saw them.

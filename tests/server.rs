@@ -1,8 +1,10 @@
 //! Running a server: TLS, the admin listener, metrics, stopping, and faults such as a full disk,
-//! too many open files, hanging lookups and clients that stop reading.
+//! too many open files, a store that is away at the start, hanging lookups and clients that stop
+//! reading.
 
 mod abandoned;
 pub mod admin;
+mod awaited_store;
 mod damaged;
 mod failures;
 mod full_disk;
@@ -12,6 +14,7 @@ mod one_per_store;
 mod open_files;
 mod output;
 mod panics;
+mod secret_files;
 mod silent_store;
 mod slow_readers;
 mod stalled_clients;

@@ -47,6 +47,15 @@ pub fn register(
         "How long the running batch of cancellations has been under way.",
         Box::new(move || batch.age().unwrap_or_default().as_secs_f64()),
     )?;
+    let store = Arc::clone(&server.store);
+    if store.last_backup().is_some() {
+        gauge(
+            registry,
+            "store_orders_last_backup_timestamp_seconds",
+            "When the data directory was last backed up with the command backup, in Unix time; 0 if never.",
+            Box::new(move || store.last_backup().unwrap_or_default()),
+        )?;
+    }
     let orders = Arc::clone(&server.orders);
     gauge(
         registry,

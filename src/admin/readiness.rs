@@ -29,8 +29,8 @@ pub enum Reason {
     /// The store does not accept this server: the store was migrated for a newer program, it counts
     /// requests in another database, or its files are gone.
     StoreRefuses,
-    /// The history of the store has changed, for example by a failover, and the list is being read
-    /// again.
+    /// The list is being read: the history of the store has changed, for example by a failover, or
+    /// the store was not reached when the server started.
     ListOutdated,
     /// Orders cannot be cancelled.
     WritesFail,
@@ -271,7 +271,7 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     lag.lock().observe(Instant::now(), stored, listed);
     let unready = if stored.history != listed.history {
         server.orders.begin_refresh();
-        Some(unready(Reason::ListOutdated, "the list is being read again"))
+        Some(unready(Reason::ListOutdated, "the list is being read"))
     } else {
         let writes = server.orders.require_writable().await;
         writes.err().map(|error| unready(Reason::WritesFail, text(&error)))

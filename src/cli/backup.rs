@@ -10,6 +10,7 @@ use crate::store::postgres::{self, PostgresOperatorStore};
 use crate::store::sqlite;
 use clap::Args;
 use indicatif::HumanBytes;
+use serde::Serialize;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -27,6 +28,19 @@ pub struct RestoreArgs {
     /// The file that `backup` wrote
     #[arg(value_name = "FILE", value_parser = path_parser())]
     file: PathBuf,
+    /// Replace the store of the data directory: its files are moved to a new directory in the data
+    /// directory, such as replaced-1
+    #[arg(long)]
+    replace: bool,
+}
+
+/// What `restore` prints.
+#[derive(Serialize)]
+struct RestoreOutput {
+    #[serde(flatten)]
+    restored: CheckOutput,
+    /// The directory with the files of the old store, or `None` if there were none.
+    replaced: Option<PathBuf>,
 }
 
 impl BackupArgs {
@@ -54,22 +68,34 @@ impl BackupArgs {
 
 impl RestoreArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-        let (name, store) = match options.store.location()? {
+        let (name, store, replaced) = match options.store.location()? {
             StoreLocation::Directory(directory) => {
-                let restored =
-                    with_percent(|progress| sqlite::restore(&self.file, &directory, progress));
-                (directory.display().to_string(), restored?)
+                let (report, replaced) = with_percent(|progress| match self.replace {
+                    true => sqlite::replace(&self.file, &directory, progress)
+                        .map(|replaced| (replaced.report, replaced.old)),
+                    false => sqlite::restore(&self.file, &directory, progress)
+                        .map(|report| (report, None)),
+                })?;
+                (directory.display().to_string(), report, replaced)
+            }
+            StoreLocation::Postgres(_) if self.replace => {
+                anyhow::bail!(
+                    "--replace is for a data directory; fix: restore into an empty database"
+                )
             }
             StoreLocation::Postgres(url) => {
                 let commands = PostgresOperatorStore::connect(&url)?;
                 let restored =
-                    with_percent(|progress| postgres::restore(&self.file, &commands, progress));
-                (url.to_string(), restored?)
+                    with_percent(|progress| postgres::restore(&self.file, &commands, progress))?;
+                (url.to_string(), restored, None)
             }
         };
         let restored = CheckOutput { store, counted_accounts: None };
-        let text = format!("restored {name}\n{}", format_counts(&restored));
-        Ok(printer.show(&restored, text)?)
+        let mut text = format!("restored {name}\n{}", format_counts(&restored));
+        if let Some(replaced) = &replaced {
+            text.push_str(&format!("\nreplaced  {}", replaced.display()));
+        }
+        Ok(printer.show(&RestoreOutput { restored, replaced }, text)?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod preflight;
 mod process;
+mod secret_files;
 mod served_store;
 mod signals;
 mod systemd;
@@ -13,19 +14,28 @@ pub use signals::{EndedBySignal, HangUp, Signals, ignore_hang_up};
 
 use crate::blocking;
 use crate::clock::SystemClock;
-use crate::config::{ServerConfig, StoreLocation, unknown_variables};
+use crate::config::{
+    EffectiveSettings, ServerConfig, StoreLocation, StoreSettings, unknown_variables,
+};
 use crate::server::Server;
 use crate::store::postgres::{PostgresStore, SILENT_FOR};
 use crate::store::sqlite::{self, ServerLock, SqliteStore};
+use secret_files::{secret_files, warn_of_readable};
 use slog::{Logger, info, warn};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Serves this store until a signal stops the server. Locks the data directory of an embedded
-/// store.
-pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<()> {
+/// Serves the store of these settings until a signal stops the server. Locks the data directory of
+/// an embedded store.
+pub fn serve(
+    store: &StoreSettings,
+    config: &ServerConfig,
+    effective: &EffectiveSettings,
+) -> anyhow::Result<()> {
+    let location = &store.location()?;
+    let secrets = secret_files(store, config, effective);
     let lock = match location {
         StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
         StoreLocation::Postgres(_) => None,
@@ -36,6 +46,7 @@ pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<
         if let Some(variables) = unknown_variables() {
             warn!(log, "unknown settings in the environment ignored"; "variables" => variables);
         }
+        warn_of_readable(&secrets, log);
         match location {
             StoreLocation::Directory(directory) => {
                 let (directory, log) = (directory.clone(), log.clone());

@@ -7,6 +7,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 use serde::Serialize;
 use std::fmt;
+use std::path::PathBuf;
 
 /// The settings of a command, in the order of declaration.
 #[derive(Debug)]
@@ -48,6 +49,13 @@ impl EffectiveSettings {
     fn value_of(&self, key: &str) -> Option<&serde_json::Value> {
         let setting = self.0.iter().find(|setting| setting.key == key);
         setting.map(|setting| &setting.value).filter(|value| !value.is_null())
+    }
+
+    /// Returns the file that sets this setting, or `None` if something else sets it.
+    pub fn file_of(&self, key: &str) -> Option<PathBuf> {
+        let setting = self.0.iter().find(|setting| setting.key == key)?;
+        setting.place.ends_with(&format!(": {key}")).then_some(())?;
+        setting.origin.rsplit_once(':').map(|(file, _)| PathBuf::from(file))
     }
 
     /// Checks that settings fit together. Each setting alone is already valid.

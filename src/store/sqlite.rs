@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `server_store` | implements [`Store`](super::Store) for a running server |
 //! | `operator_store` | implements [`OperatorStore`](super::OperatorStore) for the operator's commands |
-//! | `check`, `backup` | the checks of `store-orders check`; backup and restore |
+//! | `check`, `backup`, `replacement` | the checks of `store-orders check`; backup and restore; sets a replaced store aside |
 //! | `damage` | the structure check while a server runs |
 //! | `last_changes` | the numbers of the last changes, and a cheap test for new commits |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
@@ -27,6 +27,7 @@ mod identity;
 mod last_changes;
 mod open_files;
 mod operator_store;
+mod replacement;
 mod schema;
 mod server_lock;
 mod server_store;
@@ -34,7 +35,7 @@ mod shared_statements;
 mod store_header;
 mod write_access;
 
-pub use backup::{CopyProgress, back_up, restore};
+pub use backup::{CopyProgress, back_up, replace, restore};
 pub use check::check;
 pub use directory::exists;
 pub use server_lock::{ServerLock, running_server};
@@ -234,8 +235,8 @@ fn open_header(path: &Path) -> Result<StoreHeader, StoreError> {
     let log = directory::side_file(path, directory::LOG);
     if !header.uses_log() && log.metadata().is_ok_and(|log| log.len() > 0) {
         return Err(StoreError::Unusable(format!(
-            "{} was overwritten while it was in use, and {} belongs to the store before: move the \
-             data directory away and restore a backup with `store-orders restore`",
+            "{} was overwritten while it was in use, and {} belongs to the store before: restore a \
+             backup with `store-orders restore --replace`",
             path.display(),
             log.display()
         )));

@@ -158,15 +158,16 @@ fn a_restore_overwrites_no_store() {
 $ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
 imported 1 order
 $ store-orders restore backup.sqlite
-(1) error: ./store-orders-data/store.sqlite is there already and is not overwritten
+(1) error: ./store-orders-data/store.sqlite is there already and is not overwritten; `store-orders restore --replace` moves the old store to a new directory in ./store-orders-data
 $ store-orders orders list
 id  petId  quantity  complete  status
  7      1         1  false     pending
  8      1         1  false     pending
 $ mv store-orders-data/store.sqlite away.sqlite; touch store-orders-data/store.sqlite-wal
 $ store-orders restore backup.sqlite
-(1) error: ./store-orders-data/store.sqlite-wal is there already and is not overwritten
+(1) error: ./store-orders-data/store.sqlite-wal is there already and is not overwritten; `store-orders restore --replace` moves the old store to a new directory in ./store-orders-data
 $ ls store-orders-data
+last-backup
 store.sqlite-wal
 write-intent.lock
 "#]]);
@@ -303,4 +304,130 @@ fn a_signal_leaves_a_whole_restored_store_or_none() {
         let report = check(&sandbox.path(directory)).unwrap();
         assert_eq!((report.problems.len(), report.orders.unwrap().pending), (0, ORDERS));
     }
+}
+
+/// systemd makes the data directory of a dynamic user a symbolic link, which must stay.
+#[test]
+fn a_restore_replaces_a_store_and_keeps_the_old_files_in_the_directory() {
+    let sandbox = sandbox_with_backup();
+    drop(sandbox.serve(&["--listen", "127.0.0.1:0"]));
+    sandbox.session(str![[r#"
+$ mkdir private; mv store-orders-data private/data; ln -s private/data store-orders-data
+$ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
+imported 1 order
+$ store-orders restore backup.sqlite
+(1) error: ./store-orders-data/store.sqlite is there already and is not overwritten; `store-orders restore --replace` moves the old store to a new directory in ./store-orders-data
+$ store-orders restore --replace backup.sqlite
+restored ./store-orders-data
+orders    1 pending, 0 shipped, 0 cancelled; change 1
+pets      0
+accounts  0
+keys      0; change 0
+replaced  ./store-orders-data/replaced-1
+$ stat -c '%F %N' store-orders-data; stat -c %a store-orders-data/replaced-1
+symbolic link 'store-orders-data' -> 'private/data'
+700
+$ ls -A store-orders-data store-orders-data/replaced-1
+store-orders-data:
+last-backup
+replaced-1
+server.pid
+store.sqlite
+write-intent.lock
+
+store-orders-data/replaced-1:
+limits.snapshot
+store.sqlite
+$ store-orders orders list --data-dir store-orders-data/replaced-1
+id  petId  quantity  complete  status
+ 7      1         1  false     pending
+ 8      1         1  false     pending
+$ store-orders orders list
+id  petId  quantity  complete  status
+ 7      1         1  false     pending
+$ : > store-orders-data/store.sqlite; store-orders restore --replace backup.sqlite --json | grep '"replaced"'
+{"orders":{"pending":1,"shipped":0,"cancelled":0},"ordersChangeNumber":1,"keysChangeNumber":0,"pets":0,"accounts":0,"keys":0,"problems":[],"countedAccounts":null,"replaced":"./store-orders-data/replaced-2"}
+$ store-orders restore --replace backup.sqlite --data-dir new | tail -n 1
+keys      0; change 0
+$ store-orders restore --replace orders.csv
+(1) error: orders.csv is not a store of Store Orders
+$ ls store-orders-data | grep replaced
+replaced-1
+replaced-2
+$ store-orders restore --replace backup.sqlite --store postgres://localhost/orders
+(1) error: --replace is for a data directory; fix: restore into an empty database
+"#]]);
+    let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    let refused = sandbox.run(&["restore", "--replace", "backup.sqlite"]).error();
+    assert!(refused.contains("has the store in ./store-orders-data already"), "{refused}");
+}
+
+#[test]
+fn a_store_that_a_command_uses_is_not_replaced() {
+    let sandbox = sandbox_with_backup();
+    let command = store(&sandbox);
+    assert_eq!(
+        sandbox.run(&["restore", "--replace", "backup.sqlite"]).error(),
+        "a command uses the store in ./store-orders-data; try again when it has ended"
+    );
+    drop(command);
+    sandbox.run(&["restore", "--replace", "backup.sqlite"]).done();
+}
+
+/// The files are moved one by one. Between two moves, the store has neither its old nor its new
+/// file, so nothing opens it, and the next restore moves the rest to the same directory.
+#[test]
+fn an_unfinished_replacement_is_finished_by_the_same_command() {
+    let names = ["store.sqlite", "store.sqlite-wal", "limits.snapshot"];
+    for moved in 0..=names.len() {
+        let sandbox = sandbox_with_backup();
+        let path = |name: &str| sandbox.path("store-orders-data").join(name);
+        for name in &names[1..] {
+            std::fs::write(path(name), name).unwrap();
+        }
+        std::fs::create_dir(path(".store-orders-replaced")).unwrap();
+        for name in &names[..moved] {
+            std::fs::rename(path(name), path(".store-orders-replaced").join(name)).unwrap();
+        }
+        if moved > 0 {
+            let error = sandbox.run(&["accounts", "create", "a", "--plan", "free"]).error();
+            let unfinished = "has not finished, as .store-orders-replaced in it shows";
+            assert!(error.contains(unfinished) && error.contains("the same"), "{error}");
+            let error = sandbox.run(&["restore", "backup.sqlite"]).error();
+            assert!(error.contains("--replace"), "{error}");
+        }
+        sandbox.run(&["restore", "--replace", "backup.sqlite"]).done();
+        let kept = sandbox.names("store-orders-data/replaced-1");
+        assert_eq!(kept, ["limits.snapshot", "store.sqlite", "store.sqlite-wal"]);
+        assert_eq!(check(&sandbox.path("store-orders-data")).unwrap().problems.len(), 0);
+        assert!(!path(".store-orders-replaced").exists() && !path("store.sqlite-wal").exists());
+    }
+}
+
+#[test]
+fn a_signal_leaves_the_old_store_or_a_whole_new_one() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=ORDERS);
+    sandbox.run(&["backup", "b.sqlite"]).done();
+    sandbox.run(&["orders", "ship", "1"]).done();
+    let data = sandbox.path("store-orders-data");
+    let shipped = || check(&data).unwrap().orders.unwrap().shipped;
+    for moment in [".store-orders-restore-", ".store-orders-replaced"] {
+        let mut restore = start_copy(&sandbox, &["restore", "--replace", "b.sqlite"]);
+        let begins = |name: &String| name.starts_with(moment);
+        let reached = || sandbox.names("store-orders-data").iter().any(begins);
+        wait_until_or_exit(&mut restore, reached);
+        restore.signal(Signal::KILL).unwrap();
+        restore.wait().unwrap();
+        if !data.join("store.sqlite").exists() {
+            sandbox.run(&["restore", "--replace", "b.sqlite"]).done();
+        }
+        let is_replaced = data.join("replaced-1").exists();
+        assert_eq!(shipped(), if is_replaced { 0 } else { 1 }, "{moment}");
+        let report = check(&data).unwrap();
+        assert_eq!(report.problems.len(), 0);
+    }
+    sandbox.run(&["restore", "--replace", "b.sqlite"]).done();
+    let kept = check(&data.join("replaced-1")).unwrap();
+    assert_eq!((kept.problems.len(), kept.orders.unwrap().shipped), (0, 1));
 }

@@ -271,8 +271,10 @@ fn no_command_shows_the_password_of_a_store() {
         hidden(&sandbox.run(&["config", "show", "--json", "--store", url]).done(), shown);
         let environment = [("STORE_ORDERS_STORE", url)];
         hidden(&sandbox.run_with(&["config", "show"], &environment).done(), shown);
-        let serve = ["serve", "--log-level", "off", "--store", url];
-        hidden(&sandbox.run(&serve).failed_server(), "127.0.0.1:1");
+        // The server waits for its store, and logs why it cannot reach it.
+        let server = sandbox.serve(&["--listen", "127.0.0.1:0", "--store", url]);
+        server.signal(Signal::TERM).unwrap();
+        hidden(&server.wait().unwrap().1, "127.0.0.1:1");
         for command in [&["orders", "list"][..], &["check"], &["status"], &["migrate"]] {
             let command = [command, &["--store", url]].concat();
             hidden(&sandbox.run(&command).unavailable(), "127.0.0.1:1");

@@ -45,12 +45,12 @@ fn a_directory_that_lost_its_store_gets_no_new_one() {
     sandbox.session(str![[r#"
 $ rm store-orders-data/store.sqlite*
 $ store-orders serve --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
-"error":"./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory"}
+"error":"./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or restore a backup with `store-orders restore --replace`; for a new store, empty the directory"}
 $ store-orders accounts create acme --plan pro
-(1) error: ./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
+(1) error: ./store-orders-data had a store, as limits.snapshot in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or restore a backup with `store-orders restore --replace`; for a new store, empty the directory
 $ rm store-orders-data/limits.snapshot
 $ store-orders accounts create acme --plan pro
-(1) error: ./store-orders-data had a store, as write-intent.lock in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
+(1) error: ./store-orders-data had a store, as write-intent.lock in it shows, but store.sqlite is missing: move it back, with store.sqlite-wal if you have that, or restore a backup with `store-orders restore --replace`; for a new store, empty the directory
 $ ls store-orders-data | grep sqlite
 (1)
 $ store-orders restore b.sqlite
@@ -171,11 +171,11 @@ fn an_emptied_store_is_not_replaced_by_a_new_one() {
     sandbox.session(str![[r#"
 $ rm store-orders-data/store.sqlite-*; : > store-orders-data/store.sqlite
 $ store-orders serve --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
-"error":"./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory"}
+"error":"./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; restore a backup with `store-orders restore --replace`; for a new store, empty the directory"}
 $ store-orders keys list
-(4) error: ./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
+(4) error: ./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; restore a backup with `store-orders restore --replace`; for a new store, empty the directory
 $ store-orders accounts create acme --plan pro
-(4) error: ./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
+(4) error: ./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; restore a backup with `store-orders restore --replace`; for a new store, empty the directory
 $ ls store-orders-data
 limits.snapshot
 server.pid
@@ -183,9 +183,9 @@ store.sqlite
 write-intent.lock
 $ mkdir only; : > only/store.sqlite
 $ store-orders orders list --data-dir only
-(4) error: only/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
+(4) error: only/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; restore a backup with `store-orders restore --replace`; for a new store, empty the directory
 $ store-orders serve --data-dir only --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
-"error":"only/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory"}
+"error":"only/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; restore a backup with `store-orders restore --replace`; for a new store, empty the directory"}
 $ ls only
 server.pid
 store.sqlite
@@ -206,9 +206,9 @@ fn an_unfinished_restore_counts_as_a_store() {
     sandbox.session(str![[r#"
 $ mkdir -p new/.store-orders-restore-1; : > new/.store-orders-restore-1/copy.sqlite
 $ store-orders serve --data-dir new --admin-listen off 2>&1 | tail -n 1 | grep -o '"error".*'
-"error":"a restore into new has not finished, as .store-orders-restore-1 in it shows: if no restore is running, run `store-orders restore` again; for a new store, empty the directory"}
+"error":"a restore into new has not finished, as .store-orders-restore-1 in it shows: if no restore is running, run the same `store-orders restore` again; for a new store, empty the directory"}
 $ store-orders accounts create acme --plan pro --data-dir new
-(1) error: a restore into new has not finished, as .store-orders-restore-1 in it shows: if no restore is running, run `store-orders restore` again; for a new store, empty the directory
+(1) error: a restore into new has not finished, as .store-orders-restore-1 in it shows: if no restore is running, run the same `store-orders restore` again; for a new store, empty the directory
 $ store-orders restore b.sqlite --data-dir new
 restored new
 orders    1 pending, 0 shipped, 0 cancelled; change 1

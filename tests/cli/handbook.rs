@@ -225,6 +225,26 @@ $ ls backups/*.sqlite | grep -c -F -x -f kept
 "#]]);
 }
 
+/// The backup's unit runs as the user of the server, so it must be confined as the server is.
+#[test]
+fn the_backup_unit_is_hardened_as_the_servers() {
+    let server = CliSandbox::new().run(&["systemd-unit"]).done();
+    let page = read("src/handbook/operating.md");
+    let (_, backup) =
+        page.split_once("# /etc/systemd/system/store-orders-backup.service\n").unwrap();
+    let backup = backup.split("```").next().unwrap();
+    let (_, hardening) = server.split_once("\nUMask=0077\n").unwrap();
+    let settings = hardening.lines().take_while(|line| *line != "[Install]");
+    let settings = settings.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut compared = 0;
+    for setting in settings.filter(|line| !line.starts_with("RestrictAddressFamilies=")) {
+        assert!(backup.lines().any(|line| line == setting), "{setting}");
+        compared += 1;
+    }
+    assert!(compared > 20, "{compared}");
+    assert!(backup.contains("\nRestrictAddressFamilies=none\n"));
+}
+
 const README: &str = "README.md";
 const REPLICAS: &str = "src/handbook/replicas.md";
 const UPGRADING: &str = "src/handbook/upgrading.md";
@@ -250,7 +270,8 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
     // `cargo xtask faults` runs the sessions of these sections.
     assert_eq!(sessions_not_run(REPLICAS, &["From SQLite to PostgreSQL"]), 0);
-    assert_eq!(sessions_not_run(UPGRADING, &["Several servers, in PostgreSQL"]), 0);
+    let upgrades = ["One server, in a data directory", "Several servers, in PostgreSQL"];
+    assert_eq!(sessions_not_run(UPGRADING, &upgrades), 0);
 }
 
 #[test]

@@ -144,6 +144,12 @@ fn the_systemd_unit_agrees_with_the_program() {
     let directory = format!("STORE_ORDERS_DATA_DIR=%S/{}", value("StateDirectory"));
     assert_eq!(value("Environment"), directory);
 
+    // The unit never gives up, and journald drops no line.
+    assert_eq!(
+        (value("StartLimitIntervalSec"), value("LogRateLimitIntervalSec")),
+        ("0".into(), "0".into())
+    );
+
     // systemd must not kill a server during a normal shutdown.
     let stop_timeout = Duration::from_secs(value("TimeoutStopSec").parse().unwrap());
     assert!(stop_timeout > ServerConfig::default().shutdown_timeout);
@@ -163,6 +169,32 @@ fn the_systemd_unit_agrees_with_the_program() {
     for variable in named {
         assert!(variables.iter().any(|name| name == variable), "{variable} is not a setting");
     }
+}
+
+/// Two servers on one machine must not share a file, a directory or a user.
+#[test]
+fn the_template_unit_names_its_instance_in_each_path() {
+    let sandbox = CliSandbox::new();
+    let unit = sandbox.run(&["systemd-unit"]).done();
+    let template = sandbox.run(&["systemd-unit", "--template"]).done();
+    let settings = |unit: &str| -> Vec<String> {
+        let lines = unit.lines().filter(|line| !line.starts_with('#') && line.contains('='));
+        lines.map(str::to_string).collect()
+    };
+    let (unit, template) = (settings(&unit), settings(&template));
+    assert_eq!(unit.len(), template.len());
+    let changed: Vec<_> = unit.iter().zip(&template).filter(|(one, each)| one != each).collect();
+    let changed: Vec<_> = changed.into_iter().map(|(_, each)| each.as_str()).collect();
+    assert_eq!(
+        changed,
+        [
+            "Description=Store Orders, an orders API server (%i)",
+            "Environment=STORE_ORDERS_DATA_DIR=%S/store-orders-%i",
+            "EnvironmentFile=/etc/store-orders/%i.environment",
+            "User=store-orders-%i",
+            "StateDirectory=store-orders-%i",
+        ]
+    );
 }
 
 /// Compares only texts. Another test, `with_curl_and_nginx_one_machine_is_set_up_from_nothing`,

@@ -70,8 +70,8 @@ impl Site {
             self.admin
         );
         let paths = [
+            ("/var/lib/store-orders-backups", self.sandbox.path("backups").display().to_string()),
             ("/var/lib/store-orders", data),
-            ("/var/backups/store-orders", self.sandbox.path("backups").display().to_string()),
             ("127.0.0.1:8081", self.admin.clone()),
         ];
         let real = [&paths[..], more].concat();
@@ -225,12 +225,12 @@ async fn with_curl_and_ss_the_runbook_shows_who_holds_connections() {
 #[ignore = "needs curl: cargo xtask external-checks"]
 async fn with_curl_the_runbook_restores_a_damaged_store() {
     let site = Site::new();
-    let [damaged, restored, compared, log, redone, over] = sessions("StoreOrdersDamaged");
+    let [damaged, restored, compared, log, redone, started, over] = sessions("StoreOrdersDamaged");
     site.data.import_pending(1..=2_000).unwrap();
     let key = site.data.issue_key("acme", "business").unwrap();
     let partner = site.data.issue_key("old-partner", "free").unwrap();
     std::fs::create_dir(site.sandbox.path("backups")).unwrap();
-    let backup = site.sandbox.path("backups/2026-11-24.sqlite");
+    let backup = site.sandbox.path("backups/2026-11-24T021500Z.sqlite");
     site.data.run(&["backup", backup.to_str().unwrap()]).unwrap();
     site.data.run(&["keys", "revoke", &partner.id]).unwrap();
     site.data.issue_key("newcorp", "free").unwrap();
@@ -263,11 +263,12 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     site.console(&compared, &[("key_GpZ7NzGWTPL8", partner.id)]);
     site.console(&log, &[]);
     let address = testbed::free_address().unwrap().to_string();
-    let real = [("127.0.0.1:8080", address.clone()), ("$KEY", key.text)];
-    let (started, redone) = redone.split_once('\n').unwrap();
-    assert_eq!(started, "$ store-orders serve --listen 127.0.0.1:8080");
+    let real = [("127.0.0.1:8082", address.clone()), ("$KEY", key.text)];
+    let (serve, redone) = redone.split_once('\n').unwrap();
+    assert_eq!(serve, "$ store-orders serve --listen 127.0.0.1:8082");
     let _server = site.serve(&["--listen", &address]);
     site.console(redone, &real);
+    site.console(&started, &[]);
     wait_until("its request is counted", || async {
         site.data.run(&["check"]).unwrap().contains("counts    of 1 accounts")
     })

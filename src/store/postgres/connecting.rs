@@ -30,6 +30,7 @@ use tls_mode::TlsMode;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -89,15 +90,34 @@ pub struct ServerIdentity {
     pub started: String,
 }
 
-/// The reasons why no host could be used.
+/// The reason why a host, or every host, could not be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ConnectError(String);
+#[error("{text}")]
+pub struct ConnectError {
+    /// The reason.
+    pub text: String,
+    /// True if another attempt with the same settings fails too: the server refuses the user, the
+    /// password or the name of the database, or the password file cannot be read. The name or the
+    /// certificate of a host may be right later, so a wrong one does not count.
+    pub is_final: bool,
+}
 
 impl ConnectError {
-    /// Combines the reasons of all hosts.
-    pub fn no_primary(refusals: &[String]) -> ConnectError {
-        ConnectError(refusals.join("; "))
+    fn final_because(text: impl ToString) -> ConnectError {
+        ConnectError { text: text.to_string(), is_final: true }
+    }
+
+    /// Combines the reasons of all hosts. One host that may accept the settings later is enough.
+    pub fn no_primary(refusals: &[ConnectError]) -> ConnectError {
+        let text = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        let is_final = !refusals.is_empty() && refusals.iter().all(|refusal| refusal.is_final);
+        ConnectError { text, is_final }
+    }
+}
+
+impl<T: Into<String>> From<T> for ConnectError {
+    fn from(text: T) -> ConnectError {
+        ConnectError { text: text.into(), is_final: false }
     }
 }
 
@@ -136,7 +156,7 @@ pub async fn connect(
     for target in targets(url, limit, &mut refusals).await {
         match connect_to(url, &target, role, limit).await {
             Ok(connection) => return Ok(connection),
-            Err(refusal) => refusals.push(refusal.to_string()),
+            Err(refusal) => refusals.push(refusal),
         }
     }
     Err(ConnectError::no_primary(&refusals))
@@ -147,7 +167,7 @@ pub async fn connect(
 pub async fn targets(
     url: &PostgresUrl,
     limit: Duration,
-    refusals: &mut Vec<String>,
+    refusals: &mut Vec<ConnectError>,
 ) -> Vec<Target> {
     let mut targets = Vec::new();
     for (host, port) in url.hosts() {
@@ -161,7 +181,7 @@ async fn targets_of(
     host: &Host,
     port: u16,
     limit: Duration,
-    refusals: &mut Vec<String>,
+    refusals: &mut Vec<ConnectError>,
 ) -> Vec<Target> {
     let addresses = match host {
         Host::Unix(_) => vec![None],
@@ -169,11 +189,11 @@ async fn targets_of(
             match timeout(limit, tokio::net::lookup_host((name.as_str(), port))).await {
                 Ok(Ok(addresses)) => addresses.map(Some).collect(),
                 Ok(Err(error)) => {
-                    refusals.push(format!("{name}: {error}"));
+                    refusals.push(format!("{name}: {error}").into());
                     Vec::new()
                 }
                 Err(_) => {
-                    refusals.push(format!("{name}: its address is not found in time"));
+                    refusals.push(format!("{name}: its address is not found in time").into());
                     Vec::new()
                 }
             }
@@ -183,7 +203,7 @@ async fn targets_of(
     let tls = match connector(url.tls(), mode) {
         Ok(tls) => tls,
         Err(error) => {
-            refusals.push(error.to_string());
+            refusals.push(error.to_string().into());
             return Vec::new();
         }
     };
@@ -194,9 +214,18 @@ async fn targets_of(
     addresses.into_iter().map(target).collect()
 }
 
-/// Formats an error of PostgreSQL, with the operator's remedy.
-fn explain(error: tokio_postgres::Error) -> String {
-    PostgresError::from(error).with_advice()
+/// Converts an error of PostgreSQL, with the operator's remedy.
+fn explain(error: tokio_postgres::Error) -> ConnectError {
+    let error = PostgresError::from(error);
+    let is_final = matches!(
+        error.state,
+        Some(
+            SqlState::INVALID_PASSWORD
+                | SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+                | SqlState::INVALID_CATALOG_NAME
+        )
+    );
+    ConnectError { text: error.with_advice(), is_final }
 }
 
 /// Connects to this server within this time. Fails if it is not a primary.
@@ -206,7 +235,7 @@ pub async fn connect_to(
     role: &Role,
     limit: Duration,
 ) -> Result<Connection, ConnectError> {
-    let refused = |why: String| ConnectError(format!("{target}: {why}"));
+    let refused = |why: ConnectError| ConnectError { text: format!("{target}: {why}"), ..why };
     let mut config = url.session();
     // PostgreSQL uses the last of repeated options, so the options of the role come last.
     let options = config.get_options().unwrap_or_default().to_string() + &role.options();
@@ -227,18 +256,18 @@ pub async fn connect_to(
             address.to_string()
         }
         (Host::Tcp(name), None) => {
-            return Err(refused(format!("{name} has no address")));
+            return Err(refused(format!("{name} has no address").into()));
         }
     };
     let connecting = async {
         if let Some(file) = url.password_file() {
-            config.password(file.read().await.map_err(|error| error.to_string())?);
+            config.password(file.read().await.map_err(ConnectError::final_because)?);
         }
         open(config, target.tls.clone(), address).await
     };
     match timeout(limit, connecting).await {
         Ok(opened) => opened.map_err(refused),
-        Err(_) => Err(refused(format!("no answer within {} ms", limit.as_millis()))),
+        Err(_) => Err(refused(format!("no answer within {} ms", limit.as_millis()).into())),
     }
 }
 
@@ -246,7 +275,7 @@ async fn open(
     config: Config,
     tls: MakeRustlsConnect,
     address: String,
-) -> Result<Connection, String> {
+) -> Result<Connection, ConnectError> {
     let (client, connection) = config.connect(tls).await.map_err(explain)?;
     let link = Arc::new(Link::default());
     let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))));
@@ -254,12 +283,12 @@ async fn open(
     let row = client.query_typed_one(SELECT_IDENTITY, &[]).await.map_err(explain)?;
     let flag = |column| row.try_get::<_, bool>(column).map_err(explain);
     if flag(0)? {
-        return Err("it is a standby".to_string());
+        return Err("it is a standby".into());
     }
     if flag(1)? {
         let why = "it is read-only: default_transaction_read_only is on, for the server, the \
                    database or the role";
-        return Err(why.to_string());
+        return Err(why.into());
     }
     let text = |column| row.try_get::<_, String>(column).map_err(explain);
     let (system, timeline, started) = (text(2)?, text(3)?, text(4)?);

@@ -103,6 +103,17 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
+impl OpenError {
+    /// True if the operator must act before another attempt can succeed.
+    pub fn is_final(&self) -> bool {
+        match self {
+            OpenError::Connect(error) => error.is_final,
+            OpenError::Schema(_) | OpenError::Store(StoreError::Refused(_)) => true,
+            OpenError::Different | OpenError::Store(_) => false,
+        }
+    }
+}
+
 impl Session {
     /// Reads a cancelled order, once its cancellation is confirmed.
     pub async fn cancelled_order(&self, id: i64) -> Result<Option<Order>, StoreError> {

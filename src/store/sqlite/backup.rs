@@ -3,8 +3,12 @@
 
 use super::check::{examine, open_existing, quick_check};
 use super::connection::{STORE_ACCESS, connect_with, doing};
-use super::directory::{FILE_NAME, LOG, UNFINISHED_RESTORE, existing_store, side_file};
+use super::directory::{
+    FILE_NAME, JOURNAL, LAST_BACKUP, LOG, UNFINISHED_REPLACEMENT, UNFINISHED_RESTORE,
+    existing_store, side_file,
+};
 use super::identity::begin_new_store;
+use super::replacement::OldStore;
 use super::schema;
 use super::server_lock::keep_servers_away;
 use crate::private_file::private_file;
@@ -17,7 +21,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tempfile::{TempDir, TempPath};
 
 /// Pages copied per step: 1 MiB.
@@ -77,6 +81,7 @@ pub fn back_up(
     let path = existing_store(directory)?;
     let failed = |error| copy_error(&path, file, error);
     let store = open_existing(&path, STORE_ACCESS).map_err(failed)?;
+    refuse_existing(file)?;
     let copy = StagedCopy::create(file, file, ".store-orders-backup-")?;
     // After an interrupt, `fill` returns an incomplete copy or an error. So check for interrupts
     // before the result is used.
@@ -91,7 +96,26 @@ pub fn back_up(
     if is_interrupted() {
         return Err(interrupted());
     }
-    copy.publish(connection)
+    let length = copy.complete(connection)?;
+    copy.publish()?;
+    // The directory may be read-only. The alert then says that no backup is known.
+    let _ = private_file(&directory.join(LAST_BACKUP), directory)
+        .and_then(|file| file.set_modified(SystemTime::now()));
+    Ok(length)
+}
+
+/// Returns the time of the last backup of the store in this directory, or `None` if no backup is
+/// known.
+pub fn last_backup(directory: &Path) -> Option<SystemTime> {
+    directory.join(LAST_BACKUP).metadata().and_then(|file| file.modified()).ok()
+}
+
+/// The result of [`replace`].
+pub struct Replaced {
+    /// The contents of the restored store.
+    pub report: CheckReport,
+    /// The directory with the files of the old store, or `None` if there were none.
+    pub old: Option<PathBuf>,
 }
 
 /// Restores a backup as the store of this directory, which must not have one. No server can start
@@ -102,14 +126,33 @@ pub fn restore(
     directory: &Path,
     progress: CopyProgress<'_>,
 ) -> Result<CheckReport, StoreError> {
+    Ok(restore_over(false, file, directory, progress)?.report)
+}
+
+/// Restores a backup like [`restore`], and sets the files of the old store aside once the copy is
+/// complete.
+pub fn replace(
+    file: &Path,
+    directory: &Path,
+    progress: CopyProgress<'_>,
+) -> Result<Replaced, StoreError> {
+    restore_over(true, file, directory, progress)
+}
+
+fn restore_over(
+    replaces: bool,
+    file: &Path,
+    directory: &Path,
+    progress: CopyProgress<'_>,
+) -> Result<Replaced, StoreError> {
     let path = directory.join(FILE_NAME);
     let failed = |error| copy_error(file, &path, error);
     let backup = open_existing(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     let _no_server = keep_servers_away(directory)?;
-    // SQLite would apply the leftover files of an old store to the new one.
-    for ending in [LOG, "-journal"] {
-        refuse_existing(&side_file(&path, ending))?;
-    }
+    let old = match replaces {
+        true => Some(OldStore::lock(directory)?),
+        false => refuse_old_store(directory).map(|()| None)?,
+    };
     let copy = StagedCopy::create(&path, file, UNFINISHED_RESTORE)?;
     let mut connection = copy.fill(&backup, progress, &|| false).map_err(failed)?;
     let report = examine(&connection);
@@ -118,19 +161,40 @@ pub fn restore(
     }
     schema::apply_missing(&mut connection).map_err(failed)?;
     begin_new_store(&mut connection).map_err(failed)?;
-    copy.publish(connection)?;
-    Ok(report)
+    copy.complete(connection)?;
+    let old = old.map(OldStore::set_aside).transpose()?.flatten();
+    copy.publish()?;
+    Ok(Replaced { report, old })
+}
+
+/// Fails if the directory has a store, or leftover files of one, which SQLite would apply to the
+/// restored store.
+fn refuse_old_store(directory: &Path) -> Result<(), StoreError> {
+    let store = directory.join(FILE_NAME);
+    let [log, journal] = [LOG, JOURNAL].map(|ending| side_file(&store, ending));
+    for file in [store, log, journal, directory.join(UNFINISHED_REPLACEMENT)] {
+        if file.symlink_metadata().is_ok() {
+            return Err(StoreError::Refused(format!(
+                "{} is there already and is not overwritten; `store-orders restore --replace` moves \
+                 the old store to a new directory in {}",
+                file.display(),
+                directory.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Creates an empty store in this directory. The file gets its name once it is complete, so that a
 /// process that is killed leaves no empty file.
 pub fn create_store(directory: &Path) -> Result<(), StoreError> {
     let path = directory.join(FILE_NAME);
+    refuse_existing(&path)?;
     let store = StagedCopy::create(&path, &path, ".store-orders-new-")?;
     let mut connection = store.connect().map_err(|error| doing("written")(error.into()))?;
     schema::apply_missing(&mut connection).map_err(doing("written"))?;
-    store.publish(connection)?;
-    Ok(())
+    store.complete(connection)?;
+    store.publish()
 }
 
 /// A file of a store that has no name yet. Dropping it removes the file.
@@ -148,7 +212,6 @@ impl StagedCopy {
     /// `prefix` begins the name of the temporary directory. Errors name `file`, the path that the
     /// operator gave.
     fn create(target: &Path, file: &Path, prefix: &str) -> Result<StagedCopy, StoreError> {
-        refuse_existing(target)?;
         let unwritable = |error: io::Error| StoreError::unwritable(file, error);
         // Check the directory first, because an error of `tempdir_in` would name the temporary
         // directory.
@@ -195,16 +258,22 @@ impl StagedCopy {
         Ok(copy)
     }
 
-    /// Syncs the copy and renames it to the target. Returns its length in bytes.
-    fn publish(self, connection: Connection) -> Result<u64, StoreError> {
+    /// Closes and syncs the copy. Returns its length in bytes.
+    fn complete(&self, connection: Connection) -> Result<u64, StoreError> {
         connection.close().map_err(|(_, error)| doing("written")(error.into()))?;
-        let publish = || {
+        let sync = || {
             let copy = File::open(self.path())?;
             copy.sync_all()?;
-            let length = copy.metadata()?.len();
+            Ok(copy.metadata()?.len())
+        };
+        sync().map_err(|error| StoreError::unwritable(&self.target, error))
+    }
+
+    /// Renames the complete copy to the target, which must not exist.
+    fn publish(self) -> Result<(), StoreError> {
+        let publish = || {
             TempPath::try_from_path(self.path())?.persist_noclobber(&self.target)?;
-            File::open(parent(&self.target))?.sync_all()?;
-            Ok(length)
+            File::open(parent(&self.target))?.sync_all()
         };
         publish().map_err(|source: io::Error| match source.kind() {
             io::ErrorKind::AlreadyExists => already_exists(&self.target),

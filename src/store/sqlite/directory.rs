@@ -22,8 +22,17 @@ pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 /// The prefix of the temporary directory in which a restore prepares the store's file.
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 
+/// The directory to which a restore moves the files of the old store, until all are moved.
+pub const UNFINISHED_REPLACEMENT: &str = ".store-orders-replaced";
+
+/// The empty file that `backup` touches after each backup.
+pub const LAST_BACKUP: &str = "last-backup";
+
 /// The ending of the write-ahead log's name.
 pub const LOG: &str = "-wal";
+
+/// The ending of the name of the rollback journal, which SQLite uses outside WAL mode.
+pub const JOURNAL: &str = "-journal";
 
 /// The ending of the name of the index of the write-ahead log. SQLite's locks are in this file.
 pub const LOG_INDEX: &str = "-shm";
@@ -96,9 +105,8 @@ fn second_name(problem: &dyn Display) -> StoreError {
 /// The error for a store's file without tables.
 pub fn emptied(path: &Path) -> StoreError {
     StoreError::Unusable(format!(
-        "{} is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the \
-         directory away and restore a backup with `store-orders restore`; for a new store, empty \
-         the directory",
+        "{} is empty: a power cut, a full disk or an unfinished copy may have emptied it; restore a \
+         backup with `store-orders restore --replace`; for a new store, empty the directory",
         path.display()
     ))
 }
@@ -128,19 +136,19 @@ pub fn require_no_traces(directory: &Path) -> Result<(), StoreError> {
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .find(|name| name.starts_with(UNFINISHED_RESTORE));
+        .find(|name| name.starts_with(UNFINISHED_RESTORE) || name == UNFINISHED_REPLACEMENT);
     let trace = TRACES.into_iter().find(|name| directory.join(name).exists());
     let directory = directory.display();
     match (unfinished, trace) {
         (Some(unfinished), _) => Err(StoreError::Refused(format!(
             "a restore into {directory} has not finished, as {unfinished} in it shows: if no \
-             restore is running, run `store-orders restore` again; for a new store, empty the \
-             directory"
+             restore is running, run the same `store-orders restore` again; for a new store, empty \
+             the directory"
         ))),
         (None, Some(trace)) => Err(StoreError::Refused(format!(
             "{directory} had a store, as {trace} in it shows, but {FILE_NAME} is missing: move it \
-             back, with {FILE_NAME}-wal if you have that, or move the directory away and restore a \
-             backup with `store-orders restore`; for a new store, empty the directory"
+             back, with {FILE_NAME}-wal if you have that, or restore a backup with `store-orders \
+             restore --replace`; for a new store, empty the directory"
         ))),
         (None, None) => Ok(()),
     }

@@ -108,8 +108,8 @@ impl OpenFiles {
             return Ok(());
         }
         Err(refusal(format!(
-            "{} was overwritten while it was in use; stop the server, move the data directory away \
-             and restore a backup with `store-orders restore`",
+            "{} was overwritten while it was in use; stop the server and restore a backup with \
+             `store-orders restore --replace`",
             self.store.path.display()
         )))
     }

@@ -1,6 +1,7 @@
 //! Implements [`Store`] on SQLite. Operations that wait for the disk or a lock run on a blocking
 //! thread.
 
+use super::backup::last_backup;
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
 use super::last_changes::{raise_change_number, read_last_changes, set_change_number};
@@ -25,7 +26,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, params};
 use slog::{Logger, warn};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 use store_orders_api::types::{Pet, utc_text};
 
 impl OpenStore {
@@ -158,6 +159,12 @@ impl Store for SqliteStore {
             Ok(name.map(|name| Pet { id, name }))
         })
         .await
+    }
+
+    fn last_backup(&self) -> Option<f64> {
+        let last = self.path().parent().and_then(last_backup);
+        let last = last.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Some(last.unwrap_or_default().as_secs_f64())
     }
 
     fn damage(&self) -> Option<&str> {

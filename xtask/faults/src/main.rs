@@ -10,6 +10,7 @@ mod postgres;
 mod replicas;
 mod scenario;
 mod sqlite;
+mod systemd;
 
 use anyhow::{Context, bail};
 use chaos::ChaosArgs;
@@ -36,12 +37,13 @@ Scenarios are named by what they try:
   conformance::        what every engine of the store must do, in PostgreSQL
   postgres::           orders, accounts and keys in PostgreSQL
   limits::             windows, strikes and bans in PostgreSQL
+  systemd::            the handbook's pages on a booted systemd, in a container
   chaos::              chaos runs: faults drawn by a seed
   negative_controls::  chaos runs with a seeded defect, which the rules must detect
 
 Scenarios that limit times run alone, others several at once. On Debian and Ubuntu, install
-what they need: apt-get install curl gcc libc6-dev postgresql. Mounting a small disk needs root
-or sudo.
+what they need: apt-get install curl gcc libc6-dev postgresql, and for systemd:: debootstrap and
+systemd-container. Mounting a small disk and booting a container need root or sudo.
 
 Examples:
   cargo xtask faults --list
@@ -95,6 +97,7 @@ fn select_scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
         postgres::conformance::scenarios(),
         postgres::scenarios(),
         limits::scenarios(),
+        systemd::scenarios(),
         cli.chaos.scenarios(),
         chaos::negative_controls(),
     ];
@@ -148,7 +151,7 @@ mod tests {
             select(arguments).err().map(|error| error.to_string()).unwrap_or_default()
         };
         let all = "no scenario is named \"chaos::mysql\": they are in sqlite, conformance, \
-                   postgres, limits, chaos, negative_controls";
+                   postgres, limits, systemd, chaos, negative_controls";
         assert_eq!(error(&["chaos::mysql"]), all);
         assert_eq!(error(&["limits::", "chaos::mysql"]), all);
         let no_postgres = all.replace("mysql", "postgres");

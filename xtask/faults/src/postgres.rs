@@ -1,5 +1,6 @@
 //! Scenarios of orders, accounts and keys in PostgreSQL. Each scenario has its own servers.
 
+mod awaited;
 pub mod conformance;
 mod idle_transaction;
 mod keys;
@@ -12,6 +13,7 @@ use crate::scenario::{Scenario, scenario};
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         scenario!("postgres::restored_in_place", restored_in_place::run),
+        scenario!("postgres::awaited", awaited::run),
         scenario!("postgres::keys", keys::run),
         scenario!("postgres::long_import", long_import::run),
         scenario!("postgres::idle_transaction", idle_transaction::run),

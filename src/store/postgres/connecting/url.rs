@@ -73,6 +73,11 @@ impl PostgresUrl {
         session
     }
 
+    /// True if the URL itself, or the environment, has the password.
+    pub fn has_password(&self) -> bool {
+        self.config.get_password().is_some()
+    }
+
     /// The file that contains the password, if one is set.
     pub fn password_file(&self) -> Option<&PasswordFile> {
         self.password_file.as_ref()

@@ -134,8 +134,7 @@ pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreErr
     let row: [&(dyn ToSql + Sync); 5] = [&replica.id(), &program, &address, &listed, &SERVERS_LOCK];
     match client.execute(insert, &row).await.map_err(write_error)? {
         0 => Err(unreachable_because(
-            "`store-orders restore`, or `migrate --new-store-id`, uses it; start the server when \
-             that has ended",
+            "`store-orders restore`, or `migrate --new-store-id`, uses it; wait until that has ended",
         )),
         _ => Ok(()),
     }

@@ -50,42 +50,86 @@ pub struct Opener {
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
-    /// Opens the first session. From then on the receiver has the current session.
+    /// Opens the first session, or keeps trying in the background if another attempt may succeed.
+    /// From then on the receiver has the current session.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
-        let first = self.open(None).await?;
+        let first = match self.open(None).await {
+            Ok(first) => {
+                self.warn_of_durability(&first).await;
+                Ok(first)
+            }
+            Err(error) if error.is_final() => return Err(error),
+            Err(error) => Err(self.warn_not_reached(&error)),
+        };
+        let (current, receiver) = watch::channel(first.clone());
+        tokio::spawn(self.keep_replacing(first.ok(), current));
+        Ok(receiver)
+    }
+
+    async fn warn_of_durability(&self, first: &Session) {
         let [_, freshness, ..] = &first.connections;
         warn_if_commits_can_be_lost(&freshness.client, &self.log).await;
-        let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
-        tokio::spawn(self.keep_replacing(first, current));
-        Ok(receiver)
+    }
+
+    /// Logs why the store was not reached since the start, and returns the reason.
+    fn warn_not_reached(&self, error: &OpenError) -> Arc<str> {
+        let why = error.to_string();
+        warn!(self.log, "store not reached"; "error" => &why,
+            "effect" => "requests are answered with 503 until the store is reached");
+        why.into()
     }
 
     /// Replaces sessions until the server stops. Restarts after a panic, because otherwise the
     /// server would refuse all requests until it is restarted. The panic hook logs the panic.
-    async fn keep_replacing(self, mut session: Arc<Session>, current: watch::Sender<Current>) {
+    async fn keep_replacing(
+        self,
+        mut session: Option<Arc<Session>>,
+        current: watch::Sender<Current>,
+    ) {
         while AssertUnwindSafe(self.replace(&mut session, &current)).catch_unwind().await.is_err() {
             sleep(RETRY_PAUSE).await;
         }
     }
 
-    async fn replace(&self, session: &mut Arc<Session>, current: &watch::Sender<Current>) {
+    async fn replace(&self, session: &mut Option<Arc<Session>>, current: &watch::Sender<Current>) {
         loop {
-            let why = session.close_when_ended().await;
-            warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
-            drop(current.send_replace(Err(why.into())));
-            *session = loop {
+            if let Some(ended) = session {
+                let why = ended.close_when_ended().await;
+                warn!(self.log, "store lost"; "server" => %ended.server.address, "error" => &why);
+                drop(current.send_replace(Err(why.into())));
+            }
+            let next = loop {
                 if current.is_closed() || self.replica.has_left() {
                     return;
                 }
-                match self.open(Some(session)).await {
-                    Ok(session) => break session,
-                    Err(error) => drop(current.send_replace(Err(error.to_string().into()))),
+                match self.open(session.as_deref()).await {
+                    Ok(next) => break next,
+                    Err(error) => {
+                        let is_new = current
+                            .borrow()
+                            .as_ref()
+                            .err()
+                            .is_none_or(|why| **why != *error.to_string());
+                        let why = match session {
+                            None if is_new => self.warn_not_reached(&error),
+                            _ => error.to_string().into(),
+                        };
+                        drop(current.send_replace(Err(why)));
+                    }
                 }
                 sleep(RETRY_PAUSE).await;
             };
-            info!(self.log, "store reached again"; "server" => %session.server.address,
-                "timeline" => &session.server.timeline, "history" => session.state.history);
-            drop(current.send_replace(Ok(Arc::clone(session))));
+            let event = match session {
+                None => "store reached",
+                Some(_) => "store reached again",
+            };
+            info!(self.log, "{}", event; "server" => %next.server.address,
+                "timeline" => &next.server.timeline, "history" => next.state.history);
+            if session.is_none() {
+                self.warn_of_durability(&next).await;
+            }
+            *session = Some(Arc::clone(&next));
+            drop(current.send_replace(Ok(next)));
         }
     }
 
@@ -109,8 +153,11 @@ impl Opener {
             match self.open_at(&target, before, standbys).await {
                 Ok(session) => return Ok(session),
                 Err(error @ OpenError::Schema(_)) => return Err(error),
-                Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
-                Err(error) => refusals.push(format!("{target}: {}", ErrorChain(&error))),
+                Err(OpenError::Connect(error)) => refusals.push(error),
+                Err(error) => {
+                    let text = format!("{target}: {}", ErrorChain(&error));
+                    refusals.push(ConnectError { text, is_final: error.is_final() });
+                }
             }
         }
         Err(ConnectError::no_primary(&refusals).into())

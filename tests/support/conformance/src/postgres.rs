@@ -67,7 +67,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         restoring::a_restore_copies_every_column_or_fails,
         restoring::other_files_and_non_empty_stores_are_refused_without_changes,
         restoring::a_database_that_a_server_uses_is_not_restored,
-        restoring::a_server_that_starts_during_a_restore_fails_with_the_reason,
+        restoring::a_server_that_starts_during_a_restore_waits_with_the_reason,
         restoring::a_server_that_starts_before_a_backup_is_written_stops_the_restore,
         restoring::a_server_follows_tables_that_are_restored_under_it,
         restoring::a_recovered_store_gets_a_new_id,

@@ -190,6 +190,10 @@ impl Store for FaultyStore {
         self.store()?.look_up_keys(digests).await
     }
 
+    fn last_backup(&self) -> Option<f64> {
+        self.store.last_backup()
+    }
+
     fn damage(&self) -> Option<&str> {
         self.store.damage()
     }

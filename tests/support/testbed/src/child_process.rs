@@ -3,7 +3,7 @@
 use crate::wait::wait_blocking;
 use anyhow::{Context, bail};
 pub use rustix::process::{Pid, Signal};
-use rustix::process::{kill_process, kill_process_group, test_kill_process};
+use rustix::process::{WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -32,9 +32,10 @@ impl ChildProcess {
         pid_of(&self.child)
     }
 
-    /// True while the process runs.
+    /// True while the process runs. Leaves an exited process to [`ChildProcess::wait`].
     pub fn is_running(&self) -> bool {
-        self.pid().is_ok_and(|pid| test_kill_process(pid).is_ok())
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.pid().is_ok_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(None)))
     }
 
     /// Sends a signal.

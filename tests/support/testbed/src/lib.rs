@@ -17,6 +17,7 @@
 
 mod attempts;
 mod authority;
+mod booted;
 mod child_process;
 mod cli_sandbox;
 mod command_output;
@@ -38,6 +39,7 @@ mod wait;
 
 pub use attempts::until_conclusive;
 pub use authority::{Authority, Issued};
+pub use booted::Booted;
 pub use child_process::{ChildProcess, Pid, Signal};
 pub use cli_sandbox::CliSandbox;
 pub use command_output::CommandOutput;

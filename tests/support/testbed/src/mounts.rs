@@ -120,7 +120,7 @@ impl Drop for Full {
 }
 
 /// A command with root's rights.
-fn as_root(program: &str) -> Command {
+pub(crate) fn as_root(program: &str) -> Command {
     if rustix::process::geteuid().is_root() {
         return Command::new(program);
     }

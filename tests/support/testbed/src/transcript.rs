@@ -7,7 +7,7 @@ use chrono::{NaiveDateTime, TimeDelta, Utc};
 use regex::{Captures, Regex};
 use snapbox::data::Inline;
 use snapbox::{Assert, IntoData};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The days after which keys in tests expire; 0 is for times that are not expiry times.
@@ -60,27 +60,86 @@ pub fn consoles(page: &str, heading: &str) -> Vec<String> {
 /// Runs the commands of a document's session, and asserts that their output is as shown.
 #[track_caller]
 pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
-    let shown = parse_commands(console.text);
-    let typed = shown.iter().map(|command| {
-        console.real.iter().fold(command.clone(), |text, (shown, real)| text.replace(shown, real))
-    });
-    let outputs = run(program, directory, console.setup, &typed.collect::<Vec<_>>());
-    let actual = shown.iter().zip(outputs).map(|(command, output)| {
-        let output =
-            console.real.iter().fold(output, |text, (shown, real)| text.replace(real, shown));
-        let command = command.replace('\n', "\n> ");
-        format!("$ {command}\n{}", replace_all(output, &[(r"(?m)^(?:!|\(\d+\))(?: |$)", "")]))
-    });
-    let actual = normalize_for_document(&format!("{}\n", actual.collect::<String>().trim_end()));
-    let expected = normalize_for_document(&format!("{}\n", console.text.trim_end()));
-    let expected = replace_all(expected, &[("(?m)^…$", "...")]).replace("…\n", "[..]\n");
-    let result = Assert::new().normalize_paths(false).try_eq(
-        Some(&console.page),
-        actual.into_data(),
-        expected.into_data(),
-    );
-    if let Err(error) = result {
-        panic!("{}: {error}", console.page);
+    let errors = tempfile::NamedTempFile::new().unwrap();
+    shell(program, directory, errors.path()).check(console);
+}
+
+/// A shell that runs the commands of a session.
+pub(crate) struct Shell {
+    /// Starts `sh`, without arguments.
+    pub command: Command,
+    /// The file, as the shell finds it, to which the commands write their errors.
+    pub errors: PathBuf,
+}
+
+/// Returns a shell on this machine, in this directory, that finds the program on its path.
+fn shell(program: &Path, directory: &Path, errors: &Path) -> Shell {
+    let mut command = Command::new("sh");
+    let program_directory = program.parent().unwrap().display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{program_directory}:{path}"));
+    // Output must be in English, and curl must reach the loopback without a proxy.
+    command.env("LC_ALL", "C").env("no_proxy", "*");
+    command.current_dir(directory);
+    Shell { command: without_settings(command), errors: errors.to_path_buf() }
+}
+
+impl Shell {
+    /// Runs the commands of a document's session, and asserts that their output is as shown.
+    #[track_caller]
+    pub(crate) fn check(self, console: &Console<'_>) {
+        let shown = parse_commands(console.text);
+        let typed = shown.iter().map(|command| {
+            console
+                .real
+                .iter()
+                .fold(command.clone(), |text, (shown, real)| text.replace(shown, real))
+        });
+        let outputs = self.run(console.setup, &typed.collect::<Vec<_>>());
+        let actual = shown.iter().zip(outputs).map(|(command, output)| {
+            let output =
+                console.real.iter().fold(output, |text, (shown, real)| text.replace(real, shown));
+            let command = command.replace('\n', "\n> ");
+            format!("$ {command}\n{}", replace_all(output, &[(r"(?m)^(?:!|\(\d+\))(?: |$)", "")]))
+        });
+        let actual =
+            normalize_for_document(&format!("{}\n", actual.collect::<String>().trim_end()));
+        let expected = normalize_for_document(&format!("{}\n", console.text.trim_end()));
+        let expected = replace_all(expected, &[("(?m)^…$", "...")]).replace("…\n", "[..]\n");
+        let result = Assert::new().normalize_paths(false).try_eq(
+            Some(&console.page),
+            actual.into_data(),
+            expected.into_data(),
+        );
+        if let Err(error) = result {
+            panic!("{}: {error}", console.page);
+        }
+    }
+
+    /// Runs the commands in one shell and returns the output of each.
+    #[track_caller]
+    fn run(mut self, setup: &str, commands: &[String]) -> Vec<String> {
+        let script = commands.iter().map(|command| {
+            format!(
+                "exec 2>\"$ERRORS\"\n{command}\n\
+                 status=$?; [ $status = 0 ] && mark='!' || mark=\"($status)\"\n\
+                 [ $status = 0 ] || [ -s \"$ERRORS\" ] || echo \"$mark\"\n\
+                 sed \"s/^/$mark /\" \"$ERRORS\"; printf '{END}'\n"
+            )
+        });
+        let (errors, script) = (self.errors.display(), script.collect::<String>());
+        let shell = self.command.arg("-c").arg(format!("ERRORS='{errors}'\n{setup}\n{script}"));
+        let output = output(shell, b"").unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(!text.contains('\u{1b}'), "colours are for terminals: {}", normalize_run(&text));
+        let mut outputs: Vec<_> = text.split_terminator(END).map(str::to_string).collect();
+        assert_eq!(outputs.len(), commands.len(), "{}", normalize_run(&text));
+        for output in
+            outputs.iter_mut().filter(|output| !output.is_empty() && !output.ends_with('\n'))
+        {
+            output.push('\n');
+        }
+        outputs
     }
 }
 
@@ -157,7 +216,8 @@ fn normalize_run(text: &str) -> String {
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
     let commands = parse_commands(&expected.clone().into_data().to_string());
-    let outputs = run(program, directory, "", &commands);
+    let errors = tempfile::NamedTempFile::new().unwrap();
+    let outputs = shell(program, directory, errors.path()).run("", &commands);
     let shown = commands
         .iter()
         .zip(&outputs)
@@ -208,36 +268,4 @@ fn parse_commands(session: &str) -> Vec<String> {
     }
     assert!(!commands.is_empty(), "no command: {session}");
     commands
-}
-
-/// Runs the commands in one shell and returns the output of each.
-#[track_caller]
-fn run(program: &Path, directory: &Path, setup: &str, commands: &[String]) -> Vec<String> {
-    let errors = tempfile::NamedTempFile::new().unwrap();
-    let script = commands.iter().map(|command| {
-        format!(
-            "exec 2>\"$ERRORS\"\n{command}\n\
-             status=$?; [ $status = 0 ] && mark='!' || mark=\"($status)\"\n\
-             [ $status = 0 ] || [ -s \"$ERRORS\" ] || echo \"$mark\"\n\
-             sed \"s/^/$mark /\" \"$ERRORS\"; printf '{END}'\n"
-        )
-    });
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(format!("{setup}\n{}", script.collect::<String>()));
-    let program_directory = program.parent().unwrap().display();
-    let path = std::env::var("PATH").unwrap_or_default();
-    shell.env("PATH", format!("{program_directory}:{path}")).env("ERRORS", errors.path());
-    // Output must be in English, and curl must reach the loopback without a proxy.
-    shell.env("LC_ALL", "C").env("no_proxy", "*");
-    shell.current_dir(directory);
-    let output = output(&mut without_settings(shell), b"").unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(!text.contains('\u{1b}'), "colours are for terminals: {}", normalize_run(&text));
-    let mut outputs: Vec<_> = text.split_terminator(END).map(str::to_string).collect();
-    assert_eq!(outputs.len(), commands.len(), "{}", normalize_run(&text));
-    for output in outputs.iter_mut().filter(|output| !output.is_empty() && !output.ends_with('\n'))
-    {
-        output.push('\n');
-    }
-    outputs
 }

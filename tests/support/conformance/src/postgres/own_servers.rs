@@ -8,6 +8,7 @@ use crate::records::{cancel, cancellation, import};
 use crate::threads::join;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
+use store_orders::log::ErrorChain;
 use store_orders::store::postgres::{PostgresOperatorStore, SILENT_FOR};
 use store_orders::store::{CancelOutcome, Cancellation, Standbys};
 use testbed::postgres::{Cluster, Installed, Pair, Postgres, USER};
@@ -188,8 +189,8 @@ pub fn sessions_that_a_suspended_standby_refuses_leave_no_connection(
     };
     standby.signal_all(Signal::STOP)?;
     let is_refused = || -> anyhow::Result<bool> {
-        let error = database.server_of_owner().err().context("it was not refused")?;
-        Ok(format!("{error:#}").contains("confirm no commit: standby"))
+        let error = database.server_of_owner()?.require_ready().err().context("it is ready")?;
+        Ok(ErrorChain(&error).to_string().contains("confirm no commit: standby"))
     };
     wait_blocking("the standby is named", WAIT_TIMEOUT, || is_refused().ok()?.then_some(()))?;
     let expected = Standbys { required: 1, confirming: 0 };

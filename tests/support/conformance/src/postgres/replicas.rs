@@ -6,6 +6,7 @@ use crate::listing::list;
 use crate::records::{cancel, import};
 use anyhow::{Context, ensure};
 use std::time::Duration;
+use store_orders::log::ErrorChain;
 use store_orders::store::OperatorStore;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
@@ -92,18 +93,22 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     Ok(())
 }
 
-/// A server that cannot open its first session ends. If it left its row, commands would wait for
-/// its heartbeats.
+/// A server that cannot open its first session tries again. If it left its row when it ends, commands
+/// would wait for its heartbeats.
 pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     // The journal is read after the row was added.
     database.execute("DELETE FROM changes")?;
-    let error = database.server_of_owner().err().context("it started")?;
-    let error = format!("{error:#}");
+    let store = database.server_of_owner()?;
+    let error = store.require_ready().err().context("it is ready")?;
+    let error = ErrorChain(&error).to_string();
     ensure!(error.contains("the table changes, has no row"), "{error}");
-    ensure!(commands.replicas()?.is_empty(), "{:?}", commands.replicas()?);
-    Ok(())
+    // An attempt may be under way, which has added the row.
+    drop(store);
+    wait_blocking("no row is left", WAIT_TIMEOUT, || {
+        commands.replicas().ok()?.is_empty().then_some(())
+    })
 }
 
 /// Within seconds, the server's row contains the change number of its list.

@@ -14,6 +14,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store_orders::api_key::Environment;
+use store_orders::log::ErrorChain;
 use store_orders::rate_limiter::{KeyBan, NewBan};
 use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
@@ -189,25 +190,27 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     database.server_of_owner().map(drop)
 }
 
-pub fn a_server_that_starts_during_a_restore_fails_with_the_reason(
+pub fn a_server_that_starts_during_a_restore_waits_with_the_reason(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let (_directory, file) = backup()?;
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    let refused = std::thread::scope(|scope| {
-        let (started, restoring) = database.before_commit(LOCK_CHANGES, || {
+    let (store, refused) = std::thread::scope(|scope| {
+        let (store, refused, restoring) = database.before_commit(LOCK_CHANGES, || {
             let restoring = scope.spawn(|| restore(&file, &commands, &|_, _| ()));
             database.wait_for_lock()?;
-            Ok((database.server_of_owner(), restoring))
+            let store = database.server_of_owner()?;
+            let refused = store.require_ready().err().map(|error| ErrorChain(&error).to_string());
+            Ok((store, refused, restoring))
         })?;
         join(restoring)??;
-        anyhow::Ok(started.err())
+        anyhow::Ok((store, refused))
     })?;
-    let refused = refused.map(|error| format!("{error:#}")).unwrap_or_default();
+    let refused = refused.unwrap_or_default();
     ensure!(refused.contains("`store-orders restore`"), "{refused:?}");
-    ensure!(commands.replicas()?.is_empty());
-    let _store = database.server_of_owner()?;
+    wait_blocking("the server is ready", WAIT_TIMEOUT, || store.require_ready().ok())?;
+    ensure!(commands.replicas()?.len() == 1);
     Ok(())
 }
 

@@ -1,0 +1,108 @@
+//! Sets the files of a store aside in its data directory, so that a restored store can replace it.
+//!
+//! The directory itself stays, because it may be a mount, or a symbolic link as systemd makes one
+//! for a dynamic user. So the files are moved one by one, and a command that is killed may leave
+//! some of them. The store's file is moved first: without it, nothing opens the store, and
+//! [`require_no_traces`](super::directory::require_no_traces) finds the unfinished directory. The
+//! next restore moves the remaining files to the same directory, so that the old store stays with
+//! its write-ahead log. The directory gets its final name before the restored store gets its own.
+
+use super::directory::{FILE_NAME, JOURNAL, LOG, LOG_INDEX, UNFINISHED_REPLACEMENT};
+use crate::private_file::{open_private_file, private_directory};
+use crate::rate_limiter::COUNTS_FILE_NAME;
+use crate::store::StoreError;
+use rustix::fs::{AtFlags, FlockOperation, fcntl_lock, renameat, statat};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// The files of a store, in the order in which they are moved.
+fn file_names() -> [String; 5] {
+    let side_file = |ending| format!("{FILE_NAME}{ending}");
+    [
+        FILE_NAME.to_string(),
+        side_file(LOG),
+        side_file(LOG_INDEX),
+        side_file(JOURNAL),
+        COUNTS_FILE_NAME.to_string(),
+    ]
+}
+
+/// A store that is about to be replaced.
+pub struct OldStore {
+    directory: PathBuf,
+    /// Locked, so that nothing opens the store. `None` if the store's file is missing, or is not a
+    /// regular file.
+    _lock: Option<File>,
+}
+
+impl OldStore {
+    /// Fails if another command uses the store in this directory.
+    pub fn lock(directory: &Path) -> Result<OldStore, StoreError> {
+        let path = directory.join(FILE_NAME);
+        let lock = match open_private_file(&path, OpenOptions::new().read(true).write(true)) {
+            Ok(file) => Some(file),
+            Err(error)
+                if [ErrorKind::NotFound, ErrorKind::InvalidInput].contains(&error.kind()) =>
+            {
+                None
+            }
+            Err(error) => return Err(StoreError::unwritable(&path, error)),
+        };
+        if let Some(file) = &lock {
+            // Each connection of SQLite locks a part of the file.
+            fcntl_lock(file, FlockOperation::NonBlockingLockExclusive).map_err(
+                |error| match error {
+                    Errno::AGAIN | Errno::ACCESS => StoreError::Refused(format!(
+                        "a command uses the store in {}; try again when it has ended",
+                        directory.display()
+                    )),
+                    error => StoreError::unwritable(&path, error.into()),
+                },
+            )?;
+        }
+        Ok(OldStore { directory: directory.to_path_buf(), _lock: lock })
+    }
+
+    /// Moves the store's files to a new directory in the data directory and returns its path, or
+    /// `None` if there are no files.
+    pub fn set_aside(self) -> Result<Option<PathBuf>, StoreError> {
+        self.move_files().map_err(|source| StoreError::File {
+            doing: format!("set the old store in {} aside", self.directory.display()),
+            source: source.into(),
+        })
+    }
+
+    fn move_files(&self) -> io::Result<Option<PathBuf>> {
+        let directory = File::open(&self.directory)?;
+        let mut names = Vec::from(file_names());
+        names.retain(|name| exists(&directory, name));
+        let unfinished = self.directory.join(UNFINISHED_REPLACEMENT);
+        if names.is_empty() && !exists(&directory, UNFINISHED_REPLACEMENT) {
+            return Ok(None);
+        }
+        let aside = private_directory(&unfinished, &self.directory)?;
+        for name in names {
+            if exists(&aside, &name) {
+                let file = unfinished.join(name);
+                let problem = format!("{} is there already", file.display());
+                return Err(io::Error::new(ErrorKind::AlreadyExists, problem));
+            }
+            renameat(&directory, &name, &aside, &name)?;
+            aside.sync_all()?;
+            directory.sync_all()?;
+        }
+        let name = (1_u32..).map(|number| format!("replaced-{number}"));
+        let name = name.into_iter().find(|name| !exists(&directory, name));
+        let name = name.ok_or(ErrorKind::AlreadyExists)?;
+        renameat(&directory, UNFINISHED_REPLACEMENT, &directory, &name)?;
+        directory.sync_all()?;
+        Ok(Some(self.directory.join(name)))
+    }
+}
+
+/// True if the directory has an entry with this name, even if it is a dangling link.
+fn exists(directory: &File, name: &str) -> bool {
+    !matches!(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
+}
