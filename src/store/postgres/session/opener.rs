@@ -1,7 +1,7 @@
 //! Opens the next session whenever a session ends. If the journal of the new session's primary
 //! lacks the last change that this server has seen, a new history begins.
 
-use super::durability::{require_standbys, warn_if_commits_can_be_lost};
+use super::durability::Durability;
 use super::heartbeat::{deregister, register};
 use super::replica::Replica;
 use super::{
@@ -9,6 +9,7 @@ use super::{
     Session, SessionState, with_time_limit,
 };
 use crate::log::ErrorChain;
+use crate::store::StoreError;
 use crate::store::agreement::lease::OldLeaseWait;
 use crate::store::postgres::connecting::roles::{
     FRESHNESS, HEARTBEAT, LIMITER, MAINTENANCE, READER, WRITER,
@@ -22,7 +23,6 @@ use crate::store::postgres::rate_limiter::owner::require_own_counts;
 use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{STORE, require_current};
 use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_PAUSE};
-use crate::store::{Standbys, StoreError};
 use futures::FutureExt;
 use slog::{Logger, info, warn};
 use std::panic::AssertUnwindSafe;
@@ -53,8 +53,6 @@ impl Opener {
     /// Opens the first session. From then on the receiver has the current session.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = self.open(None).await?;
-        let [_, freshness, ..] = &first.connections;
-        warn_if_commits_can_be_lost(&freshness.client, &self.log).await;
         let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
         tokio::spawn(self.keep_replacing(first, current));
         Ok(receiver)
@@ -89,12 +87,15 @@ impl Opener {
         }
     }
 
-    /// Opens a session after the session `before`, and records the state of the standbys.
+    /// Opens a session after the session `before`, and records the durability of commits.
     async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
-        let mut standbys = Standbys::default();
-        let opened = self.open_at_primary(before, &mut standbys).await;
-        self.replica.set_standbys(standbys);
-        opened
+        let mut durability = Durability::default();
+        let session = self.open_at_primary(before, &mut durability).await.inspect_err(|_| {
+            self.replica.set_standbys(durability.standbys());
+        })?;
+        durability.record(&self.replica, &self.log);
+        self.start_tasks(&session);
+        Ok(session)
     }
 
     /// Opens a session to the first host that is a primary and confirms a commit. A host's own
@@ -102,11 +103,11 @@ impl Opener {
     async fn open_at_primary(
         &self,
         before: Option<&Session>,
-        standbys: &mut Standbys,
+        durability: &mut Durability,
     ) -> Result<Arc<Session>, OpenError> {
         let mut refusals = Vec::new();
         for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
-            match self.open_at(&target, before, standbys).await {
+            match self.open_at(&target, before, durability).await {
                 Ok(session) => return Ok(session),
                 Err(error @ OpenError::Schema(_)) => return Err(error),
                 Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
@@ -120,7 +121,7 @@ impl Opener {
         &self,
         target: &Target,
         before: Option<&Session>,
-        standbys: &mut Standbys,
+        durability: &mut Durability,
     ) -> Result<Arc<Session>, OpenError> {
         let (url, replica) = (&self.url, &self.replica);
         let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
@@ -131,7 +132,8 @@ impl Opener {
         if connections.iter().any(|other| other.server != writer.server) {
             return Err(OpenError::Different);
         }
-        with_time_limit(READ_LIMIT, require_standbys(&writer.client, standbys)).await?;
+        *durability = with_time_limit(READ_LIMIT, Durability::read(&writer.client)).await?;
+        durability.require_standbys()?;
         with_time_limit(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
         let preparing = async {
             let (client, server) = (&writer.client, &writer.server);
@@ -179,9 +181,8 @@ impl Opener {
             Ok(Arc::new(session))
         };
         let session = preparing.await;
-        match &session {
-            Ok(session) => self.start_tasks(session),
-            Err(_) => self.remove_row(heartbeat).await,
+        if session.is_err() {
+            self.remove_row(heartbeat).await;
         }
         session
     }
@@ -196,6 +197,7 @@ impl Opener {
 
     fn start_tasks(&self, session: &Arc<Session>) {
         let (silent_for, confirms_lists) = (self.silent_for, self.confirms_lists);
+        let log = self.log.clone();
         let [answering, beating, tidying] = [(); 3].map(|()| Arc::clone(session));
         tokio::spawn(async move {
             let [_, freshness, ..] = &answering.connections;
@@ -206,7 +208,8 @@ impl Opener {
             beating.state.guard("sends heartbeats", beating.heartbeat.keep_beating()).await
         });
         tokio::spawn(async move {
-            tidying.state.guard("looks at the schema", tidying.maintenance.tidy(silent_for)).await
+            let tidy = tidying.maintenance.tidy(silent_for, &log);
+            tidying.state.guard("looks at the schema", tidy).await
         });
     }
 }

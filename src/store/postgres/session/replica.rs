@@ -1,6 +1,7 @@
-//! The state of this server process across sessions: its row in `replicas`, and the last change
-//! that it has seen.
+//! The state of this server process across sessions: its row in `replicas`, the last change that
+//! it has seen, and the durability of commits.
 
+use super::durability::Settings;
 use crate::store::postgres::journal::JournalSeen;
 use crate::store::{CancelledBatch, Position, Standbys};
 use parking_lot::Mutex;
@@ -18,6 +19,7 @@ struct ReplicaState {
     listed: Position,
     last_seen: JournalSeen,
     standbys: Standbys,
+    settings: Option<Settings>,
     has_left: bool,
 }
 
@@ -64,7 +66,7 @@ impl Replica {
         *listed = listed.after(batch.positions);
     }
 
-    /// Records the standbys that the last attempt to open a session found.
+    /// Records the standbys that the session, or the last attempt to open one, found.
     pub fn set_standbys(&self, standbys: Standbys) {
         self.state.lock().standbys = standbys;
     }
@@ -72,6 +74,11 @@ impl Replica {
     /// The standbys that must confirm each commit.
     pub fn standbys(&self) -> Standbys {
         self.state.lock().standbys
+    }
+
+    /// Records the settings of the session's primary. Returns the settings recorded before.
+    pub fn replace_settings(&self, settings: Settings) -> Option<Settings> {
+        self.state.lock().settings.replace(settings)
     }
 
     /// Calls `decide` with the last seen change.

@@ -4,7 +4,7 @@
 //! | Module | Content |
 //! |---|---|
 //! | `database` | a new database and connections to it |
-//! | `own_servers` | cases that start their own servers |
+//! | `own_servers`, `durability` | cases that start their own servers |
 //! | `handbook` | the handbook's sessions, on such servers |
 //! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `sessions` | the other cases |
 
@@ -12,6 +12,7 @@ mod checking;
 mod connecting;
 mod counting;
 mod database;
+mod durability;
 mod granting;
 mod handbook;
 mod importing;
@@ -102,6 +103,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         own_servers::a_list_with_confirm_lists_waits_for_the_standby,
         own_servers::sessions_that_a_suspended_standby_refuses_leave_no_connection,
         own_servers::a_server_warns_if_not_every_standby_must_confirm,
+        durability::changed_standby_settings_are_logged_and_measured_in_an_open_session,
+        durability::a_failover_to_a_primary_without_a_synchronous_standby_is_logged,
         own_servers::pets_are_looked_up_in_one_round_trip,
         own_servers::near_the_wraparound_of_transaction_ids_servers_and_commands_work,
         handbook::the_runbook_shows_databases_that_are_away,

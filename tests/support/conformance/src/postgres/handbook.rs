@@ -112,14 +112,33 @@ fn sessions<const COUNT: usize>(page: &str, heading: &str) -> anyhow::Result<[St
 }
 
 pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyhow::Result<()> {
-    let [standby_away, standby_back] = sessions(RUNBOOK, "StoreOrdersStandbyAway")?;
+    let [standby_away, name_removed, standby_back] = sessions(RUNBOOK, "StoreOrdersStandbyAway")?;
+    let [not_required, name_back, required] = sessions(RUNBOOK, "StoreOrdersStandbyNotRequired")?;
     let [unreachable, reached] = sessions(RUNBOOK, "StoreOrdersStoreUnreachable")?;
     let (site, primary, standby) = Site::start(false)?;
+    // A line may appear in the log up to 100 ms after its event.
+    let wait_for_line = |line: &str| {
+        let logged = || site.server.log().contains(line).then_some(());
+        wait_blocking(&format!("{line} is in the log"), WAIT_TIMEOUT, logged)
+    };
     let [db1, db2] = site.ports.map(|port| format!("127.0.0.1:{port}: Connection refused"));
     standby.stop()?;
     site.wait_for_health(&format!("away: s1; {db2}"))?;
     site.wait_for_metric("store_orders_unready{reason=\"standby_away\"} 1")?;
     site.console(RUNBOOK, &standby_away, "")?;
+    site.console(RUNBOOK, &name_removed, "")?;
+    site.wait_for_health(READY)?;
+    wait_for_line("\"msg\":\"no synchronous standby confirms commits\"")?;
+    site.console(RUNBOOK, &not_required, "")?;
+    let standby = start_standby(&site.servers, site.ports)?;
+    site.servers.wait(primary.wait_for_stream("state = 'streaming'"))?;
+    site.console(RUNBOOK, &name_back, "")?;
+    wait_for_line("\"msg\":\"every synchronous standby confirms commits\"")?;
+    site.console(RUNBOOK, &required, "")?;
+    site.wait_for_metric("store_orders_standbys_confirming 1")?;
+    site.console(RUNBOOK, &standby_back, "")?;
+    standby.stop()?;
+    site.wait_for_metric("store_orders_unready{reason=\"standby_away\"} 1")?;
     primary.stop()?;
     site.wait_for_health(&format!("reached: {db1} (os error 111); {db2}"))?;
     site.console(RUNBOOK, &unreachable, "")?;
@@ -127,11 +146,8 @@ pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyho
         site.servers.wait(site.servers.cluster.start_at("primary", site.ports[0], &[]))?;
     let _standby = start_standby(&site.servers, site.ports)?;
     site.wait_for_health(READY)?;
-    // A line may appear in the log up to 100 ms after its event.
-    let logged = || site.server.log().contains("store reached again").then_some(());
-    wait_blocking("the line is in the log", WAIT_TIMEOUT, logged)?;
-    site.console(RUNBOOK, &reached, "")?;
-    site.console(RUNBOOK, &standby_back, "")
+    wait_for_line("store reached again")?;
+    site.console(RUNBOOK, &reached, "")
 }
 
 pub fn the_runbook_shows_a_list_that_is_behind(_: &PostgresUnderTest) -> anyhow::Result<()> {
