@@ -78,8 +78,9 @@ pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// new session first.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For this time after a server last wrote its row, it is treated as running. It writes the row
-/// every 10 s. If a server is killed, long commands still pause for its requests during this time.
+/// For this time after a server last wrote its row, it is treated as running. It writes the row at
+/// least every 10 s. If a server is killed, long commands still pause for its requests during this
+/// time.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
 /// A server without heartbeats for this time is removed from the table `replicas` by the other

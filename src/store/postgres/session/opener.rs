@@ -176,7 +176,7 @@ impl Opener {
                 })
             };
             let session = with_time_limit(READ_LIMIT, prepared).await?;
-            let confirmed = with_time_limit(CONFIRM_LIMIT, session.heartbeat.beat(false)).await?;
+            let confirmed = with_time_limit(CONFIRM_LIMIT, session.heartbeat.beat(None)).await?;
             replica.with_seen(|seen| opening.record(confirmed, seen));
             Ok(Arc::new(session))
         };

@@ -13,6 +13,10 @@ pub struct Replica {
     state: Mutex<ReplicaState>,
 }
 
+/// The values in a replica's row that change: its address, and the last change that its list
+/// reflects.
+pub type RowValues = (String, i64);
+
 #[derive(Debug, Default)]
 struct ReplicaState {
     address: String,
@@ -90,8 +94,8 @@ impl Replica {
         self.state.lock().last_seen.clone()
     }
 
-    /// The values for the replica's row: the address, and the last change that its list reflects.
-    pub fn row_values(&self) -> (String, i64) {
+    /// The values for the replica's row.
+    pub fn row_values(&self) -> RowValues {
         let state = self.state.lock();
         (state.address.clone(), state.listed.number)
     }

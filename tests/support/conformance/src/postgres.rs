@@ -77,7 +77,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         replicas::a_killed_server_does_not_delay_commands,
         replicas::a_server_that_cannot_start_leaves_no_row,
         replicas::a_server_whose_row_was_removed_adds_it_again,
-        replicas::the_list_of_a_server_reflects_its_own_cancellations,
+        replicas::a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds,
         journal::rows_that_are_restored_under_a_server_are_read_again,
         journal::the_last_change_that_servers_have_seen_is_kept,
         journal::a_list_after_a_restore_is_refused,
