@@ -249,7 +249,8 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
     // `cargo xtask faults` runs the sessions of these sections.
-    assert_eq!(sessions_not_run(REPLICAS, &["From SQLite to PostgreSQL"]), 0);
+    let replicas = ["From nothing to three replicas", "From SQLite to PostgreSQL"];
+    assert_eq!(sessions_not_run(REPLICAS, &replicas), 0);
     assert_eq!(sessions_not_run(UPGRADING, &["Several servers, in PostgreSQL"]), 0);
 }
 

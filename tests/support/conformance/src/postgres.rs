@@ -110,6 +110,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         handbook::the_runbook_shows_databases_that_are_away,
         handbook::the_runbook_shows_a_list_that_is_behind,
         handbook::the_handbook_shows_a_server_that_is_too_old,
+        handbook::the_handbook_creates_a_store_and_its_roles,
         handbook::the_handbook_moves_a_store_from_sqlite,
     ]
 }

@@ -13,6 +13,7 @@ use testbed::{
 };
 
 const RUNBOOK: &str = "src/handbook/runbook.md";
+const REPLICAS: &str = "src/handbook/replicas.md";
 const READY: &str = "readyz: ready";
 
 /// The servers of the handbook's example: the primary of the store on the host `db1`, and the
@@ -182,9 +183,41 @@ pub fn the_handbook_shows_a_server_that_is_too_old(_: &PostgresUnderTest) -> any
     site.console(PAGE, &refused, "")
 }
 
+/// The server runs as the role without the rights of the owner.
+pub fn the_handbook_creates_a_store_and_its_roles(_: &PostgresUnderTest) -> anyhow::Result<()> {
+    let [roles, store, status] = sessions(REPLICAS, "From nothing to three replicas")?;
+    let (servers, sandbox, program) = (OwnServers::new()?, CliSandbox::new(), Program::built()?);
+    servers.cluster.copy("template", "primary")?;
+    let primary = servers.wait(servers.cluster.start("primary", &[]))?;
+    let hosts = format!("127.0.0.1:{},{}", primary.port, free_address()?);
+    let url = |role: &str| format!("postgres://{role}@{hosts}/{DATABASE}");
+    let setup = format!(
+        "export PGHOST=127.0.0.1 PGPORT={} PGUSER={USER} STORE_ORDERS_STORE={}",
+        primary.port,
+        url("owner")
+    );
+    let console = |text: &str, server: &str| {
+        let real = [
+            ("db1,db2", hosts.clone()),
+            ("127.0.0.1:8080", server.to_string()),
+            ("2.0.0", env!("CARGO_PKG_VERSION").to_string()),
+        ];
+        sandbox.console(&Console { page: REPLICAS, text, setup: &setup, real: &real });
+    };
+    console(&roles, "no server");
+    console(&store, "no server");
+    let data = |role| DataDir::on_store(&program, &sandbox.path(role), &url(role));
+    let server = data("replica").serve(&[])?;
+    let address = server.address()?.to_string();
+    wait_blocking("the server's row has its address", WAIT_TIMEOUT, || {
+        data("owner").run(&["status"]).ok()?.contains(&address).then_some(())
+    })?;
+    console(&status, &address);
+    Ok(())
+}
+
 pub fn the_handbook_moves_a_store_from_sqlite(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    const PAGE: &str = "src/handbook/replicas.md";
-    let [moved] = sessions(PAGE, "From SQLite to PostgreSQL")?;
+    let [moved] = sessions(REPLICAS, "From SQLite to PostgreSQL")?;
     let (sandbox, database) = (CliSandbox::new(), server.empty_database("")?);
     let data = DataDir::at(&Program::built()?, &sandbox.path("data"));
     data.import_pending(1..=2)?;
@@ -195,7 +228,7 @@ pub fn the_handbook_moves_a_store_from_sqlite(server: &PostgresUnderTest) -> any
         ("orders_limits", database.url_counting_in(None)?.limits_database()),
     ];
     let setup = "systemctl() { :; }";
-    sandbox.console(&Console { page: PAGE, text: &moved, setup, real: &real });
+    sandbox.console(&Console { page: REPLICAS, text: &moved, setup, real: &real });
     let server_data =
         DataDir::on_store(&Program::built()?, &sandbox.path("server"), &database.url());
     let printed = server_data.run_with_input(&["keys", "find", "-"], key.text.as_bytes())?;
