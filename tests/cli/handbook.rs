@@ -190,6 +190,19 @@ fn pages_name_this_version() {
     }
 }
 
+#[test]
+fn containers_of_kubernetes_are_restricted_and_servers_are_not_the_owner() {
+    let page = read("src/handbook/kubernetes.md");
+    let count = |text| page.matches(text).count();
+    let restricted =
+        count("capabilities: { drop: [ALL] }") + count("securityContext: *restricted\n");
+    assert!(restricted > 3 && restricted == count(" image: "), "{restricted}");
+    let document = |kind| page.split("---\n").find(|text| text.contains(kind)).unwrap();
+    assert!(document("kind: ConfigMap").contains("postgres://replica@"));
+    assert!(!document("kind: Deployment").contains("owner"));
+    assert!(document("kind: PodDisruptionBudget").contains("unhealthyPodEvictionPolicy: "));
+}
+
 /// Runs the script of the nightly timer while a server uses the store.
 #[test]
 fn the_backup_script_keeps_14_backups_and_checks_each() {
