@@ -114,7 +114,8 @@ pub const MAX_LIST_QUERIES: usize = 8;
 /// Timeouts for reading single orders and pets.
 pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
 
-/// Timeouts for recording the uses of keys, removing old rows, and checking the schema version.
+/// Timeouts for recording the uses of keys, removing old rows, and checking the schema version and
+/// the standbys.
 pub const MAINTENANCE: ServerTimeouts = READER;
 
 /// Timeouts for heartbeats. The lock timeout is short, because only this server locks its row.
