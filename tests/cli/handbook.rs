@@ -190,6 +190,19 @@ fn pages_name_this_version() {
     }
 }
 
+#[test]
+fn containers_of_kubernetes_are_restricted_and_servers_are_not_the_owner() {
+    let page = read("src/handbook/kubernetes.md");
+    let count = |text| page.matches(text).count();
+    let restricted =
+        count("capabilities: { drop: [ALL] }") + count("securityContext: *restricted\n");
+    assert!(restricted > 3 && restricted == count(" image: "), "{restricted}");
+    let document = |kind| page.split("---\n").find(|text| text.contains(kind)).unwrap();
+    assert!(document("kind: ConfigMap").contains("postgres://replica@"));
+    assert!(!document("kind: Deployment").contains("owner"));
+    assert!(document("kind: PodDisruptionBudget").contains("unhealthyPodEvictionPolicy: "));
+}
+
 /// Runs the script of the nightly timer while a server uses the store.
 #[test]
 fn the_backup_script_keeps_14_backups_and_checks_each() {
@@ -269,7 +282,8 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
     // `cargo xtask faults` runs the sessions of these sections.
-    assert_eq!(sessions_not_run(REPLICAS, &["From SQLite to PostgreSQL"]), 0);
+    let replicas = ["From nothing to three replicas", "From SQLite to PostgreSQL"];
+    assert_eq!(sessions_not_run(REPLICAS, &replicas), 0);
     let upgrades = ["One server, in a data directory", "Several servers, in PostgreSQL"];
     assert_eq!(sessions_not_run(UPGRADING, &upgrades), 0);
 }

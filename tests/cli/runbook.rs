@@ -11,11 +11,12 @@ pub(super) const RUNBOOK: &str = "src/handbook/runbook.md";
 
 /// The runbook's sections that contain sessions. Sessions that need PostgreSQL run in `cargo xtask
 /// faults`, and all other sessions run here.
-pub(super) const SECTIONS: [&str; 14] = [
+pub(super) const SECTIONS: [&str; 15] = [
     "StoreOrdersDown",
     "StoreOrdersNotReady",
     "StoreOrdersStoreUnreachable",
     "StoreOrdersStandbyAway",
+    "StoreOrdersStandbyNotRequired",
     "StoreOrdersListBehind",
     "StoreOrdersErrors",
     "StoreOrdersSlow",

@@ -15,7 +15,7 @@
 //! | writer | [`BatchWriter`] | cancels orders |
 //! | freshness | [`ListReader`], [`KeyReader`] | query the last changes for lists and for keys |
 //! | reader | [`RowReader`] | reads single orders and pets |
-//! | maintenance | [`Maintenance`] | records uses of keys, removes old rows, checks the schema |
+//! | maintenance | [`Maintenance`] | records uses of keys, removes old rows, checks the schema and the standbys |
 //! | heartbeat | [`Heartbeat`] | renews the lease |
 //! | counts | [`Counter`] | counts requests |
 //!

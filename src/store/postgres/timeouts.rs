@@ -78,8 +78,9 @@ pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// new session first.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For this time after a server last wrote its row, it is treated as running. It writes the row
-/// every 10 s. If a server is killed, long commands still pause for its requests during this time.
+/// For this time after a server last wrote its row, it is treated as running. It writes the row at
+/// least every 10 s. If a server is killed, long commands still pause for its requests during this
+/// time.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
 /// A server without heartbeats for this time is removed from the table `replicas` by the other
@@ -113,7 +114,8 @@ pub const MAX_LIST_QUERIES: usize = 8;
 /// Timeouts for reading single orders and pets.
 pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
 
-/// Timeouts for recording the uses of keys, removing old rows, and checking the schema version.
+/// Timeouts for recording the uses of keys, removing old rows, and checking the schema version and
+/// the standbys.
 pub const MAINTENANCE: ServerTimeouts = READER;
 
 /// Timeouts for heartbeats. The lock timeout is short, because only this server locks its row.

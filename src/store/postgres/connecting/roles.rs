@@ -73,8 +73,8 @@ pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHN
 /// statement before its answer is late.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
-/// Records the uses of keys, removes old rows, and checks the schema version. No request waits for
-/// these statements.
+/// Records the uses of keys, removes old rows, and checks the schema version and the standbys. No
+/// request waits for these statements.
 pub const MAINTENANCE: Role = Role::new("store-orders maintenance", timeouts::MAINTENANCE, true);
 
 /// Sends heartbeats.

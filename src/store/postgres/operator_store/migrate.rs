@@ -57,6 +57,9 @@ async fn create_database(client: &Client, database: &str) -> Result<Option<Strin
     Ok(Some(format!("created the database {quoted}")))
 }
 
+/// Makes psql stop at a statement that fails, and exit with a status that is not 0.
+const STOP_AT_ERRORS: &str = "\\set ON_ERROR_STOP on\n";
+
 /// Returns statements for psql that allow this role to serve the store and to count requests.
 /// Changes nothing.
 pub fn print_grants(url: &PostgresUrl, role: &str) -> Result<String, StoreError> {
@@ -66,5 +69,6 @@ pub fn print_grants(url: &PostgresUrl, role: &str) -> Result<String, StoreError>
         commands.run(async |client| grants::grants(client, role, rights).await)
     };
     let connect = format!("\\connect \"{}\"\n", url.limits_database());
-    Ok(grants(&store, Rights::Store)? + &connect + &grants(&limits, Rights::Limits)?)
+    let (store, limits) = (grants(&store, Rights::Store)?, grants(&limits, Rights::Limits)?);
+    Ok(format!("{STOP_AT_ERRORS}{store}{connect}{limits}"))
 }

@@ -4,7 +4,7 @@
 //! to write to the WAL. It does not take the change lock, because it would wait for this lock
 //! during an import, and every list would fail.
 
-use super::replica::Replica;
+use super::replica::{Replica, RowValues};
 use super::state::SessionState;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
@@ -15,14 +15,19 @@ use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::SERVERS_LOCK;
 use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-/// The number of heartbeats between two updates of the replica's row. At 4 heartbeats a second this
-/// is 10 s. The heartbeats in between only lock the row, because each update leaves a dead row.
-const BEATS_PER_ROW_UPDATE: u32 = 40;
+/// The interval at which heartbeats update the replica's row. The heartbeats in between only lock
+/// the row, because each update leaves a dead row.
+const ROW_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The minimum time between two updates if the address or the list has changed, because `status`
+/// shows them.
+const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sends only heartbeats, whose statements are pipelined. A statement of other work between them
 /// would run in the heartbeat's transaction. If that statement failed or waited, a working session
@@ -64,18 +69,20 @@ impl Heartbeat {
     }
 
     /// Commits a heartbeat, which renews the session's lease and confirms the changes that the
-    /// heartbeat can see. Only locks the replica's row, unless `writes_row` is set.
-    pub async fn beat(&self, writes_row: bool) -> Result<Confirmed, StoreError> {
+    /// heartbeat can see. Updates the replica's row with these values, or only locks it.
+    pub async fn beat(&self, values: Option<&RowValues>) -> Result<Confirmed, StoreError> {
         let sent = BootInstant::now();
         let Heartbeat { connection, begin, lock, update, commit, state, .. } = self;
         let Connection { client, link, .. } = &**connection;
-        let (address, listed) = state.replica.row_values();
-        let row: [&(dyn ToSql + Sync); 3] = [&state.replica.id(), &address, &listed];
-        let (write, parameters) = if writes_row { (update, &row[..]) } else { (lock, &row[..1]) };
+        let id = state.replica.id();
+        let (write, parameters): (_, Vec<&(dyn ToSql + Sync)>) = match values {
+            Some((address, listed)) => (update, vec![&id, address, listed]),
+            None => (lock, vec![&id]),
+        };
         let unconfirmed = link.unconfirmed();
         let (begun, written_row, committed) = tokio::join!(
             client.execute(begin, &[]),
-            client.query(write, parameters),
+            client.query(write, &parameters),
             client.execute(commit, &[]),
         );
         begun.map_err(write_error)?;
@@ -95,7 +102,8 @@ impl Heartbeat {
     pub async fn keep_beating(&self) {
         let mut ticks = interval(HEARTBEAT_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        for number in 0_u32.. {
+        let (mut written, mut written_at) = (None, Instant::now());
+        loop {
             tokio::select! {
                 _ = ticks.tick() => {}
                 () = self.wanted.notified() => {}
@@ -103,10 +111,16 @@ impl Heartbeat {
             if self.state.replica.has_left() {
                 return;
             }
+            let values = self.state.replica.row_values();
+            let is_changed = written.as_ref() != Some(&values);
+            let interval = if is_changed { CHANGED_ROW_INTERVAL } else { ROW_INTERVAL };
+            let row = (written_at.elapsed() >= interval).then_some(&values);
             // A late answer ends the session, and so this loop. Other errors are ignored, because
             // the lease expires if they persist.
-            let beat = self.beat(number % BEATS_PER_ROW_UPDATE == 2);
-            let _ = self.state.answer(READ_LIMIT, beat).await;
+            let beat = self.state.answer(READ_LIMIT, self.beat(row)).await;
+            if beat.is_ok() && row.is_some() {
+                (written, written_at) = (Some(values), Instant::now());
+            }
             if self.state.require_open().is_err() {
                 return;
             }

@@ -1,7 +1,8 @@
 //! Maintenance: records the uses of keys, removes old rows of the tables `changes` and `replicas`,
-//! and checks the schema version. Its statements may take long, so requests do not use its
-//! connection.
+//! and checks the schema version and the durability of commits. Its statements may take long, so
+//! requests do not use its connection.
 
+use super::durability::Durability;
 use super::state::SessionState;
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::write_error;
@@ -11,6 +12,7 @@ use crate::store::postgres::schema::{STORE, require_current};
 use crate::store::postgres::timeouts::MAINTENANCE_LIMIT;
 use crate::store::{MIN_USE_INTERVAL_MS, StoreError};
 use parking_lot::Mutex;
+use slog::Logger;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
@@ -63,9 +65,9 @@ impl Maintenance {
         outdated.map_or(Ok(()), |why| Err(StoreError::Refused(why)))
     }
 
-    /// Checks the schema version, and removes old rows of the journal and the rows of servers that
-    /// were silent for `silent_for`, until the session ends.
-    pub async fn tidy(&self, silent_for: Duration) {
+    /// Checks the schema version and the durability of commits, and removes old rows of the journal
+    /// and the rows of servers that were silent for `silent_for`, until the session ends.
+    pub async fn tidy(&self, silent_for: Duration, log: &Logger) {
         let client = &self.connection.client;
         let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);
         loop {
@@ -77,7 +79,11 @@ impl Maintenance {
                 Err(StoreError::Refused(why) | StoreError::Unusable(why)) => Some(why),
                 _ => None,
             };
-            // Ignore errors, because the next round removes the rows.
+            // Ignore errors here and below, because the next round repeats the statements.
+            let durability = self.state.answer(MAINTENANCE_LIMIT, Durability::read(client)).await;
+            if let Ok(durability) = durability {
+                durability.record(&self.state.replica, log);
+            }
             if let Ok(removed) =
                 self.state.answer(MAINTENANCE_LIMIT, remove_old(client, floor)).await
             {

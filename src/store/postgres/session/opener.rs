@@ -1,7 +1,7 @@
 //! Opens the next session whenever a session ends. If the journal of the new session's primary
 //! lacks the last change that this server has seen, a new history begins.
 
-use super::durability::{require_standbys, warn_if_commits_can_be_lost};
+use super::durability::Durability;
 use super::heartbeat::{deregister, register};
 use super::replica::Replica;
 use super::{
@@ -9,6 +9,7 @@ use super::{
     Session, SessionState, with_time_limit,
 };
 use crate::log::ErrorChain;
+use crate::store::StoreError;
 use crate::store::agreement::lease::OldLeaseWait;
 use crate::store::postgres::connecting::roles::{
     FRESHNESS, HEARTBEAT, LIMITER, MAINTENANCE, READER, WRITER,
@@ -22,7 +23,6 @@ use crate::store::postgres::rate_limiter::owner::require_own_counts;
 use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{STORE, require_current};
 use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_PAUSE};
-use crate::store::{Standbys, StoreError};
 use futures::FutureExt;
 use slog::{Logger, info, warn};
 use std::panic::AssertUnwindSafe;
@@ -54,21 +54,13 @@ impl Opener {
     /// From then on the receiver has the current session.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = match self.open(None).await {
-            Ok(first) => {
-                self.warn_of_durability(&first).await;
-                Ok(first)
-            }
+            Ok(first) => Ok(first),
             Err(error) if error.is_final() => return Err(error),
             Err(error) => Err(self.warn_not_reached(&error)),
         };
         let (current, receiver) = watch::channel(first.clone());
         tokio::spawn(self.keep_replacing(first.ok(), current));
         Ok(receiver)
-    }
-
-    async fn warn_of_durability(&self, first: &Session) {
-        let [_, freshness, ..] = &first.connections;
-        warn_if_commits_can_be_lost(&freshness.client, &self.log).await;
     }
 
     /// Logs why the store was not reached since the start, and returns the reason.
@@ -125,20 +117,20 @@ impl Opener {
             };
             info!(self.log, "{}", event; "server" => %next.server.address,
                 "timeline" => &next.server.timeline, "history" => next.state.history);
-            if session.is_none() {
-                self.warn_of_durability(&next).await;
-            }
             *session = Some(Arc::clone(&next));
             drop(current.send_replace(Ok(next)));
         }
     }
 
-    /// Opens a session after the session `before`, and records the state of the standbys.
+    /// Opens a session after the session `before`, and records the durability of commits.
     async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
-        let mut standbys = Standbys::default();
-        let opened = self.open_at_primary(before, &mut standbys).await;
-        self.replica.set_standbys(standbys);
-        opened
+        let mut durability = Durability::default();
+        let session = self.open_at_primary(before, &mut durability).await.inspect_err(|_| {
+            self.replica.set_standbys(durability.standbys());
+        })?;
+        durability.record(&self.replica, &self.log);
+        self.start_tasks(&session);
+        Ok(session)
     }
 
     /// Opens a session to the first host that is a primary and confirms a commit. A host's own
@@ -146,11 +138,11 @@ impl Opener {
     async fn open_at_primary(
         &self,
         before: Option<&Session>,
-        standbys: &mut Standbys,
+        durability: &mut Durability,
     ) -> Result<Arc<Session>, OpenError> {
         let mut refusals = Vec::new();
         for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
-            match self.open_at(&target, before, standbys).await {
+            match self.open_at(&target, before, durability).await {
                 Ok(session) => return Ok(session),
                 Err(error @ OpenError::Schema(_)) => return Err(error),
                 Err(OpenError::Connect(error)) => refusals.push(error),
@@ -167,7 +159,7 @@ impl Opener {
         &self,
         target: &Target,
         before: Option<&Session>,
-        standbys: &mut Standbys,
+        durability: &mut Durability,
     ) -> Result<Arc<Session>, OpenError> {
         let (url, replica) = (&self.url, &self.replica);
         let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
@@ -178,7 +170,8 @@ impl Opener {
         if connections.iter().any(|other| other.server != writer.server) {
             return Err(OpenError::Different);
         }
-        with_time_limit(READ_LIMIT, require_standbys(&writer.client, standbys)).await?;
+        *durability = with_time_limit(READ_LIMIT, Durability::read(&writer.client)).await?;
+        durability.require_standbys()?;
         with_time_limit(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
         let preparing = async {
             let (client, server) = (&writer.client, &writer.server);
@@ -221,14 +214,13 @@ impl Opener {
                 })
             };
             let session = with_time_limit(READ_LIMIT, prepared).await?;
-            let confirmed = with_time_limit(CONFIRM_LIMIT, session.heartbeat.beat(false)).await?;
+            let confirmed = with_time_limit(CONFIRM_LIMIT, session.heartbeat.beat(None)).await?;
             replica.with_seen(|seen| opening.record(confirmed, seen));
             Ok(Arc::new(session))
         };
         let session = preparing.await;
-        match &session {
-            Ok(session) => self.start_tasks(session),
-            Err(_) => self.remove_row(heartbeat).await,
+        if session.is_err() {
+            self.remove_row(heartbeat).await;
         }
         session
     }
@@ -243,6 +235,7 @@ impl Opener {
 
     fn start_tasks(&self, session: &Arc<Session>) {
         let (silent_for, confirms_lists) = (self.silent_for, self.confirms_lists);
+        let log = self.log.clone();
         let [answering, beating, tidying] = [(); 3].map(|()| Arc::clone(session));
         tokio::spawn(async move {
             let [_, freshness, ..] = &answering.connections;
@@ -253,7 +246,8 @@ impl Opener {
             beating.state.guard("sends heartbeats", beating.heartbeat.keep_beating()).await
         });
         tokio::spawn(async move {
-            tidying.state.guard("looks at the schema", tidying.maintenance.tidy(silent_for)).await
+            let tidy = tidying.maintenance.tidy(silent_for, &log);
+            tidying.state.guard("looks at the schema", tidy).await
         });
     }
 }

@@ -1,6 +1,7 @@
-//! The state of this server process across sessions: its row in `replicas`, and the last change
-//! that it has seen.
+//! The state of this server process across sessions: its row in `replicas`, the last change that
+//! it has seen, and the durability of commits.
 
+use super::durability::Settings;
 use crate::store::postgres::journal::JournalSeen;
 use crate::store::{CancelledBatch, Position, Standbys};
 use parking_lot::Mutex;
@@ -12,12 +13,17 @@ pub struct Replica {
     state: Mutex<ReplicaState>,
 }
 
+/// The values in a replica's row that change: its address, and the last change that its list
+/// reflects.
+pub type RowValues = (String, i64);
+
 #[derive(Debug, Default)]
 struct ReplicaState {
     address: String,
     listed: Position,
     last_seen: JournalSeen,
     standbys: Standbys,
+    settings: Option<Settings>,
     has_left: bool,
 }
 
@@ -64,7 +70,7 @@ impl Replica {
         *listed = listed.after(batch.positions);
     }
 
-    /// Records the standbys that the last attempt to open a session found.
+    /// Records the standbys that the session, or the last attempt to open one, found.
     pub fn set_standbys(&self, standbys: Standbys) {
         self.state.lock().standbys = standbys;
     }
@@ -72,6 +78,11 @@ impl Replica {
     /// The standbys that must confirm each commit.
     pub fn standbys(&self) -> Standbys {
         self.state.lock().standbys
+    }
+
+    /// Records the settings of the session's primary. Returns the settings recorded before.
+    pub fn replace_settings(&self, settings: Settings) -> Option<Settings> {
+        self.state.lock().settings.replace(settings)
     }
 
     /// Calls `decide` with the last seen change.
@@ -83,8 +94,8 @@ impl Replica {
         self.state.lock().last_seen.clone()
     }
 
-    /// The values for the replica's row: the address, and the last change that its list reflects.
-    pub fn row_values(&self) -> (String, i64) {
+    /// The values for the replica's row.
+    pub fn row_values(&self) -> RowValues {
         let state = self.state.lock();
         (state.address.clone(), state.listed.number)
     }

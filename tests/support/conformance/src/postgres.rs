@@ -4,7 +4,7 @@
 //! | Module | Content |
 //! |---|---|
 //! | `database` | a new database and connections to it |
-//! | `own_servers` | cases that start their own servers |
+//! | `own_servers`, `durability` | cases that start their own servers |
 //! | `handbook` | the handbook's sessions, on such servers |
 //! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `sessions` | the other cases |
 
@@ -12,6 +12,7 @@ mod checking;
 mod connecting;
 mod counting;
 mod database;
+mod durability;
 mod granting;
 mod handbook;
 mod importing;
@@ -76,7 +77,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         replicas::a_killed_server_does_not_delay_commands,
         replicas::a_server_that_cannot_start_leaves_no_row,
         replicas::a_server_whose_row_was_removed_adds_it_again,
-        replicas::the_list_of_a_server_reflects_its_own_cancellations,
+        replicas::a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds,
         journal::rows_that_are_restored_under_a_server_are_read_again,
         journal::the_last_change_that_servers_have_seen_is_kept,
         journal::a_list_after_a_restore_is_refused,
@@ -102,11 +103,14 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         own_servers::a_list_with_confirm_lists_waits_for_the_standby,
         own_servers::sessions_that_a_suspended_standby_refuses_leave_no_connection,
         own_servers::a_server_warns_if_not_every_standby_must_confirm,
+        durability::changed_standby_settings_are_logged_and_measured_in_an_open_session,
+        durability::a_failover_to_a_primary_without_a_synchronous_standby_is_logged,
         own_servers::pets_are_looked_up_in_one_round_trip,
         own_servers::near_the_wraparound_of_transaction_ids_servers_and_commands_work,
         handbook::the_runbook_shows_databases_that_are_away,
         handbook::the_runbook_shows_a_list_that_is_behind,
         handbook::the_handbook_shows_a_server_that_is_too_old,
+        handbook::the_handbook_creates_a_store_and_its_roles,
         handbook::the_handbook_moves_a_store_from_sqlite,
     ]
 }

@@ -168,7 +168,8 @@ impl Postgres {
         self.wait_for_standby().await
     }
 
-    async fn wait_for_stream(&self, condition: &str) -> anyhow::Result<()> {
+    /// Waits until a row of `pg_stat_replication` meets this condition.
+    pub async fn wait_for_stream(&self, condition: &str) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         let query = format!("SELECT count(*) FROM pg_stat_replication WHERE {condition}");
         let streams = async || match admin.query_one(&query, &[]).await {

@@ -105,6 +105,7 @@ impl Database<'_> {
     /// Grants this role the rights that a server needs.
     pub fn grant(&self, role: &str) -> anyhow::Result<()> {
         let grants = print_grants(&self.url().parse()?, role)?;
+        let grants = grants.strip_prefix("\\set ON_ERROR_STOP on\n").context("errors go on")?;
         let connect = format!("\\connect \"{}_limits\"\n", self.name);
         let (store, counts) = grants.split_once(&connect).context("no grants of counts")?;
         self.execute(store)?;

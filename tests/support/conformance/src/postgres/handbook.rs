@@ -13,6 +13,7 @@ use testbed::{
 };
 
 const RUNBOOK: &str = "src/handbook/runbook.md";
+const REPLICAS: &str = "src/handbook/replicas.md";
 const READY: &str = "readyz: ready";
 
 /// The servers of the handbook's example: the primary of the store on the host `db1`, and the
@@ -112,14 +113,33 @@ fn sessions<const COUNT: usize>(page: &str, heading: &str) -> anyhow::Result<[St
 }
 
 pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyhow::Result<()> {
-    let [standby_away, standby_back] = sessions(RUNBOOK, "StoreOrdersStandbyAway")?;
+    let [standby_away, name_removed, standby_back] = sessions(RUNBOOK, "StoreOrdersStandbyAway")?;
+    let [not_required, name_back, required] = sessions(RUNBOOK, "StoreOrdersStandbyNotRequired")?;
     let [unreachable, reached] = sessions(RUNBOOK, "StoreOrdersStoreUnreachable")?;
     let (site, primary, standby) = Site::start(false)?;
+    // A line may appear in the log up to 100 ms after its event.
+    let wait_for_line = |line: &str| {
+        let logged = || site.server.log().contains(line).then_some(());
+        wait_blocking(&format!("{line} is in the log"), WAIT_TIMEOUT, logged)
+    };
     let [db1, db2] = site.ports.map(|port| format!("127.0.0.1:{port}: Connection refused"));
     standby.stop()?;
     site.wait_for_health(&format!("away: s1; {db2}"))?;
     site.wait_for_metric("store_orders_unready{reason=\"standby_away\"} 1")?;
     site.console(RUNBOOK, &standby_away, "")?;
+    site.console(RUNBOOK, &name_removed, "")?;
+    site.wait_for_health(READY)?;
+    wait_for_line("\"msg\":\"no synchronous standby confirms commits\"")?;
+    site.console(RUNBOOK, &not_required, "")?;
+    let standby = start_standby(&site.servers, site.ports)?;
+    site.servers.wait(primary.wait_for_stream("state = 'streaming'"))?;
+    site.console(RUNBOOK, &name_back, "")?;
+    wait_for_line("\"msg\":\"every synchronous standby confirms commits\"")?;
+    site.console(RUNBOOK, &required, "")?;
+    site.wait_for_metric("store_orders_standbys_confirming 1")?;
+    site.console(RUNBOOK, &standby_back, "")?;
+    standby.stop()?;
+    site.wait_for_metric("store_orders_unready{reason=\"standby_away\"} 1")?;
     primary.stop()?;
     site.wait_for_health(&format!("reached: {db1} (os error 111); {db2}"))?;
     site.console(RUNBOOK, &unreachable, "")?;
@@ -127,11 +147,8 @@ pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyho
         site.servers.wait(site.servers.cluster.start_at("primary", site.ports[0], &[]))?;
     let _standby = start_standby(&site.servers, site.ports)?;
     site.wait_for_health(READY)?;
-    // A line may appear in the log up to 100 ms after its event.
-    let logged = || site.server.log().contains("store reached again").then_some(());
-    wait_blocking("the line is in the log", WAIT_TIMEOUT, logged)?;
-    site.console(RUNBOOK, &reached, "")?;
-    site.console(RUNBOOK, &standby_back, "")
+    wait_for_line("store reached again")?;
+    site.console(RUNBOOK, &reached, "")
 }
 
 pub fn the_runbook_shows_a_list_that_is_behind(_: &PostgresUnderTest) -> anyhow::Result<()> {
@@ -166,9 +183,41 @@ pub fn the_handbook_shows_a_server_that_is_too_old(_: &PostgresUnderTest) -> any
     site.console(PAGE, &refused, "")
 }
 
+/// The server runs as the role without the rights of the owner.
+pub fn the_handbook_creates_a_store_and_its_roles(_: &PostgresUnderTest) -> anyhow::Result<()> {
+    let [roles, store, status] = sessions(REPLICAS, "From nothing to three replicas")?;
+    let (servers, sandbox, program) = (OwnServers::new()?, CliSandbox::new(), Program::built()?);
+    servers.cluster.copy("template", "primary")?;
+    let primary = servers.wait(servers.cluster.start("primary", &[]))?;
+    let hosts = format!("127.0.0.1:{},{}", primary.port, free_address()?);
+    let url = |role: &str| format!("postgres://{role}@{hosts}/{DATABASE}");
+    let setup = format!(
+        "export PGHOST=127.0.0.1 PGPORT={} PGUSER={USER} STORE_ORDERS_STORE={}",
+        primary.port,
+        url("owner")
+    );
+    let console = |text: &str, server: &str| {
+        let real = [
+            ("db1,db2", hosts.clone()),
+            ("127.0.0.1:8080", server.to_string()),
+            ("2.0.0", env!("CARGO_PKG_VERSION").to_string()),
+        ];
+        sandbox.console(&Console { page: REPLICAS, text, setup: &setup, real: &real });
+    };
+    console(&roles, "no server");
+    console(&store, "no server");
+    let data = |role| DataDir::on_store(&program, &sandbox.path(role), &url(role));
+    let server = data("replica").serve(&[])?;
+    let address = server.address()?.to_string();
+    wait_blocking("the server's row has its address", WAIT_TIMEOUT, || {
+        data("owner").run(&["status"]).ok()?.contains(&address).then_some(())
+    })?;
+    console(&status, &address);
+    Ok(())
+}
+
 pub fn the_handbook_moves_a_store_from_sqlite(server: &PostgresUnderTest) -> anyhow::Result<()> {
-    const PAGE: &str = "src/handbook/replicas.md";
-    let [moved] = sessions(PAGE, "From SQLite to PostgreSQL")?;
+    let [moved] = sessions(REPLICAS, "From SQLite to PostgreSQL")?;
     let (sandbox, database) = (CliSandbox::new(), server.empty_database("")?);
     let data = DataDir::at(&Program::built()?, &sandbox.path("data"));
     data.import_pending(1..=2)?;
@@ -179,7 +228,7 @@ pub fn the_handbook_moves_a_store_from_sqlite(server: &PostgresUnderTest) -> any
         ("orders_limits", database.url_counting_in(None)?.limits_database()),
     ];
     let setup = "systemctl() { :; }";
-    sandbox.console(&Console { page: PAGE, text: &moved, setup, real: &real });
+    sandbox.console(&Console { page: REPLICAS, text: &moved, setup, real: &real });
     let server_data =
         DataDir::on_store(&Program::built()?, &sandbox.path("server"), &database.url());
     let printed = server_data.run_with_input(&["keys", "find", "-"], key.text.as_bytes())?;

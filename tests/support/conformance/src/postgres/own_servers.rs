@@ -61,7 +61,7 @@ impl OwnServers {
 }
 
 /// The servers at these ports, in the order in which connections try them.
-fn servers_at(ports: &[u16]) -> PostgresUnderTest {
+pub fn servers_at(ports: &[u16]) -> PostgresUnderTest {
     let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     PostgresUnderTest::new(&hosts.join(","), USER)
 }

@@ -8,7 +8,11 @@ use anyhow::{Context, ensure};
 use std::time::Duration;
 use store_orders::log::ErrorChain;
 use store_orders::store::OperatorStore;
+use store_orders::store::postgres::ReplicaRow;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
+
+/// Maximum time until the row of a server has the server's address and the last change of its list.
+const ROW_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub fn a_server_is_named_with_its_program_and_address(
     server: &PostgresUnderTest,
@@ -111,20 +115,29 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     })
 }
 
-/// Within seconds, the server's row contains the change number of its list.
-pub fn the_list_of_a_server_reflects_its_own_cancellations(
+/// A server that is ready for requests must not be shown as not listening, or its list as behind.
+pub fn a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     let store = database.server_of_owner()?;
+    let wait_for_row = |address: &str| {
+        let newest = commands.orders_change_number()?;
+        wait_blocking("the row has the address and the newest change number", ROW_TIMEOUT, || {
+            let rows = commands.replicas().ok()?;
+            let is_current =
+                |row: &ReplicaRow| row.address == address && row.list_change_number == newest;
+            rows.iter().all(is_current).then_some(())
+        })
+    };
+    store.announce("127.0.0.1:8080".to_string());
+    wait_for_row("127.0.0.1:8080")?;
+    store.announce("127.0.0.1:8081".to_string());
+    wait_for_row("127.0.0.1:8081")?;
     import(&commands, [1, 2])?;
     list(&store)?;
     cancel(&store, &[1])?;
     cancel(&store, &[2])?;
-    let newest = commands.orders_change_number()?;
-    wait_blocking("the row has the newest change number", WAIT_TIMEOUT, || {
-        let replicas = commands.replicas().ok()?;
-        replicas.iter().all(|replica| replica.list_change_number == newest).then_some(())
-    })
+    wait_for_row("127.0.0.1:8081")
 }
