@@ -498,5 +498,5 @@ fn the_document_has_the_error_codes_of_the_proxy() {
         assert_eq!(errors::status(*listed).as_str(), expected, "{code}");
         codes += 1;
     }
-    assert_eq!(codes, 5);
+    assert_eq!(codes, 6);
 }
