@@ -40,8 +40,8 @@ Scenarios are named by what they try:
   negative_controls::  chaos runs with a seeded defect, which the rules must detect
 
 Scenarios that limit times run alone, others several at once. On Debian and Ubuntu, install
-what they need: apt-get install curl gcc libc6-dev postgresql. Mounting a small disk needs root
-or sudo.
+what they need: apt-get install curl gcc libc6-dev nginx-light postgresql. Mounting a small
+disk needs root or sudo.
 
 Examples:
   cargo xtask faults --list
