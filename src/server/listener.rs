@@ -89,7 +89,8 @@ impl ListeningSocket {
     pub fn ignore_new_connections(&self, log: &Logger) {
         if let Err(error) = ignore_syn_packets(&self.0) {
             warn!(log, "new connections cannot be ignored before the stop"; "error" => %error,
-                "effect" => "connections that are opened while the server stops may be reset");
+                "effect" => "connections that are opened while the server stops may be reset",
+                "fix" => "take the server out of the proxy before the stop");
         }
     }
 
