@@ -63,11 +63,6 @@ impl AdminContext {
         let readiness = Readiness::new(Arc::clone(&server))?;
         Ok(AdminContext { server, readiness, encoding: Arc::default() })
     }
-
-    /// Makes `/readyz` answer 503.
-    pub fn begin_stopping(&self) {
-        self.readiness.begin_stopping();
-    }
 }
 
 type AdminRequest = RequestContext<Arc<AdminContext>>;

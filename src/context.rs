@@ -11,6 +11,7 @@ use crate::rate_limiter::RateLimiter;
 use crate::store::Store;
 use slog::Logger;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tokio::sync::Semaphore;
 
 /// The state of a running server.
@@ -37,4 +38,7 @@ pub struct ServerContext {
     pub log: Logger,
     /// Logs one line per request.
     pub request_log: RequestLog,
+    /// True once the server has been told to stop. Then `/readyz` answers 503, and each response
+    /// over HTTP/1.1 closes its connection.
+    pub is_stopping: AtomicBool,
 }

@@ -27,6 +27,7 @@ use listener::ListeningSocket;
 use slog::{Logger, info, warn};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
@@ -34,6 +35,11 @@ use tokio::task::JoinSet;
 
 /// Time for dropshot's accept loop to exit.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
+
+/// The last part of the stop delay, in which the server ignores new connections and answers the
+/// requests of the connections that it has. Longer than a handshake and the head of a request take
+/// to arrive, and shorter than the second after which a client tries to connect again.
+const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// Time for the admin listener to close after the API's listener.
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -58,7 +64,6 @@ pub struct Server {
     /// `None` if the system does not give access to the socket.
     socket: Option<ListeningSocket>,
     admin: Option<HttpServer<Arc<AdminContext>>>,
-    admin_context: Arc<AdminContext>,
     certificate: Option<Arc<ReloadableCertificate>>,
     /// The background tasks, which are aborted when this set is dropped.
     background: JoinSet<()>,
@@ -134,7 +139,6 @@ impl Server {
             http,
             socket,
             admin,
-            admin_context,
             certificate,
             background,
             ban_recorder,
@@ -188,13 +192,20 @@ impl Server {
     }
 
     /// Stops the server: keeps serving for the stop delay, then accepts no more connections and
-    /// waits for running requests, at most for the drain timeout. Meanwhile `/readyz` answers 503.
+    /// waits for running requests, at most for the drain timeout. Meanwhile `/readyz` answers 503,
+    /// and responses over HTTP/1.1 close their connections. Over HTTP/2, clients get GOAWAY after the
+    /// delay, because dropshot sends it only when it stops accepting connections.
     pub async fn stop(self) {
         info!(self.log, "stopping");
-        self.admin_context.begin_stopping();
         let context = Arc::clone(self.http.app_private());
+        context.is_stopping.store(true, Ordering::Relaxed);
         context.damage_check.stop();
-        tokio::time::sleep(self.stop_delay).await;
+        let last_requests_time = self.stop_delay.min(LAST_REQUESTS_TIME);
+        tokio::time::sleep(self.stop_delay.saturating_sub(last_requests_time)).await;
+        if let Some(socket) = self.socket.as_ref().filter(|_| !last_requests_time.is_zero()) {
+            socket.ignore_new_connections(&self.log);
+        }
+        tokio::time::sleep(last_requests_time).await;
         let bans_deadline = Instant::now() + self.last_bans_timeout;
         if tokio::time::timeout(self.drain_timeout, drain(self.http, self.socket)).await.is_err() {
             warn!(self.log, "requests under way did not finish in time";
@@ -241,6 +252,7 @@ async fn open(
         environment: config.environment,
         metrics,
         request_log: RequestLog::new(log_buffer, &log),
+        is_stopping: AtomicBool::new(false),
         log,
     })
 }

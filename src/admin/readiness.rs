@@ -12,7 +12,7 @@ use prometheus::{
 };
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// A reason why requests should not be sent to this server.
@@ -91,7 +91,6 @@ struct StoreState {
 /// Checks whether the server is ready.
 pub struct Readiness {
     server: Arc<ServerContext>,
-    is_stopping: AtomicBool,
     /// Locked during a query of the store, so that only one caller queries it at a time.
     query_lock: Arc<tokio::sync::Mutex<()>>,
     lag: Arc<Mutex<ListLag>>,
@@ -151,18 +150,7 @@ impl Readiness {
     /// Creates the check, and registers its gauges among the server's metrics.
     pub fn new(server: Arc<ServerContext>) -> prometheus::Result<Readiness> {
         let gauges = Gauges::register(&server.metrics.registry)?;
-        Ok(Readiness {
-            server,
-            is_stopping: AtomicBool::new(false),
-            query_lock: Arc::default(),
-            lag: Arc::default(),
-            gauges,
-        })
-    }
-
-    /// Makes the server unready from now on, because it is stopping.
-    pub fn begin_stopping(&self) {
-        self.is_stopping.store(true, Ordering::Relaxed);
+        Ok(Readiness { server, query_lock: Arc::default(), lag: Arc::default(), gauges })
     }
 
     /// Returns why the server is not ready; `None` if it is ready.
@@ -193,7 +181,7 @@ impl Readiness {
     /// Returns an [`Unready`] if the server is stopping or its store is damaged. Does not query the
     /// store.
     fn check_without_store(&self) -> Option<Unready> {
-        if self.is_stopping.load(Ordering::Relaxed) {
+        if self.server.is_stopping.load(Ordering::Relaxed) {
             return Some(unready(Reason::Stopping, "the server is stopping"));
         }
         let damage = self.server.damage_check.refuses()?;

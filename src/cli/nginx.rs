@@ -14,7 +14,13 @@ const SITE_HEADER: &str = "\
 #   nginx -t && systemctl reload nginx
 # Start the server with the proxy's address trusted, for instance
 #   store-orders serve --listen 127.0.0.1:8080 --trusted-proxy 127.0.0.1/32
-# Each client takes up to two of the worker_connections in /etc/nginx/nginx.conf, 768 on Debian.
+# Each client takes up to two of the worker_connections in /etc/nginx/nginx.conf. Debian's 768 are too
+# few, because a client that never finishes the TLS handshake occupies one for 10 s. Set there
+#   worker_rlimit_nofile 65536;
+#   events { worker_connections 16384; }
+# nginx creates log files that every user can read, so create them before the reload:
+#   touch /var/log/nginx/store-orders-access.log /var/log/nginx/store-orders-error.log
+#   chmod 640 /var/log/nginx/store-orders-*.log
 ";
 
 /// Arguments of `nginx-conf`.

@@ -10,11 +10,12 @@ use crate::metrics::RouteId;
 use crate::rate_limiter::RateLimitStatus;
 use crate::store::REQUEST_TIMEOUT;
 use dropshot::Body;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, Version, header};
 use http_body::Body as _;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use store_orders_api::documents::{Document, V1};
 use store_orders_api::{errors, headers};
@@ -40,6 +41,7 @@ pub struct RequestScope {
     /// The time when the request arrived.
     pub now: Now,
     method: Method,
+    version: Version,
     /// The URI for the request log; `None` if the log is off.
     uri: Option<Uri>,
     request_id: String,
@@ -73,6 +75,7 @@ impl RequestScope {
             started,
             now: server.clock.now(),
             method: request.method().clone(),
+            version: request.version(),
             uri: is_logged.then(|| request.uri().clone()),
             request_id: context.request_id.clone(),
             client,
@@ -151,6 +154,12 @@ impl RequestScope {
     pub fn finish(mut self, mut response: Response<Body>) -> Response<Body> {
         if self.route != RouteId::PUBLIC {
             self.set_headers(response.status(), response.headers_mut());
+        }
+        // A client, or a proxy, would lose a request that it sends on an idle connection at the
+        // moment when this server closes the connection. HTTP/2 has no such header.
+        if self.version == Version::HTTP_11 && self.server.is_stopping.load(Ordering::Relaxed) {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
         }
         self.is_finished = true;
         let is_head = self.method == Method::HEAD;

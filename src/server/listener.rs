@@ -2,6 +2,12 @@
 //! refuse new connections during shutdown. (Dropshot keeps the socket open until the last request
 //! is done; clients that connect meanwhile would wait.)
 //!
+//! When a listening socket closes, the system resets the connections that it has established but
+//! the process has not accepted. Their clients may have sent requests, and cannot know that nobody
+//! read them. So the socket first ignores new connections for a moment, in which the process
+//! accepts the established ones. A client whose packet was ignored sends it again after a second.
+//! Then the socket is closed, so that the connection is refused before the client sends a request.
+//!
 //! Dropshot does not expose the socket. On Linux, /proc lists the process's files, a file can be
 //! duplicated by its number, and connections inherit the options of the socket that accepted them.
 //! On other systems, and without /proc, the options are not set, and the log says so.
@@ -9,7 +15,7 @@
 use filedescriptor::FileDescriptor;
 use rustix::net::{Shutdown, sockopt};
 use slog::{Logger, warn};
-use sockets::{count_open, find};
+use sockets::{count_open, find, ignore_syn_packets};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -79,6 +85,15 @@ impl ListeningSocket {
         Ok(rustix::net::listen(&self.0, ACCEPT_QUEUE_LENGTH)?)
     }
 
+    /// Ignores new connections from now on; connections that a client has begun can be completed.
+    pub fn ignore_new_connections(&self, log: &Logger) {
+        if let Err(error) = ignore_syn_packets(&self.0) {
+            warn!(log, "new connections cannot be ignored before the stop"; "error" => %error,
+                "effect" => "connections that are opened while the server stops may be reset",
+                "fix" => "take the server out of the proxy before the stop");
+        }
+    }
+
     /// Refuses new connections, including those that are not accepted yet.
     pub fn close(&self) -> io::Result<()> {
         Ok(rustix::net::shutdown(&self.0, Shutdown::Both)?)
@@ -93,8 +108,29 @@ mod sockets {
     use procfs::process::{FDTarget, Process};
     use rustix::net::getsockname;
     use rustix::net::sockopt::socket_acceptconn;
+    use socket2::{SockFilter, SockRef};
     use std::io;
     use std::net::SocketAddr;
+
+    /// Drops the packets that begin a connection, which have the TCP flag SYN without ACK. The
+    /// kernel applies a listening socket's filter to the whole TCP header of each packet. (The
+    /// instructions are those of bpf(4), with the values of <linux/bpf_common.h>.)
+    const DROP_SYN: [SockFilter; 5] = [
+        // Load the byte of the flags.
+        SockFilter::new(0x30, 0, 0, 13),
+        // Keep SYN and ACK.
+        SockFilter::new(0x54, 0, 0, 0x12),
+        // If only SYN is left, skip an instruction.
+        SockFilter::new(0x15, 1, 0, 0x02),
+        // Pass the whole packet.
+        SockFilter::new(0x06, 0, 0, u32::MAX),
+        // Drop the packet.
+        SockFilter::new(0x06, 0, 0, 0),
+    ];
+
+    pub fn ignore_syn_packets(socket: &FileDescriptor) -> io::Result<()> {
+        SockRef::from(socket).attach_filter(&DROP_SYN)
+    }
 
     /// Counts connections in the TCP tables of this network namespace. Without IPv6, the IPv6 table
     /// is missing. Reads the tables in /proc/self, because systemd's `ProcSubset=pid` hides
@@ -149,13 +185,21 @@ mod sockets {
     pub fn find(_: SocketAddr) -> io::Result<FileDescriptor> {
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    pub fn ignore_syn_packets(_: &FileDescriptor) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use procfs::net::{TcpNetEntry, TcpState};
+    use procfs::process::Process;
     use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
+    use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::thread;
 
     #[test]
     fn the_accept_queue_is_lengthened() {
@@ -171,6 +215,34 @@ mod tests {
         ListeningSocket(find(address).unwrap()).lengthen_accept_queue().unwrap();
         let more: Vec<_> = (0..150).map(|_| connect().unwrap()).collect();
         drop((waiting, more));
+    }
+
+    /// A client that connects shortly before the socket closes is refused, not reset.
+    #[test]
+    fn new_connections_are_ignored_until_the_socket_closes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let established = TcpStream::connect(address).unwrap();
+        ignore_syn_packets(&find(address).unwrap()).unwrap();
+        let ignored = TcpStream::connect_timeout(&address, Duration::from_millis(300));
+        assert_eq!(ignored.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let (mut accepted, _) = listener.accept().unwrap();
+        accepted.write_all(b"x").unwrap();
+        (&established).read_exact(&mut [0]).unwrap();
+        let client = thread::spawn(move || TcpStream::connect(address));
+        let is_connecting = || {
+            let sockets = Process::myself().unwrap().tcp().unwrap();
+            let to = |socket: TcpNetEntry| {
+                socket.remote_address == address && socket.state == TcpState::SynSent
+            };
+            sockets.into_iter().any(to)
+        };
+        while !is_connecting() {
+            thread::yield_now();
+        }
+        drop(listener);
+        let refused = client.join().unwrap();
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
     }
 
     #[test]

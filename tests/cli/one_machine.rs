@@ -3,13 +3,12 @@
 //! start.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use testbed::{
-    ChildProcess, CliSandbox, Console, Program, ServerProcess, WAIT_TIMEOUT, consoles,
-    free_address, wait_blocking,
-};
+use std::sync::mpsc::{Receiver, channel};
+use testbed::{CliSandbox, Console, Program, ServerProcess, consoles, free_address, start_nginx};
 
 pub(super) const ONE_MACHINE: &str = "src/handbook/one-machine.md";
 
@@ -48,22 +47,68 @@ const CALL: &str = r#"$ call() {
 > }
 "#;
 
-/// nginx forwards a cancellation, and answers a large body itself, also over HTTP/2.
+/// Clients that never finish the TLS handshake, more than Debian's `worker_connections`.
+const HALF_OPEN: usize = 900;
+
+/// The first bytes of a TLS handshake. nginx would close a connection without any byte in favour of a
+/// new one.
+const HANDSHAKE_START: [u8; 3] = [0x16, 3, 1];
+
+/// nginx answers while it waits for the handshakes, for 10 s. The files of its logs are private.
+const WITH_HALF_OPEN: &str = r#"$ call --max-time 5 --output /dev/null --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders
+200
+$ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-orders-error.log
+640
+640
+"#;
+
+/// nginx forwards a cancellation, and answers a large body itself, also over HTTP/2. It refuses some
+/// methods and transfer codings itself. The log withholds a path that may contain a key.
 const FORWARDED: &str = r#"$ call --request DELETE --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders/1
 204
 $ head -c 20000 /dev/zero | call --data-binary @- https://orders.example.com/v1/x
 {"code":"request_too_large","message":"No operation takes a body of this size.","status":413}
+$ call --request TRACE --write-out '\n%header{allow}\n' https://orders.example.com/v1/store/orders/1
+{"code":"method_not_allowed","message":"The path does not support this method.","status":405}
+DELETE
+$ call --http1.1 --header 'Transfer-Encoding: gzip' --data x https://orders.example.com/v1/x
+{"code":"invalid_request","message":"The request is not valid HTTP, its headers are too large, or it was not sent by HTTPS.","status":400}
+$ call --write-out '\n%header{strict-transport-security}\n' https://orders.example.com/v1/sto_live?sto_live
+{"code":"not_found",…
+max-age=31536000
+$ tail -n 1 /var/log/nginx/store-orders-access.log | cut -d ' ' -f 3-5
+- withheld 404
 "#;
 
-/// Without a server, nginx answers itself. It tries both servers for a list, but only one for a
-/// cancellation.
+/// While the store is away, nginx passes on the server's own 503.
+const WITHOUT_STORE: &str = r#"$ mv /var/lib/store-orders/store.sqlite /var/lib/store-orders/away
+$ until call https://orders.example.com/v1/store/orders | grep -q unavailable; do sleep 0.1; done
+$ for attempt in 1 2 3; do
+>   call --write-out '\n' https://orders.example.com/v1/store/orders
+>   call --write-out '\n' --request DELETE https://orders.example.com/v1/store/orders/2
+> done
+{"code":"service_unavailable","message":"The service cannot reach its data at the moment. Try again after the seconds in Retry-After.","status":503}
+{"code":"service_unavailable","message":"The service cannot reach its data at the moment. Try again after the seconds in Retry-After.","status":503}
+{"code":"service_unavailable","message":"The service cannot reach its data at the moment. Try again after the seconds in Retry-After.","status":503}
+{"code":"service_unavailable","message":"The service cannot reach its data at the moment. Try again after the seconds in Retry-After.","status":503}
+{"code":"service_unavailable","message":"The service cannot reach its data at the moment. Try again after the seconds in Retry-After.","status":503}
+{"code":"service_unavailable","message":"The service cannot reach its data at the moment. Try again after the seconds in Retry-After.","status":503}
+"#;
+
+/// Without a server, nginx answers itself, after it has tried both servers. The log shows that
+/// neither accepted a connection, so nothing was sent.
 const WITHOUT_SERVER: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2?a
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 $ call https://orders.example.com/v1/store/orders
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 $ tail -n 2 /var/log/nginx/store-orders-access.log | cut -d ' ' -f 3-5,8-
-DELETE /v1/store/orders/2 502 502 -
-GET /v1/store/orders 502 502, 502 -
+DELETE /v1/store/orders/2 502 502 : 502 - 127.0.0.1:8080 : 127.0.0.1:8080 - : - 0 : 0
+GET /v1/store/orders 502 502, 502 - 127.0.0.1:8080, 127.0.0.1:8080 -, - 0, 0
+"#;
+
+/// A server reads the cancellation and closes the connection.
+const UNANSWERED: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2
+{"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 "#;
 
 /// System directories that are replaced by directories of the sandbox.
@@ -104,7 +149,8 @@ impl Machine {
         // The second server of the site is the first one again.
         let site = format!(
             "s#listen 443#listen {}#; /::/d; s/#server/server/; s#127.0.0.1:80[89]0#{}#; \
-             s#/etc/ssl/#{}#; s#/var/log/#{}#",
+             s#/etc/ssl/#{}#; s#/var/log/#{}#; \
+             s/#add_header/add_header/",
             address("127.0.0.1:443"),
             address("127.0.0.1:8080"),
             self.with_paths("/etc/ssl/"),
@@ -140,11 +186,12 @@ impl Machine {
             ("/run/nginx.pid", "/var/log/nginx/pid"),
             ("\nhttp {", &format!("\nhttp {{\n{temporary}")),
             ("/etc/nginx/sites-enabled/", "/etc/nginx/sites-enabled/"),
+            ("/etc/nginx/modules-enabled/", "/etc/nginx/modules-enabled/"),
         ] {
             assert!(configuration.contains(shown), "{shown}: {configuration}");
             configuration = configuration.replace(shown, &self.with_paths(real));
         }
-        for directory in ["sites-available", "sites-enabled"] {
+        for directory in ["sites-available", "sites-enabled", "modules-enabled"] {
             fs::create_dir_all(self.path("/etc/nginx").join(directory)).unwrap();
         }
         fs::create_dir_all(self.path("/var/log/nginx")).unwrap();
@@ -174,20 +221,22 @@ impl Machine {
             assert!(output.status.success(), "{unit}: {text}");
         }
     }
+}
 
-    /// Starts nginx as one process, and waits until it listens at this address.
-    fn start_nginx(&self, address: SocketAddr) -> ChildProcess {
-        let start = self.with_paths(
-            "exec nginx -e /var/log/nginx/error.log -c /etc/nginx/nginx.conf \
-             -g 'daemon off; master_process off;'",
-        );
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("PATH=$PATH:/usr/sbin; {start}"));
-        let process = ChildProcess::new(command.spawn().unwrap(), "nginx");
-        let connect = || TcpStream::connect(address).ok();
-        wait_blocking("nginx listens", WAIT_TIMEOUT, connect).unwrap();
-        process
-    }
+/// Listens at this address, reads the beginning of each request and closes its connection. Sends the
+/// requests to the receiver.
+fn serve_without_answers(address: SocketAddr) -> Receiver<String> {
+    let (listener, (sender, requests)) = (TcpListener::bind(address).unwrap(), channel());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut request = [0; 4_096];
+            let length = connection.unwrap().read(&mut request).unwrap();
+            if sender.send(String::from_utf8_lossy(&request[..length]).into_owned()).is_err() {
+                break;
+            }
+        }
+    });
+    requests
 }
 
 /// Returns the contents of the code blocks of this language.
@@ -231,7 +280,9 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     let [certificate, site, refused] = sessions("TLS and nginx");
     machine.console(&certificate, &addresses);
     machine.console(&site, &addresses);
-    let _nginx = machine.start_nginx(nginx);
+    let files =
+        ["/etc/nginx/nginx.conf", "/var/log/nginx/error.log"].map(|path| machine.path(path));
+    let _nginx = start_nginx(&files[0], &files[1], nginx).unwrap();
     machine.console(&refused, &addresses);
 
     let [account, list] = sessions("The first account and its key");
@@ -265,8 +316,23 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     machine.console(&upgrade, &addresses);
 
     let through_nginx = |session| machine.console(&format!("{CALL}{session}"), &addresses);
+    let half_open: Vec<_> = (0..HALF_OPEN)
+        .map(|_| {
+            let mut client = TcpStream::connect(nginx).unwrap();
+            client.write_all(&HANDSHAKE_START).unwrap();
+            client
+        })
+        .collect();
+    through_nginx(WITH_HALF_OPEN);
+    drop(half_open);
     through_nginx(FORWARDED);
     assert!(!server.log().contains("192.0.2.1"), "{}", server.log());
-    server.stop().unwrap();
+    through_nginx(WITHOUT_STORE);
+    let address = server.address().unwrap();
+    server.kill().unwrap();
     through_nginx(WITHOUT_SERVER);
+    let requests = serve_without_answers(address);
+    through_nginx(UNANSWERED);
+    let requests: Vec<_> = requests.try_iter().collect();
+    assert!(requests.len() == 1 && requests[0].starts_with("DELETE "), "{requests:?}");
 }

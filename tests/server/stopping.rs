@@ -2,8 +2,11 @@
 
 use super::admin::ask;
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
+use reqwest::Client;
 use rustix::process::kill_process;
 use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 use std::process::ExitStatus;
@@ -11,6 +14,8 @@ use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use test_server::wire_check::WireCheckProxy;
 use testbed::{ChildProcess, Program, ServerProcess, Signal, WAIT_TIMEOUT, wait_until};
+#[cfg(target_os = "linux")]
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 async fn wait_until_stopping(server: &ServerProcess) {
@@ -61,6 +66,62 @@ async fn requests_are_answered_during_the_delay_after_the_server_became_unready(
     wait_until_stopping(&server).await;
     let (ended, log) = signal_until_exit(server, Signal::TERM).await;
     assert_eq!(ended.code(), Some(143), "{log}");
+}
+
+/// A client would lose a request that it sends on an idle connection while the server closes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_close_their_connections_during_the_delay() {
+    let (data, key) = data_with(1);
+    let server = data.serve(&["--stop-delay", "1h"]).unwrap();
+    let http2 = Client::builder().http2_prior_knowledge().build().unwrap();
+    let connection = async |client: &Client, path| {
+        let url = format!("{}{path}", server.origin());
+        let answer = client.get(url).bearer_auth(&key.text).send().await.unwrap();
+        answer.headers().get("connection").map(|value| value.to_str().unwrap().to_string())
+    };
+    let paths = ["/v1/store/orders", "/v1/nowhere", "/docs"];
+    for path in paths {
+        assert_eq!(connection(&Client::new(), path).await, None, "{path}");
+    }
+    server.signal(Signal::TERM).unwrap();
+    wait_until_stopping(&server).await;
+    for path in paths {
+        assert_eq!(connection(&Client::new(), path).await.as_deref(), Some("close"), "{path}");
+        assert_eq!(connection(&http2, path).await, None, "{path}");
+    }
+    server.kill().unwrap();
+}
+
+/// While the server stops, clients open connections without a pause. Each one is answered until one
+/// is refused. Other systems than Linux keep the listening socket open until the server exits.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_answered_until_they_are_refused() {
+    let (data, key) = data_with(1);
+    let server = data.serve(&["--stop-delay", "1s"]).unwrap();
+    let address = server.address().unwrap();
+    let request = key.http1("GET /v1/store/orders");
+    let clients = (0..16).map(|_| {
+        let request = request.clone();
+        tokio::spawn(async move {
+            loop {
+                let mut connection = match TcpStream::connect(address).await {
+                    Ok(connection) => connection,
+                    Err(error) => return error.kind(),
+                };
+                let mut status = [0; 15];
+                connection.write_all(&request).await.unwrap();
+                connection.read_exact(&mut status).await.unwrap();
+                assert_eq!(&status, b"HTTP/1.1 200 OK");
+            }
+        })
+    });
+    let clients: Vec<_> = clients.collect();
+    server.signal(Signal::TERM).unwrap();
+    for client in clients {
+        assert_eq!(client.await.unwrap(), ErrorKind::ConnectionRefused);
+    }
+    assert_eq!(server.exited().await.0.code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,8 +42,8 @@ Scenarios are named by what they try:
   negative_controls::  chaos runs with a seeded defect, which the rules must detect
 
 Scenarios that limit times run alone, others several at once. On Debian and Ubuntu, install
-what they need: apt-get install curl gcc libc6-dev postgresql, and for systemd:: debootstrap and
-systemd-container. Mounting a small disk and booting a container need root or sudo.
+what they need: apt-get install curl gcc libc6-dev nginx-light postgresql, and for systemd:: debootstrap
+and systemd-container. Mounting a small disk and booting a container need root or sudo.
 
 Examples:
   cargo xtask faults --list

@@ -6,6 +6,7 @@ mod idle_transaction;
 mod keys;
 mod long_import;
 mod restored_in_place;
+mod rolling_restart;
 pub mod setup;
 
 use crate::scenario::{Scenario, scenario};
@@ -17,5 +18,6 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("postgres::keys", keys::run),
         scenario!("postgres::long_import", long_import::run),
         scenario!("postgres::idle_transaction", idle_transaction::run),
+        scenario!("postgres::rolling_restart", rolling_restart::run),
     ]
 }

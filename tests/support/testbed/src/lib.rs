@@ -11,6 +11,7 @@
 //! - [`seed`] is the start of random inputs.
 //! - [`run_samples`] runs the documents' sample programs against a server.
 //! - [`postgres`] starts database servers, and [`Authority`] issues certificates for them.
+//! - [`start_nginx`] starts nginx as the proxy in front of servers.
 //!
 //! Nothing here depends on the library, so that `xtask` runs while the server does not compile.
 #![expect(clippy::new_without_default, reason = "`new` creates a directory, a key or a thread")]
@@ -25,6 +26,7 @@ mod data_dir;
 mod exit_code;
 mod free_address;
 mod mounts;
+mod nginx;
 pub mod postgres;
 mod preload;
 mod program;
@@ -47,6 +49,7 @@ pub use data_dir::{DataDir, Key};
 pub use exit_code::exit_code;
 pub use free_address::free_address;
 pub use mounts::{Full, MountedFile, SmallDisk};
+pub use nginx::start_nginx;
 pub use preload::Preload;
 pub use program::Program;
 pub use report::Report;

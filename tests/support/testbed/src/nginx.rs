@@ -1,0 +1,28 @@
+//! nginx as a child process.
+
+use crate::child_process::ChildProcess;
+use crate::wait::{WAIT_TIMEOUT, wait_blocking};
+use anyhow::Context;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+
+/// Starts nginx with this configuration as one process, and waits until it listens at this address.
+/// Messages before nginx reads the configuration go to `error_log`.
+pub fn start_nginx(
+    configuration: &Path,
+    error_log: &Path,
+    address: SocketAddr,
+) -> anyhow::Result<ChildProcess> {
+    // A single process does not apply `worker_rlimit_nofile`.
+    let start = "ulimit -n \"$(ulimit -H -n)\"; PATH=$PATH:/usr/sbin; \
+        exec nginx -e \"$1\" -c \"$0\" -g 'daemon off; master_process off;'";
+    let mut command = Command::new("sh");
+    command.args(["-c", start]).arg(configuration).arg(error_log);
+    let process = ChildProcess::new(command.spawn().context("cannot start sh")?, "nginx");
+    let connect = || TcpStream::connect(address).ok();
+    wait_blocking("nginx listens", WAIT_TIMEOUT, connect)
+        .with_context(|| std::fs::read_to_string(error_log).unwrap_or_default())
+        .context("on Debian and Ubuntu: apt-get install nginx-light")?;
+    Ok(process)
+}
