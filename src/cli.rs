@@ -1,6 +1,7 @@
 //! Defines the command line. Each group of commands has its own module.
 
 mod accounts;
+mod audit;
 mod backup;
 mod changing;
 mod check;

@@ -1,5 +1,6 @@
 //! `backup` copies a live store to a file; `restore` creates a store from such a file.
 
+use super::audit::{Change, record};
 use super::check::{CheckOutput, format_counts};
 use super::interrupts::Interrupts;
 use super::options::Options;
@@ -7,7 +8,7 @@ use super::printer::Printer;
 use super::waiting::with_bar;
 use crate::config::{StoreLocation, path_parser};
 use crate::store::postgres::{self, PostgresOperatorStore};
-use crate::store::sqlite;
+use crate::store::sqlite::{self, SqliteStore};
 use clap::Args;
 use indicatif::HumanBytes;
 use serde_json::json;
@@ -54,17 +55,23 @@ impl BackupArgs {
 
 impl RestoreArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        let file = self.file.to_string_lossy();
+        let change = Change { command: "restore", file: Some(&*file), ..Change::default() };
         let (name, store) = match options.store.location()? {
             StoreLocation::Directory(directory) => {
                 let restored =
                     with_percent(|progress| sqlite::restore(&self.file, &directory, progress));
-                (directory.display().to_string(), restored?)
+                let restored = restored?;
+                record(&SqliteStore::open_existing(&directory)?, change);
+                (directory.display().to_string(), restored)
             }
             StoreLocation::Postgres(url) => {
                 let commands = PostgresOperatorStore::connect(&url)?;
                 let restored =
                     with_percent(|progress| postgres::restore(&self.file, &commands, progress));
-                (url.to_string(), restored?)
+                let restored = restored?;
+                record(&commands, change);
+                (url.to_string(), restored)
             }
         };
         let restored = CheckOutput { store, counted_accounts: None };

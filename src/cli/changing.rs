@@ -1,6 +1,7 @@
 //! `orders ship` and `orders update`: change existing orders in steps. All orders are checked
 //! before the first is changed.
 
+use super::audit::{Change, record};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
@@ -46,7 +47,11 @@ impl UpdateArgs {
         let updates: Vec<OrderUpdate> = parsed.rows.into_iter().map(|row| row.record).collect();
         if !self.dry_run {
             change(&*store, updates.len(), "updated", printer, |range| {
-                store.update_orders(updates.get(range).unwrap_or_default())
+                let step = updates.get(range).unwrap_or_default();
+                store.update_orders(step)?;
+                let orders = &*step.iter().map(|update| update.id).collect::<Vec<_>>();
+                record(&*store, Change { command: "orders update", orders, ..Change::default() });
+                Ok(())
             })?;
         }
         let did = if self.dry_run { "would update" } else { "updated" };
@@ -85,6 +90,10 @@ pub fn ship(
         let shipped = store.ship_orders(step)?;
         let (marked, others): (Vec<i64>, Vec<i64>) =
             step.iter().partition(|id| shipped.contains(id));
+        if !marked.is_empty() {
+            let change = Change { command: "orders ship", orders: &marked, ..Change::default() };
+            record(&*store, change);
+        }
         shipped_now.extend(marked);
         shipped_before.extend(others);
         Ok(())

@@ -167,6 +167,7 @@ $ mv store-orders-data/store.sqlite away.sqlite; touch store-orders-data/store.s
 $ store-orders restore backup.sqlite
 (1) error: ./store-orders-data/store.sqlite-wal is there already and is not overwritten
 $ ls store-orders-data
+audit.log
 store.sqlite-wal
 write-intent.lock
 "#]]);

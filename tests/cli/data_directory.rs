@@ -120,6 +120,7 @@ fn only_the_owner_may_read_files_whatever_the_directorys_mode() {
     sandbox.run(&["orders", "ship", "1"]).done();
     let names = sandbox.names("store-orders-data");
     let expected = [
+        "audit.log",
         "limits.snapshot",
         "server.pid",
         "store.sqlite",
@@ -177,6 +178,7 @@ $ store-orders keys list
 $ store-orders accounts create acme --plan pro
 (4) error: ./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; move the directory away and restore a backup with `store-orders restore`; for a new store, empty the directory
 $ ls store-orders-data
+audit.log
 limits.snapshot
 server.pid
 store.sqlite
@@ -216,8 +218,10 @@ pets      0
 accounts  0
 keys      0; change 0
 $ ls -A new
+audit.log
 server.pid
 store.sqlite
+write-intent.lock
 "#]]);
 }
 

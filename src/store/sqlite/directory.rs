@@ -19,6 +19,9 @@ pub const FILE_NAME: &str = "store.sqlite";
 /// it matters.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
+/// The audit log in the data directory, to which commands append a line for each change.
+pub const AUDIT_LOG_NAME: &str = "audit.log";
+
 /// The prefix of the temporary directory in which a restore prepares the store's file.
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 

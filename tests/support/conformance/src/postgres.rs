@@ -103,6 +103,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         own_servers::sessions_that_a_suspended_standby_refuses_leave_no_connection,
         own_servers::a_server_warns_if_not_every_standby_must_confirm,
         own_servers::pets_are_looked_up_in_one_round_trip,
+        own_servers::the_log_of_postgresql_is_the_audit_log,
         own_servers::near_the_wraparound_of_transaction_ids_servers_and_commands_work,
         handbook::the_runbook_shows_databases_that_are_away,
         handbook::the_runbook_shows_a_list_that_is_behind,
