@@ -98,7 +98,7 @@ Examples:
 Example:
   store-orders demo")]
     Demo(demo::DemoArgs),
-    /// Import, ship, update, show and list orders
+    /// Import, ship, cancel, update, show and list orders
     #[command(subcommand)]
     Orders(orders::OrdersCommand),
     /// Import pets

@@ -1,6 +1,6 @@
-//! `orders`: import, ship, update, show, list.
+//! `orders`: import, ship, cancel, update, show, list.
 
-use super::changing::{UpdateArgs, ship};
+use super::changing::{PendingChange, UpdateArgs, change_pending};
 use super::importing::{ImportArgs, import};
 use super::listing::ListingArgs;
 use super::options::Options;
@@ -8,7 +8,7 @@ use super::printer::Printer;
 use super::table::{Column, record_text};
 use super::values;
 use crate::store::{Order, Status, StoreError};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -51,19 +51,24 @@ Examples:
   store-orders orders ship 1001 1002
   store-orders orders ship --file shipped.txt
   cut -d, -f1 shipped.csv | store-orders orders ship -")]
-    Ship {
-        /// The orders, or `-` for standard input with an id on each line
-        #[arg(
-            required_unless_present = "file",
-            conflicts_with = "file",
-            value_name = "ID",
-            value_parser = ShipArg::parse,
-            allow_negative_numbers = true
-        )]
-        ids: Vec<ShipArg>,
-        /// File with an id on each line
-        #[arg(long, value_name = "FILE")]
-        file: Option<PathBuf>,
+    Ship(OrderIds),
+    /// Cancel orders without a customer's key
+    ///
+    /// All orders are checked first: if an order does not exist, or has shipped, no order is
+    /// cancelled. Many orders are cancelled in steps, as in an import. An order that is cancelled
+    /// already stays as it is, and the output names it. The order's cancelledBy is
+    /// operator:USER, and the audit log has the reason (`handbook operating "the audit log"`).
+    #[command(after_help = "\
+Examples:
+  store-orders orders cancel 1001 1002 --reason \"restored from a backup\"
+  store-orders orders cancel --file cancelled.txt --reason \"ticket 4711\"
+  cut -d, -f1 cancelled.csv | store-orders orders cancel - --reason recall")]
+    Cancel {
+        #[command(flatten)]
+        orders: OrderIds,
+        /// Reason for the audit log
+        #[arg(long, value_name = "TEXT", value_parser = values::reason)]
+        reason: String,
     },
     /// Change the shipDate and complete of orders
     ///
@@ -108,10 +113,9 @@ impl OrdersCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         match self {
             OrdersCommand::Import(args) => import::<Order>(args, options, printer),
-            OrdersCommand::Ship { ids, file } => {
-                let (ids, is_input) = ShipArg::split(ids);
-                let input = is_input.then_some(Path::new("-"));
-                ship(&ids, file.as_deref().or(input), options, printer)
+            OrdersCommand::Ship(orders) => orders.change(PendingChange::Ship, options, printer),
+            OrdersCommand::Cancel { orders, reason } => {
+                orders.change(PendingChange::Cancel { reason }, options, printer)
             }
             OrdersCommand::Update(args) => args.run(options, printer),
             OrdersCommand::Show { id } => show(*id, options, printer),
@@ -122,29 +126,53 @@ impl OrdersCommand {
     }
 }
 
-/// An argument of `ship`.
+/// The orders that `ship` or `cancel` changes.
+#[derive(Args, Debug)]
+pub struct OrderIds {
+    /// The orders, or `-` for standard input with an id on each line
+    #[arg(
+        required_unless_present = "file",
+        conflicts_with = "file",
+        value_name = "ID",
+        value_parser = IdArg::parse,
+        allow_negative_numbers = true
+    )]
+    ids: Vec<IdArg>,
+    /// File with an id on each line
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl OrderIds {
+    fn change(
+        &self,
+        pending: PendingChange<'_>,
+        options: &Options,
+        printer: &mut Printer<'_>,
+    ) -> anyhow::Result<()> {
+        let id = |argument: &IdArg| match argument {
+            IdArg::Id(id) => Some(*id),
+            IdArg::Input => None,
+        };
+        let ids: Vec<i64> = self.ids.iter().filter_map(id).collect();
+        let input = (ids.len() < self.ids.len()).then_some(Path::new("-"));
+        let file = self.file.as_deref().or(input);
+        change_pending(pending, &ids, file, options, printer)
+    }
+}
+
+/// An argument that names orders.
 #[derive(Clone, Copy, Debug)]
-pub enum ShipArg {
+pub enum IdArg {
     /// The id of an order.
     Id(i64),
-    /// `-`: standard input contains more ids.
+    /// `-`: standard input contains the ids.
     Input,
 }
 
-impl ShipArg {
-    fn parse(text: &str) -> Result<ShipArg, String> {
-        if text == "-" { Ok(ShipArg::Input) } else { values::id(text).map(ShipArg::Id) }
-    }
-
-    /// Returns the ids, and true if standard input contains more ids.
-    fn split(arguments: &[ShipArg]) -> (Vec<i64>, bool) {
-        let id = |argument: &ShipArg| match argument {
-            ShipArg::Id(id) => Some(*id),
-            ShipArg::Input => None,
-        };
-        let ids: Vec<i64> = arguments.iter().filter_map(id).collect();
-        let is_input = ids.len() < arguments.len();
-        (ids, is_input)
+impl IdArg {
+    fn parse(text: &str) -> Result<IdArg, String> {
+        if text == "-" { Ok(IdArg::Input) } else { values::id(text).map(IdArg::Id) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Parsers for the values of flags and arguments.
 
+use crate::api_key::without_keys;
 use crate::config::duration;
 use crate::store::{MAX_OVERLAP, Status};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -17,6 +18,18 @@ const EXAMPLES: &str = "30m, 24h or 7d";
 /// Parses the id of an order, written as in the API.
 pub fn id(text: &str) -> Result<i64, String> {
     plain_int64(text).ok_or_else(|| "not a 64-bit integer in plain decimal".to_string())
+}
+
+/// Parses the reason of a change, for the audit log.
+pub fn reason(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("a reason is a text, such as a ticket's number".to_string());
+    }
+    if without_keys(text) != text {
+        return Err("a reason must not hold an API key".to_string());
+    }
+    Ok(text.to_string())
 }
 
 /// Parses the name of a plan.

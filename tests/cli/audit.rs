@@ -33,6 +33,7 @@ fn each_change_has_a_line_without_a_key() {
     let successor = rotated["id"].as_str().unwrap();
     sandbox.run(&["keys", "revoke", id]).done();
     sandbox.run(&["orders", "ship", "2", "3"]).done();
+    sandbox.run(&["orders", "cancel", "-1", "--reason", "ticket \"4711\""]).done();
     sandbox.run_with_input(&["orders", "update", "-"], b"id,complete\n2,true\n").done();
     sandbox.run(&["accounts", "close", "globex", "--yes"]).done();
     // Reads, refused changes, and changes that were made before have no line.
@@ -50,6 +51,7 @@ fn each_change_has_a_line_without_a_key() {
             format!(r#"{{"command":"keys rotate","key":"{id}","successor":"{successor}"}}"#),
             format!(r#"{{"command":"keys revoke","key":"{id}"}}"#),
             r#"{"command":"orders ship","orders":[2,3]}"#.into(),
+            r#"{"command":"orders cancel","orders":[-1],"reason":"ticket \"4711\""}"#.into(),
             r#"{"command":"orders update","orders":[2]}"#.into(),
             format!(r#"{{"command":"accounts close",{acme}:"globex"}}"#),
         ]

@@ -12,6 +12,7 @@ fn a_command_that_needs_a_store_creates_none() {
         &["orders", "list"][..],
         &["orders", "show", "1"],
         &["orders", "ship", "1"],
+        &["orders", "cancel", "1", "--reason", "test"],
         &["orders", "update", "orders.csv"],
         &["accounts", "list"],
         &["accounts", "show", "acme"],

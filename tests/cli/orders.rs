@@ -166,6 +166,44 @@ $ store-orders orders ship 5 --file ids.txt
 }
 
 #[test]
+fn orders_are_cancelled_all_or_none_without_a_key() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=5);
+    cancel(&sandbox, 5);
+    sandbox.session(str![[r#"
+$ store-orders orders ship 4
+shipped 1 order
+$ store-orders orders cancel 1 99 --reason test
+(3) error: there is no order 99; nothing was changed
+$ store-orders orders cancel 1 4 --reason test
+(1) error: order 4 has shipped and cannot be cancelled; nothing was changed
+$ printf '2\n2\n\n1\n' > ids.txt
+$ store-orders orders cancel --file ids.txt --reason 'ticket 4711' --json
+{"cancelled":[1,2],"alreadyCancelled":[]}
+$ printf '5\n2\n3\n' | store-orders orders cancel - --reason recall
+cancelled 1 order
+2 were cancelled already: 2, 5
+$ store-orders orders cancel 1 --reason recall
+cancelled 0 orders
+1 was cancelled already: 1
+$ store-orders orders list --status cancelled --json
+[
+{"id":1,"petId":1,"quantity":1,"complete":false,"status":"cancelled","cancelledAt":"YYYY-MM-DDThh:mm:ssZ","cancelledBy":"operator:[..]"},
+{"id":2,"petId":1,"quantity":1,"complete":false,"status":"cancelled","cancelledAt":"YYYY-MM-DDThh:mm:ssZ","cancelledBy":"operator:[..]"},
+{"id":3,"petId":1,"quantity":1,"complete":false,"status":"cancelled","cancelledAt":"YYYY-MM-DDThh:mm:ssZ","cancelledBy":"operator:[..]"},
+{"id":5,"petId":1,"quantity":1,"complete":false,"status":"cancelled","cancelledAt":"2026-06-15T12:00:00Z","cancelledBy":"key_x"}
+]
+$ echo 4 | store-orders orders cancel - 5 --reason test
+(2) error: orders cancel takes ids or -, not both
+$ store-orders orders cancel 4 --reason ' '
+(2) error: invalid value ' ' for '--reason <TEXT>': a reason is a text, such as a ticket's number
+$ store-orders orders cancel 4
+(2) error: the following required arguments were not provided:
+(2)   --reason <TEXT>
+"#]]);
+}
+
+#[test]
 fn ship_dates_and_completion_are_updated_by_a_file_that_is_checked_whole() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=3);
