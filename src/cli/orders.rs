@@ -7,7 +7,9 @@ use super::options::Options;
 use super::printer::Printer;
 use super::table::{Column, record_text};
 use super::values;
+use crate::orders::OrderFilter;
 use crate::store::{Order, Status, StoreError};
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -93,14 +95,26 @@ Example:
         id: i64,
     },
     /// List orders in ascending order of id
+    ///
+    /// An order must match all options. Orders without a ship date match neither --from nor --to.
     #[command(after_help = "\
 Examples:
   store-orders orders list --status pending --limit 20
+  store-orders orders list --pet 7 --from 2026-06-01 --to 2026-06-30
   store-orders orders list --json > orders.json")]
     List {
         /// Only orders with this status
         #[arg(long, value_parser = values::status())]
         status: Option<Status>,
+        /// Only orders of this pet
+        #[arg(long, value_name = "ID", value_parser = values::id, allow_negative_numbers = true)]
+        pet: Option<i64>,
+        /// Only orders with a ship date on this day (UTC) or later
+        #[arg(long, value_name = "DATE", value_parser = values::first_moment)]
+        from: Option<DateTime<Utc>>,
+        /// Only orders with a ship date on this day (UTC) or earlier
+        #[arg(long, value_name = "DATE", value_parser = values::next_day)]
+        to: Option<DateTime<Utc>>,
         /// At most N orders
         #[arg(long, value_name = "N")]
         limit: Option<u64>,
@@ -119,8 +133,14 @@ impl OrdersCommand {
             }
             OrdersCommand::Update(args) => args.run(options, printer),
             OrdersCommand::Show { id } => show(*id, options, printer),
-            OrdersCommand::List { status, limit, table } => {
-                list(*status, *limit, table.wide, options, printer)
+            OrdersCommand::List { status, pet, from, to, limit, table } => {
+                let filter = OrderFilter {
+                    pet_id: *pet,
+                    ship_date_from: *from,
+                    ship_date_before: *to,
+                    ..OrderFilter::default()
+                };
+                list(*status, &filter, *limit, table.wide, options, printer)
             }
         }
     }
@@ -187,6 +207,7 @@ fn show(id: i64, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result
 
 fn list(
     status: Option<Status>,
+    filter: &OrderFilter,
     limit: Option<u64>,
     wide: bool,
     options: &Options,
@@ -202,6 +223,9 @@ fn list(
     store.for_each_order(status, &mut |order| {
         if remaining == 0 {
             return ControlFlow::Break(());
+        }
+        if !filter.matches(&order) {
+            return ControlFlow::Continue(());
         }
         remaining -= 1;
         result = listing.add(&order);

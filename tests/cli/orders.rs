@@ -98,6 +98,40 @@ $ store-orders orders list --status cancelled --json
 }
 
 #[test]
+fn a_list_can_be_filtered_by_pet_and_ship_date() {
+    CliSandbox::new().session(str![[r#"
+$ cat > orders.csv <<END
+> id,petId,quantity,shipDate,status
+> 1,7,1,2001-05-31T23:59:59.9Z,pending
+> 2,7,1,2001-06-01T00:00:00Z,pending
+> 3,7,1,2001-07-01T01:59:59+02:00,shipped
+> 4,7,1,2001-07-01T00:00:00Z,pending
+> 5,8,1,2001-06-15T00:00:00Z,pending
+> 6,7,1,,pending
+> END
+$ store-orders orders import orders.csv | tail -n 1
+imported 6 orders
+$ store-orders orders list --from 2001-06-01 --to 2001-06-30
+id  petId  quantity  shipDate    complete  status
+ 2      7         1  2001-06-01  false     pending
+ 3      7         1  2001-06-30  false     shipped
+ 5      8         1  2001-06-15  false     pending
+$ store-orders orders list --pet 7 --to 2001-06-30 --status pending
+id  petId  quantity  shipDate    complete  status
+ 1      7         1  2001-05-31  false     pending
+ 2      7         1  2001-06-01  false     pending
+$ store-orders orders list --pet 7 --from 2001-06-01 --limit 2
+id  petId  quantity  shipDate    complete  status
+ 2      7         1  2001-06-01  false     pending
+ 3      7         1  2001-06-30  false     shipped
+$ store-orders orders list --pet -7 --json
+[]
+$ store-orders orders list --from 2001-6-1
+(2) error: invalid value '2001-6-1' for '--from <DATE>': not a day like 2026-06-15
+"#]]);
+}
+
+#[test]
 fn a_command_that_waits_to_write_says_so() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([1]);
