@@ -5,7 +5,9 @@ use super::audit::{Change, operator, record};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
-use super::record_file::{display_name, read_content, read_records, require_valid, show_failure};
+use super::record_file::{
+    ShownErrors, display_name, read_content, read_records, require_valid, show_failure,
+};
 use super::waiting::with_progress;
 use crate::import::{BadRows, Location, Problem, order_ids};
 use crate::store::{
@@ -34,6 +36,8 @@ pub struct UpdateArgs {
     /// Check the file and say what an update would do; write nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    shown: ShownErrors,
 }
 
 impl UpdateArgs {
@@ -44,7 +48,7 @@ impl UpdateArgs {
         let store = options.open_store()?;
         let rows = parsed.rows.iter().map(|row| (row.record.id, row.location)).collect();
         refuse_rows(&*store, &rows, can_update, &mut parsed.bad)?;
-        require_valid(&self.file, parsed.bad, "changed", printer)?;
+        require_valid(&self.file, parsed.bad, self.shown, "changed", printer)?;
         let updates: Vec<OrderUpdate> = parsed.rows.into_iter().map(|row| row.record).collect();
         if !self.dry_run {
             change(&*store, updates.len(), "updated", printer, |range| {
@@ -139,6 +143,7 @@ pub fn change_pending(
     pending: PendingChange<'_>,
     ids: &[i64],
     file: Option<&Path>,
+    shown: ShownErrors,
     options: &Options,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
@@ -146,10 +151,13 @@ pub fn change_pending(
     let store = options.open_store()?;
     let check = |id, status| pending.check(id, status);
     let ids: Vec<i64> = match file {
-        Some(file) => read_ids(&*store, file, check, printer)?,
+        Some(file) => read_ids(&*store, file, check, shown, printer)?,
         None => {
             let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-            if let Some((_, why)) = refusals(&*store, &ids, check)?.into_iter().next() {
+            // As for a file, only missing orders alone are "not found".
+            let refusals = refusals(&*store, &ids, check)?.into_iter();
+            let first = refusals.min_by_key(|(_, why)| matches!(why, StoreError::NotFound(_)));
+            if let Some((_, why)) = first {
                 return Err(with_changes(why, NOTHING_CHANGED).into());
             }
             ids
@@ -181,6 +189,7 @@ fn read_ids(
     store: &dyn OperatorStore,
     file: &Path,
     check: impl Fn(i64, Option<Status>) -> Result<(), StoreError>,
+    shown: ShownErrors,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<Vec<i64>> {
     let content = String::from_utf8(read_content(file)?)
@@ -191,7 +200,7 @@ fn read_ids(
         rows.entry(id).or_insert(location);
     }
     refuse_rows(store, &rows, check, &mut bad)?;
-    require_valid(file, bad, "changed", printer)?;
+    require_valid(file, bad, shown, "changed", printer)?;
     if rows.is_empty() {
         anyhow::bail!("{} has no id; write one on each line", display_name(file));
     }
@@ -208,7 +217,7 @@ fn refuse_rows(
     let ids: Vec<i64> = rows.keys().copied().collect();
     for (id, why) in refusals(store, &ids, check)? {
         if let Some(location) = rows.get(&id) {
-            bad.add(*location, Problem::Refused(why.to_string()));
+            bad.add(*location, Problem::Refused(why));
         }
     }
     Ok(())

@@ -5,7 +5,9 @@ use super::audit::{Change, record};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::{Printer, warn};
-use super::record_file::{RowError, display_name, read_records, require_valid, show_failure};
+use super::record_file::{
+    RowError, ShownErrors, display_name, read_records, require_valid, show_failure,
+};
 use super::waiting::with_progress;
 use crate::import::{BadRows, NewRecord, ParsedRow, Problem};
 use crate::log::ErrorChain;
@@ -33,6 +35,8 @@ pub struct ImportArgs {
     /// Check the file and say what an import would do; write nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    shown: ShownErrors,
 }
 
 /// Imports the records of a file, if all of them are valid.
@@ -54,7 +58,7 @@ pub(super) fn import<R: NewRecord>(
         Some(store) => remove_existing(&**store, &mut parsed.rows, args, &mut parsed.bad)?,
         None => 0,
     };
-    require_valid(&args.file, parsed.bad, "imported", printer)?;
+    require_valid(&args.file, parsed.bad, args.shown, "imported", printer)?;
     let records: Vec<R> = parsed.rows.into_iter().map(|row| row.record).collect();
     let mut outcome = match store.filter(|_| !args.dry_run) {
         Some(store) => store_all(&*store, &records, args, printer)?,

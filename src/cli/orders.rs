@@ -5,6 +5,7 @@ use super::importing::{ImportArgs, import};
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
+use super::record_file::ShownErrors;
 use super::table::{Column, record_text};
 use super::values;
 use crate::orders::OrderFilter;
@@ -39,7 +40,7 @@ pub enum OrdersCommand {
     #[command(after_help = "\
 Examples:
   store-orders orders import orders.csv
-  store-orders orders import orders.csv --dry-run
+  store-orders orders import orders.csv --dry-run --all-errors
   store-orders orders import orders.json --skip-existing --ignore-unknown
   zcat orders.ndjson.gz | store-orders orders import -")]
     Import(ImportArgs),
@@ -161,6 +162,8 @@ pub struct OrderIds {
     /// File with an id on each line
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+    #[command(flatten)]
+    shown: ShownErrors,
 }
 
 impl OrderIds {
@@ -177,7 +180,7 @@ impl OrderIds {
         let ids: Vec<i64> = self.ids.iter().filter_map(id).collect();
         let input = (ids.len() < self.ids.len()).then_some(Path::new("-"));
         let file = self.file.as_deref().or(input);
-        change_pending(pending, &ids, file, options, printer)
+        change_pending(pending, &ids, file, self.shown, options, printer)
     }
 }
 

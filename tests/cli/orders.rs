@@ -237,6 +237,34 @@ $ store-orders orders cancel 4
 "#]]);
 }
 
+/// A script can tell missing orders from orders that cannot be changed, whatever the command.
+#[test]
+fn orders_from_arguments_and_files_have_the_same_exit_status() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=2);
+    cancel(&sandbox, 2);
+    sandbox.session(str![[r#"
+$ printf 'id,complete\n1,true\n98,true\n99,true\n' > update.csv
+$ store-orders orders update update.csv
+(3) error: update.csv: nothing was changed, because of:
+(3)   line 3: there is no order 98
+(3)   line 4: there is no order 99
+(3) 2 bad rows
+$ printf '1\n99\n' | store-orders orders ship - --json
+{"error":{"code":"not_found","message":"standard input: line 2: there is no order 99; nothing was changed"},"changed":0,"badRows":1,"errors":[{"line":2,"field":"id","problem":"there is no order 99"}]}
+(3) error: standard input: line 2: there is no order 99; nothing was changed
+$ store-orders orders ship 1 99
+(3) error: there is no order 99; nothing was changed
+$ printf 'id,complete\n-1,true\n2,true\n' | store-orders orders update -
+(1) error: standard input: nothing was changed, because of:
+(1)   line 2: there is no order -1
+(1)   line 3: order 2 is cancelled and cannot be updated
+(1) 2 bad rows
+$ store-orders orders ship -1 2
+(1) error: order 2 is cancelled and cannot be shipped; nothing was changed
+"#]]);
+}
+
 #[test]
 fn ship_dates_and_completion_are_updated_by_a_file_that_is_checked_whole() {
     let sandbox = CliSandbox::new();
