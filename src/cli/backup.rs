@@ -5,7 +5,7 @@ use super::check::{CheckOutput, format_counts};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
-use super::waiting::with_bar;
+use super::waiting::show_progress;
 use crate::config::{StoreLocation, path_parser};
 use crate::store::postgres::{self, PostgresOperatorStore};
 use crate::store::sqlite::{self, SqliteStore};
@@ -82,10 +82,5 @@ impl RestoreArgs {
 
 /// Shows the progress of a copy in percent.
 fn with_percent<T>(copy: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
-    with_bar("{bar:40} {percent} %", |bar| {
-        copy(&|copied, all| {
-            bar.set_length(all);
-            bar.set_position(copied);
-        })
-    })
+    show_progress("{wide_bar} {percent} %{left}", |report| copy(&|copied, all| report(copied, all)))
 }
