@@ -337,6 +337,9 @@ fn an_unreadable_file_has_a_reason() {
     assert_eq!(failure(b""), empty);
     assert_eq!(failure("\u{feff} \n".as_bytes()), empty);
     assert_eq!(failure(b"id\n\xff"), "line 2 is not UTF-8 text; save the file as UTF-8");
+    let gzip = "it is compressed with gzip; decompress it to standard input, as in `zcat FILE | \
+                store-orders orders import -`";
+    assert_eq!(failure(b"\x1f\x8b\x08\x00"), gzip);
     assert_eq!(
         failure(b"[\n{\"id\":1}"),
         "not a valid JSON array: EOF while parsing a list at line 2 column 8"

@@ -110,6 +110,47 @@ fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     assert!(error.contains("b.sqlite") && error.contains("Permission denied"), "{error}");
 }
 
+/// SQLite creates files next to the store even to read it. Root may write whatever the mode, so if
+/// the tests run as root, they run the commands as another user.
+#[test]
+fn a_directory_that_cannot_be_written_is_named_with_the_reason() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([1]);
+    let mode = |name: &str, mode| {
+        std::fs::set_permissions(sandbox.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        for file in sandbox.names("store-orders-data") {
+            let file = sandbox.path("store-orders-data").join(file);
+            std::os::unix::fs::chown(file, Some(65_534), Some(65_534)).unwrap();
+        }
+        let directory = sandbox.path("store-orders-data");
+        std::os::unix::fs::chown(directory, Some(65_534), Some(65_534)).unwrap();
+    }
+    mode("", 0o777);
+    mode("store-orders-data", 0o500);
+    for arguments in
+        [&["orders", "list"][..], &["keys", "list"], &["orders", "ship", "1"], &["check"]]
+    {
+        let mut command = sandbox.command(arguments);
+        if is_root {
+            command.uid(65_534).gid(65_534);
+        }
+        let output = command.output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            error,
+            "error: the data directory ./store-orders-data does not let this user create files, \
+             and even to read a store, SQLite needs to write its locks next to it; run the command \
+             as the owner, and give the directory mode 0700\n",
+            "{arguments:?}"
+        );
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}");
+    }
+    mode("store-orders-data", 0o700);
+}
+
 #[test]
 fn only_the_owner_may_read_files_whatever_the_directorys_mode() {
     let sandbox = CliSandbox::new();

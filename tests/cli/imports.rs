@@ -234,6 +234,10 @@ $ store-orders orders import orders.ndjson --ignore-unknown --json
 #[test]
 fn an_unreadable_file_is_reported_in_one_line() {
     CliSandbox::new().session(str![[r#"
+$ echo id,petId,quantity | gzip > orders.csv.gz
+$ store-orders orders import orders.csv.gz
+(1) error: orders.csv.gz: it is compressed with gzip; decompress it to standard input, as in `zcat FILE | store-orders orders import -`
+$ rm orders.csv.gz
 $ store-orders orders import missing.csv
 (1) error: cannot read missing.csv: No such file or directory (os error 2)
 $ store-orders orders import .
