@@ -45,13 +45,16 @@ use printer::Printer;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use store_orders_api::API_VERSION;
+use store_orders_api::documents::{V1, V2};
 
 /// The orders API server of a pet store, and its operator's commands.
 #[derive(Debug, Parser)]
 #[command(
     name = "store-orders",
-    version = format!("{} (API {API_VERSION})", env!("CARGO_PKG_VERSION")),
+    version = format!(
+        "{} (API documents {} and {})",
+        env!("CARGO_PKG_VERSION"), V1.version, V2.version
+    ),
     propagate_version = true,
     after_help = "\
 Examples:
@@ -176,7 +179,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   store-orders handbook
-  store-orders handbook operating
+  store-orders handbook operating backups
   store-orders handbook runbook StoreOrdersDamaged
   store-orders handbook replicas | less")]
     Handbook(handbook::HandbookArgs),
