@@ -1,6 +1,7 @@
 //! Defines the command line. Each group of commands has its own module.
 
 mod accounts;
+mod audit;
 mod backup;
 mod changing;
 mod check;
@@ -45,13 +46,16 @@ use printer::Printer;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use store_orders_api::API_VERSION;
+use store_orders_api::documents::{V1, V2};
 
 /// The orders API server of a pet store, and its operator's commands.
 #[derive(Debug, Parser)]
 #[command(
     name = "store-orders",
-    version = format!("{} (API {API_VERSION})", env!("CARGO_PKG_VERSION")),
+    version = format!(
+        "{} (API documents {} and {})",
+        env!("CARGO_PKG_VERSION"), V1.version, V2.version
+    ),
     propagate_version = true,
     after_help = "\
 Examples:
@@ -97,7 +101,7 @@ Examples:
 Example:
   store-orders demo")]
     Demo(demo::DemoArgs),
-    /// Import, ship, update, show and list orders
+    /// Import, ship, cancel, update, show and list orders
     #[command(subcommand)]
     Orders(orders::OrdersCommand),
     /// Import pets
@@ -176,7 +180,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   store-orders handbook
-  store-orders handbook operating
+  store-orders handbook operating backups
   store-orders handbook runbook StoreOrdersDamaged
   store-orders handbook replicas | less")]
     Handbook(handbook::HandbookArgs),

@@ -17,8 +17,14 @@ pub use records::order_ids;
 
 use location::LocationCounter;
 
+/// The first bytes of each gzip file (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// Parses all records of a file. The first character determines the format.
 pub fn parse<R: Record>(content: &[u8], unknown: Unknown) -> Result<Parsed<R>, ParseError> {
+    if content.starts_with(&GZIP) {
+        return Err(ParseError::Gzip);
+    }
     let text = std::str::from_utf8(content).map_err(|error| ParseError::NotUtf8 {
         line: LocationCounter::new(content).location_at(error.valid_up_to()).line,
     })?;

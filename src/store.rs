@@ -44,7 +44,7 @@ pub use order_rows::{
     CancelOutcome, Cancellation, Cancelled, CancelledBatch, ImportOutcome, Order, OrderCounts,
     OrderStatus, OrderUpdate, RecordKind, Records, Status,
 };
-pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update};
+pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_cancel, can_ship, can_update};
 
 use crate::api_key::Digest;
 use crate::rate_limiter::NewBan;

@@ -1,6 +1,7 @@
 //! Tests of the command line. Each test runs the real program in a directory of its own.
 
 mod accounts;
+mod audit;
 mod backup;
 mod check;
 mod config;

@@ -1,5 +1,6 @@
 //! `accounts`: create, rename, set-plan, close, show, list.
 
+use super::audit::{Change, record};
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::{Printer, warn};
@@ -130,14 +131,16 @@ impl AccountsCommand {
                     }
                     None => "created account".to_string(),
                 };
-                show(&*store, name.trim(), &created, printer)
+                let account = read_changed_account(&*store, "accounts create", name.trim())?;
+                show(&account, &created, printer)
             }
             AccountsCommand::Rename { name, new_name } => {
                 let name = &store.resolve_account(name)?;
                 with_notice(|_| store.rename_account(name, new_name))?;
                 let new_name = new_name.trim();
                 let text = format!("renamed account {name:?} to {new_name:?}");
-                Ok(printer.show(&read_changed_account(&*store, new_name)?, text)?)
+                let account = read_changed_account(&*store, "accounts rename", new_name)?;
+                Ok(printer.show(&account, text)?)
             }
             AccountsCommand::Close { name, yes } => {
                 let name = &store.resolve_account(name)?;
@@ -147,13 +150,14 @@ impl AccountsCommand {
                 let revoked = with_notice(|_| store.close_account(name, now))?;
                 let plural = if revoked == 1 { "" } else { "s" };
                 let text = format!("closed account {name:?}: {revoked} key{plural} revoked");
-                let account = read_changed_account(&*store, name)?;
+                let account = read_changed_account(&*store, "accounts close", name)?;
                 Ok(printer.show(&ClosedAccount { account, revoked_keys: revoked }, text)?)
             }
             AccountsCommand::SetPlan { name, plan } => {
                 let name = &store.resolve_account(name)?;
                 with_notice(|_| store.set_plan(name, plan.plan, plan.custom_limits()))?;
-                show(&*store, name, "changed account", printer)
+                let account = read_changed_account(&*store, "accounts set-plan", name)?;
+                show(&account, "changed account", printer)
             }
             AccountsCommand::Show { name } => show_usage(options, &*store, name, printer),
             AccountsCommand::List { table } => list(&*store, table.wide, printer),
@@ -173,22 +177,23 @@ fn confirm_closing(name: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Reads an account from the store after a command changed it.
-fn read_changed_account(store: &dyn OperatorStore, name: &str) -> anyhow::Result<AccountJson> {
-    store
-        .account(name, Utc::now().timestamp_millis())
+/// Reads an account from the store after this command changed it, and records the change in the
+/// audit log.
+fn read_changed_account(
+    store: &dyn OperatorStore,
+    command: &str,
+    name: &str,
+) -> anyhow::Result<AccountJson> {
+    let account = store.account(name, Utc::now().timestamp_millis());
+    let id = account.as_ref().ok().map(|(account, _)| account.id);
+    record(store, Change { command, account: id, name: Some(name), ..Change::default() });
+    account
         .map(|(account, keys)| AccountJson::new(account, keys))
         .with_context(|| format!("changed account {name:?}, but it cannot be shown"))
 }
 
-fn show(
-    store: &dyn OperatorStore,
-    name: &str,
-    done: &str,
-    printer: &mut Printer<'_>,
-) -> anyhow::Result<()> {
-    let account = &read_changed_account(store, name)?;
-    let AccountJson { plan, per_minute, per_day, .. } = *account;
+fn show(account: &AccountJson, done: &str, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let AccountJson { plan, per_minute, per_day, ref name, .. } = *account;
     if per_minute.min(per_day) == 0 {
         warn(format_args!(
             "with a limit of 0, every request of {name:?} is answered with 429; to shut an account \

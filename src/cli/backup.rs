@@ -1,13 +1,14 @@
 //! `backup` copies a live store to a file; `restore` creates a store from such a file.
 
+use super::audit::{Change, record};
 use super::check::{CheckOutput, format_counts};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
-use super::waiting::with_bar;
+use super::waiting::show_progress;
 use crate::config::{StoreLocation, path_parser};
 use crate::store::postgres::{self, PostgresOperatorStore};
-use crate::store::sqlite;
+use crate::store::sqlite::{self, SqliteStore};
 use clap::Args;
 use indicatif::HumanBytes;
 use serde::Serialize;
@@ -68,6 +69,8 @@ impl BackupArgs {
 
 impl RestoreArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        let file = self.file.to_string_lossy();
+        let change = Change { command: "restore", file: Some(&*file), ..Change::default() };
         let (name, store, replaced) = match options.store.location()? {
             StoreLocation::Directory(directory) => {
                 let (report, replaced) = with_percent(|progress| match self.replace {
@@ -76,6 +79,7 @@ impl RestoreArgs {
                     false => sqlite::restore(&self.file, &directory, progress)
                         .map(|report| (report, None)),
                 })?;
+                record(&SqliteStore::open_existing(&directory)?, change);
                 (directory.display().to_string(), report, replaced)
             }
             StoreLocation::Postgres(_) if self.replace => {
@@ -87,6 +91,7 @@ impl RestoreArgs {
                 let commands = PostgresOperatorStore::connect(&url)?;
                 let restored =
                     with_percent(|progress| postgres::restore(&self.file, &commands, progress))?;
+                record(&commands, change);
                 (url.to_string(), restored, None)
             }
         };
@@ -101,10 +106,5 @@ impl RestoreArgs {
 
 /// Shows the progress of a copy in percent.
 fn with_percent<T>(copy: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
-    with_bar("{bar:40} {percent} %", |bar| {
-        copy(&|copied, all| {
-            bar.set_length(all);
-            bar.set_position(copied);
-        })
-    })
+    show_progress("{wide_bar} {percent} %{left}", |report| copy(&|copied, all| report(copied, all)))
 }

@@ -1,17 +1,21 @@
-//! `orders ship` and `orders update`: change existing orders in steps. All orders are checked
-//! before the first is changed.
+//! `orders ship`, `orders cancel` and `orders update`: change existing orders in steps. All orders
+//! are checked before the first is changed.
 
+use super::audit::{Change, operator, record};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
-use super::record_file::{display_name, read_content, read_records, require_valid, show_failure};
+use super::record_file::{
+    ShownErrors, display_name, read_content, read_records, require_valid, show_failure,
+};
 use super::waiting::with_progress;
 use crate::import::{BadRows, Location, Problem, order_ids};
 use crate::store::{
-    OperatorStore, OrderUpdate, Status, StoreError, UnfinishedSteps, can_ship, can_update,
-    in_steps, statuses_in_steps,
+    Cancelled, OperatorStore, OrderUpdate, Status, StoreError, UnfinishedSteps, can_cancel,
+    can_ship, can_update, in_steps, statuses_in_steps,
 };
 use anyhow::Context;
+use chrono::{SubsecRound, Utc};
 use clap::Args;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +36,8 @@ pub struct UpdateArgs {
     /// Check the file and say what an update would do; write nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    shown: ShownErrors,
 }
 
 impl UpdateArgs {
@@ -42,11 +48,15 @@ impl UpdateArgs {
         let store = options.open_store()?;
         let rows = parsed.rows.iter().map(|row| (row.record.id, row.location)).collect();
         refuse_rows(&*store, &rows, can_update, &mut parsed.bad)?;
-        require_valid(&self.file, parsed.bad, "changed", printer)?;
+        require_valid(&self.file, parsed.bad, self.shown, "changed", printer)?;
         let updates: Vec<OrderUpdate> = parsed.rows.into_iter().map(|row| row.record).collect();
         if !self.dry_run {
             change(&*store, updates.len(), "updated", printer, |range| {
-                store.update_orders(updates.get(range).unwrap_or_default())
+                let step = updates.get(range).unwrap_or_default();
+                store.update_orders(step)?;
+                let orders = &*step.iter().map(|update| update.id).collect::<Vec<_>>();
+                record(&*store, Change { command: "orders update", orders, ..Change::default() });
+                Ok(())
             })?;
         }
         let did = if self.dry_run { "would update" } else { "updated" };
@@ -60,40 +70,107 @@ impl UpdateArgs {
     }
 }
 
-/// Marks orders as shipped. Their ids are on the lines of `file` or, without a file, in `ids`.
-pub fn ship(
+/// A change of orders that are pending.
+#[derive(Clone, Copy)]
+pub enum PendingChange<'a> {
+    /// Marks the orders as shipped.
+    Ship,
+    /// Cancels the orders, for this reason.
+    Cancel { reason: &'a str },
+}
+
+impl PendingChange<'_> {
+    /// The participle for messages.
+    fn done(self) -> &'static str {
+        match self {
+            PendingChange::Ship => "shipped",
+            PendingChange::Cancel { .. } => "cancelled",
+        }
+    }
+
+    /// Fails if an order with this status can neither be changed nor left as it is.
+    fn check(self, id: i64, status: Option<Status>) -> Result<(), StoreError> {
+        match self {
+            PendingChange::Ship => can_ship(id, status).map(drop),
+            PendingChange::Cancel { .. } => can_cancel(id, status).map(drop),
+        }
+    }
+
+    /// Changes the orders of a step. Returns those that it changed, and the others.
+    fn make(
+        self,
+        store: &dyn OperatorStore,
+        step: &[i64],
+    ) -> Result<(Vec<i64>, Vec<i64>), StoreError> {
+        let (command, reason, changed) = match self {
+            PendingChange::Ship => ("orders ship", None, store.ship_orders(step)?),
+            PendingChange::Cancel { reason } => {
+                let by = format!("operator:{}", operator()).into();
+                let cancelled = Cancelled { at: Utc::now().trunc_subsecs(0), by };
+                ("orders cancel", Some(reason), store.cancel_orders(step, &cancelled)?)
+            }
+        };
+        let (changed, others): (Vec<i64>, Vec<i64>) =
+            step.iter().partition(|id| changed.contains(id));
+        if !changed.is_empty() {
+            record(store, Change { command, orders: &changed, reason, ..Change::default() });
+        }
+        Ok((changed, others))
+    }
+
+    /// Shows which orders were changed, and which had been changed before.
+    fn show(self, now: &[i64], before: &[i64], printer: &mut Printer<'_>) -> std::io::Result<()> {
+        let mut text = format!("{} {}", self.done(), format_order_count(now.len()));
+        if !before.is_empty() {
+            let verb = match (self, before.len()) {
+                (PendingChange::Ship, 1) => "has shipped",
+                (PendingChange::Ship, _) => "have shipped",
+                (PendingChange::Cancel { .. }, 1) => "was cancelled",
+                (PendingChange::Cancel { .. }, _) => "were cancelled",
+            };
+            text.push_str(&format!("\n{} {verb} already: {}", before.len(), format_ids(before)));
+        }
+        let json = match self {
+            PendingChange::Ship => json!({ "shipped": now, "alreadyShipped": before }),
+            PendingChange::Cancel { .. } => json!({ "cancelled": now, "alreadyCancelled": before }),
+        };
+        printer.show(&json, text)
+    }
+}
+
+/// Changes pending orders. Their ids are on the lines of `file` or, without a file, in `ids`.
+pub fn change_pending(
+    pending: PendingChange<'_>,
     ids: &[i64],
     file: Option<&Path>,
+    shown: ShownErrors,
     options: &Options,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
     options.lower_priority();
     let store = options.open_store()?;
+    let check = |id, status| pending.check(id, status);
     let ids: Vec<i64> = match file {
-        Some(file) => read_ids(&*store, file, printer)?,
+        Some(file) => read_ids(&*store, file, check, shown, printer)?,
         None => {
             let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-            if let Some((_, why)) = refusals(&*store, &ids, check_shippable)?.into_iter().next() {
+            // As for a file, only missing orders alone are "not found".
+            let refusals = refusals(&*store, &ids, check)?.into_iter();
+            let first = refusals.min_by_key(|(_, why)| matches!(why, StoreError::NotFound(_)));
+            if let Some((_, why)) = first {
                 return Err(with_changes(why, NOTHING_CHANGED).into());
             }
             ids
         }
     };
-    let (mut shipped_now, mut shipped_before) = (Vec::new(), Vec::new());
-    change(&*store, ids.len(), "shipped", printer, |range| {
-        let step = ids.get(range).unwrap_or_default();
-        let shipped = store.ship_orders(step)?;
-        let (marked, others): (Vec<i64>, Vec<i64>) =
-            step.iter().partition(|id| shipped.contains(id));
-        shipped_now.extend(marked);
-        shipped_before.extend(others);
+    let (mut changed_now, mut changed_before) = (Vec::new(), Vec::new());
+    change(&*store, ids.len(), pending.done(), printer, |range| {
+        let (changed, others) = pending.make(&*store, ids.get(range).unwrap_or_default())?;
+        changed_now.extend(changed);
+        changed_before.extend(others);
         Ok(())
     })?;
-    let mut text = format!("shipped {}", format_order_count(shipped_now.len()));
-    if !shipped_before.is_empty() {
-        text.push_str(&describe_already_shipped(&shipped_before));
-    }
-    Ok(printer.show(&json!({ "shipped": shipped_now, "alreadyShipped": shipped_before }), text)?)
+    Ok(pending.show(&changed_now, &changed_before, printer)?)
 }
 
 /// Appends `changed` to the message of an error about one order. `changed` says what the command
@@ -107,14 +184,12 @@ fn with_changes(error: StoreError, changed: &str) -> StoreError {
     }
 }
 
-fn check_shippable(id: i64, status: Option<Status>) -> Result<(), StoreError> {
-    can_ship(id, status).map(drop)
-}
-
-/// Reads the ids in a file, and checks that all these orders can be shipped.
+/// Reads the ids in a file, and checks all these orders.
 fn read_ids(
     store: &dyn OperatorStore,
     file: &Path,
+    check: impl Fn(i64, Option<Status>) -> Result<(), StoreError>,
+    shown: ShownErrors,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<Vec<i64>> {
     let content = String::from_utf8(read_content(file)?)
@@ -124,8 +199,8 @@ fn read_ids(
     for (location, id) in ids {
         rows.entry(id).or_insert(location);
     }
-    refuse_rows(store, &rows, check_shippable, &mut bad)?;
-    require_valid(file, bad, "changed", printer)?;
+    refuse_rows(store, &rows, check, &mut bad)?;
+    require_valid(file, bad, shown, "changed", printer)?;
     if rows.is_empty() {
         anyhow::bail!("{} has no id; write one on each line", display_name(file));
     }
@@ -142,7 +217,7 @@ fn refuse_rows(
     let ids: Vec<i64> = rows.keys().copied().collect();
     for (id, why) in refusals(store, &ids, check)? {
         if let Some(location) = rows.get(&id) {
-            bad.add(*location, Problem::Refused(why.to_string()));
+            bad.add(*location, Problem::Refused(why));
         }
     }
     Ok(())
@@ -208,15 +283,15 @@ fn format_order_count(count: usize) -> String {
     format!("{count} order{}", if count == 1 { "" } else { "s" })
 }
 
-fn describe_already_shipped(ids: &[i64]) -> String {
-    /// The maximum number of ids in the text.
+/// Formats the first of these ids for a message.
+fn format_ids(ids: &[i64]) -> String {
+    /// The maximum number of ids in the message.
     const SHOWN: usize = 20;
     let mut list: Vec<String> = ids.iter().take(SHOWN).map(i64::to_string).collect();
     if ids.len() > SHOWN {
         list.push("…".to_string());
     }
-    let verb = if ids.len() == 1 { "has" } else { "have" };
-    format!("\n{} {verb} shipped already: {}", ids.len(), list.join(", "))
+    list.join(", ")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Prints the operator's handbook. The program contains it as Markdown, so that it is on every
 //! machine that needs it.
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::io::Write;
 
@@ -10,8 +9,8 @@ use std::io::Write;
 pub struct HandbookArgs {
     /// Page to print; without it, the list of pages
     page: Option<HandbookPage>,
-    /// Section of the page to print, such as an alert of the runbook
-    section: Option<String>,
+    /// Section of the page to print: its heading, or words of it
+    section: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -55,21 +54,35 @@ impl HandbookPage {
 impl HandbookArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         let Some(page) = self.page else { return list(out) };
-        let text = match &self.section {
-            Some(name) => section(page.text(), name)?,
-            None => page.text(),
+        let text = match &*self.section {
+            [] => page.text(),
+            words => section(page.text(), &words.join(" "))?,
         };
         Ok(writeln!(out, "{}", text.trim_end())?)
     }
 }
 
-/// Returns the section of this name, with its heading.
+/// Returns the section with this heading or, if no heading is the same, the only section whose
+/// heading has all of these words, in any letter case.
 fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
-    let start = text.split_once(&format!("\n## {name}\n")).map(|(before, _)| before.len() + 1);
-    let section = start.and_then(|start| text.get(start..)).with_context(|| {
-        let names = text.lines().filter_map(|line| line.strip_prefix("## "));
-        format!("there is no section {name:?}. There are: {}", names.collect::<Vec<_>>().join(", "))
-    })?;
+    let headings = || text.lines().filter_map(|line| line.strip_prefix("## "));
+    let words = name.to_lowercase();
+    let has_words = |heading: &&str| {
+        let heading = heading.to_lowercase();
+        words.split_whitespace().all(|word| heading.contains(word))
+    };
+    let same = headings().find(|heading| heading.to_lowercase() == words);
+    let found = same.map_or_else(|| headings().filter(has_words).collect(), |same| vec![same]);
+    let [heading] = *found else {
+        let (problem, choice) = match found.is_empty() {
+            true => ("there is no section", headings().collect()),
+            false => ("there is more than one section", found),
+        };
+        anyhow::bail!("{problem} {name:?}. There are: {}", choice.join(", "))
+    };
+    let start =
+        text.split_once(&format!("\n## {heading}\n")).map_or(0, |(before, _)| before.len() + 1);
+    let section = text.get(start..).unwrap_or(text);
     Ok(section.split_once("\n\n## ").map_or(section.trim_end(), |(section, _)| section))
 }
 

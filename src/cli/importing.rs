@@ -1,14 +1,19 @@
 //! Imports a file into the store. The whole file is parsed and checked before its first record is
 //! stored.
 
+use super::audit::{Change, record};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::{Printer, warn};
-use super::record_file::{RowError, read_records, require_valid, show_failure};
+use super::record_file::{
+    RowError, ShownErrors, display_name, read_records, require_valid, show_failure,
+};
 use super::waiting::with_progress;
 use crate::import::{BadRows, NewRecord, ParsedRow, Problem};
 use crate::log::ErrorChain;
-use crate::store::{ImportOutcome, OperatorStore, StoreError, existing_in_steps, import_in_steps};
+use crate::store::{
+    ImportOutcome, OperatorStore, RecordKind, StoreError, existing_in_steps, import_in_steps,
+};
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -30,6 +35,8 @@ pub struct ImportArgs {
     /// Check the file and say what an import would do; write nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    shown: ShownErrors,
 }
 
 /// Imports the records of a file, if all of them are valid.
@@ -51,10 +58,10 @@ pub(super) fn import<R: NewRecord>(
         Some(store) => remove_existing(&**store, &mut parsed.rows, args, &mut parsed.bad)?,
         None => 0,
     };
-    require_valid(&args.file, parsed.bad, "imported", printer)?;
+    require_valid(&args.file, parsed.bad, args.shown, "imported", printer)?;
     let records: Vec<R> = parsed.rows.into_iter().map(|row| row.record).collect();
     let mut outcome = match store.filter(|_| !args.dry_run) {
-        Some(store) => store_all(&*store, &records, args.skip_existing, printer)?,
+        Some(store) => store_all(&*store, &records, args, printer)?,
         None => ImportOutcome { imported: records.len(), skipped: 0 },
     };
     outcome.skipped += skipped;
@@ -97,13 +104,30 @@ fn remove_existing<R: NewRecord>(
 fn store_all<R: NewRecord>(
     store: &dyn OperatorStore,
     records: &[R],
-    skip_existing: bool,
+    args: &ImportArgs,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<ImportOutcome> {
     let interrupts = Interrupts::watch()?;
+    let file = display_name(&args.file);
+    let mut before = ImportOutcome::default();
     let imported = with_progress(records.len(), &interrupts, |progress| {
-        import_in_steps(store, R::records(records), skip_existing, &mut |done| {
-            progress(done.imported + done.skipped)
+        import_in_steps(store, R::records(records), args.skip_existing, &mut |done| {
+            let (from, to) = (before.imported + before.skipped, done.imported + done.skipped);
+            let imported = done.imported - before.imported;
+            before = done;
+            let step = records.get(from..to).unwrap_or_default();
+            if let ([first, ..], [.., last]) = (step, step)
+                && imported > 0
+            {
+                let command = match R::KIND {
+                    RecordKind::Order => "orders import",
+                    RecordKind::Pet => "pets import",
+                };
+                let change = Change { command, file: Some(&*file), ..Change::default() };
+                let ids = Some((first.id(), last.id()));
+                record(store, Change { ids, imported: Some(imported), ..change });
+            }
+            progress(to)
         })
     });
     store.await_servers();

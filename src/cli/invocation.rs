@@ -2,7 +2,7 @@
 //! the file's values as defaults.
 
 use super::config::ConfigCommand;
-use super::orders::ShipArg;
+use super::orders::IdArg;
 use super::printer::warn;
 use super::serve::{check_settings, ignore_hang_up};
 use super::{Cli, Command, FailureCode, command, show_refusal};
@@ -149,13 +149,14 @@ fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     Err(command.error(ErrorKind::UnknownArgument, why))
 }
 
-/// Refuses `orders ship` with both ids and `-`.
+/// Refuses `orders ship` and `orders cancel` with both ids and `-`.
 fn refuse_ids_beside_input(matches: &ArgMatches) -> Result<(), clap::Error> {
-    let ship = matches.subcommand_matches("orders").and_then(|it| it.subcommand_matches("ship"));
-    let ids: Vec<&ShipArg> =
-        ship.and_then(|ship| ship.get_many("ids")).into_iter().flatten().collect();
-    if ids.len() > 1 && ids.iter().any(|id| matches!(id, ShipArg::Input)) {
-        let why = "orders ship takes ids or -, not both";
+    let orders = matches.subcommand_matches("orders").and_then(ArgMatches::subcommand);
+    let Some((name, arguments)) = orders else { return Ok(()) };
+    let ids = arguments.try_get_many::<IdArg>("ids").ok().flatten();
+    let ids: Vec<&IdArg> = ids.into_iter().flatten().collect();
+    if ids.len() > 1 && ids.iter().any(|id| matches!(id, IdArg::Input)) {
+        let why = format!("orders {name} takes ids or -, not both");
         return Err(command().error(ErrorKind::ArgumentConflict, why));
     }
     Ok(())

@@ -3,6 +3,7 @@
 mod find;
 mod shown;
 
+use super::audit::{Change, record};
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
@@ -120,6 +121,9 @@ impl KeysCommand {
         let store = options.open_store()?;
         let clock = SystemClock::start();
         let now_ms = clock.now().wall_ms();
+        let record_key = |command, key| {
+            record(&*store, Change { command, key: Some(key), ..Change::default() });
+        };
         match self {
             KeysCommand::Issue { account, environment, expires, label } => {
                 let account = &store.resolve_account(account)?;
@@ -130,6 +134,9 @@ impl KeysCommand {
                     label: label.as_deref(),
                 };
                 let issued = with_notice(|_| store.issue_key(&new, now_ms))?;
+                let key = Some(&*issued.id);
+                let name = Some(&**account);
+                record(&*store, Change { command: "keys issue", key, name, ..Change::default() });
                 show_once(&*store, &issued, &clock, printer)?;
                 store.await_servers();
                 Ok(())
@@ -137,16 +144,21 @@ impl KeysCommand {
             KeysCommand::Rotate { key_id, overlap, label } => {
                 let rotation = Rotation { key_id, overlap: *overlap, label: label.as_deref() };
                 let issued = with_notice(|_| store.rotate_key(rotation, now_ms))?;
+                let (key, successor) = (Some(&**key_id), Some(&*issued.id));
+                let change = Change { command: "keys rotate", key, ..Change::default() };
+                record(&*store, Change { successor, ..change });
                 show_once(&*store, &issued, &clock, printer)?;
                 store.await_servers();
                 Ok(())
             }
             KeysCommand::Revoke { key_id } => {
                 with_notice(|_| store.revoke_key(key_id, now_ms))?;
+                record_key("keys revoke", key_id);
                 show_changed(&*store, key_id, "revoked", &clock, printer)
             }
             KeysCommand::Unban { key_id } => {
                 with_notice(|_| store.unban_key(key_id))?;
+                record_key("keys unban", key_id);
                 show_changed(&*store, key_id, "unbanned", &clock, printer)
             }
             KeysCommand::Find { .. } => find(&*store, &clock, printer),

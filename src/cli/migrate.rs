@@ -1,6 +1,7 @@
 //! `migrate`: creates and updates the tables of a store in PostgreSQL, and prints the rights that a
 //! server's role needs.
 
+use super::audit::{Change, record};
 use super::options::Options;
 use super::printer::Printer;
 use super::waiting::with_notice;
@@ -35,7 +36,10 @@ impl MigrateArgs {
                 // The restored backup may have old tables, or lack the database of the request
                 // counts, so it is migrated first.
                 migrate(&url)?;
-                postgres::begin_new_store(&PostgresOperatorStore::connect(&url)?)
+                let store = PostgresOperatorStore::connect(&url)?;
+                let id = postgres::begin_new_store(&store)?;
+                record(&store, Change { command: "migrate --new-store-id", ..Change::default() });
+                anyhow::Ok(id)
             })?;
             return Ok(printer.show(&json!({ "id": id }), format_args!("the store's id is {id}"))?);
         }
@@ -43,6 +47,8 @@ impl MigrateArgs {
             Some(role) => Ok(printer.text(&postgres::print_grants(&url, role)?)?),
             None => {
                 let changes = with_notice(|_| migrate(&url))?;
+                let store = PostgresOperatorStore::connect(&url)?;
+                record(&store, Change { command: "migrate", ..Change::default() });
                 Ok(printer.show(&json!({ "done": changes }), changes.join("\n"))?)
             }
         }

@@ -1,14 +1,17 @@
-//! `orders`: import, ship, update, show, list.
+//! `orders`: import, ship, cancel, update, show, list.
 
-use super::changing::{UpdateArgs, ship};
+use super::changing::{PendingChange, UpdateArgs, change_pending};
 use super::importing::{ImportArgs, import};
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
+use super::record_file::ShownErrors;
 use super::table::{Column, record_text};
 use super::values;
+use crate::orders::OrderFilter;
 use crate::store::{Order, Status, StoreError};
-use clap::Subcommand;
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +40,7 @@ pub enum OrdersCommand {
     #[command(after_help = "\
 Examples:
   store-orders orders import orders.csv
-  store-orders orders import orders.csv --dry-run
+  store-orders orders import orders.csv --dry-run --all-errors
   store-orders orders import orders.json --skip-existing --ignore-unknown
   zcat orders.ndjson.gz | store-orders orders import -")]
     Import(ImportArgs),
@@ -51,19 +54,24 @@ Examples:
   store-orders orders ship 1001 1002
   store-orders orders ship --file shipped.txt
   cut -d, -f1 shipped.csv | store-orders orders ship -")]
-    Ship {
-        /// The orders, or `-` for standard input with an id on each line
-        #[arg(
-            required_unless_present = "file",
-            conflicts_with = "file",
-            value_name = "ID",
-            value_parser = ShipArg::parse,
-            allow_negative_numbers = true
-        )]
-        ids: Vec<ShipArg>,
-        /// File with an id on each line
-        #[arg(long, value_name = "FILE")]
-        file: Option<PathBuf>,
+    Ship(OrderIds),
+    /// Cancel orders without a customer's key
+    ///
+    /// All orders are checked first: if an order does not exist, or has shipped, no order is
+    /// cancelled. Many orders are cancelled in steps, as in an import. An order that is cancelled
+    /// already stays as it is, and the output names it. The order's cancelledBy is
+    /// operator:USER, and the audit log has the reason (`handbook operating "the audit log"`).
+    #[command(after_help = "\
+Examples:
+  store-orders orders cancel 1001 1002 --reason \"restored from a backup\"
+  store-orders orders cancel --file cancelled.txt --reason \"ticket 4711\"
+  cut -d, -f1 cancelled.csv | store-orders orders cancel - --reason recall")]
+    Cancel {
+        #[command(flatten)]
+        orders: OrderIds,
+        /// Reason for the audit log
+        #[arg(long, value_name = "TEXT", value_parser = values::reason)]
+        reason: String,
     },
     /// Change the shipDate and complete of orders
     ///
@@ -88,14 +96,26 @@ Example:
         id: i64,
     },
     /// List orders in ascending order of id
+    ///
+    /// An order must match all options. Orders without a ship date match neither --from nor --to.
     #[command(after_help = "\
 Examples:
   store-orders orders list --status pending --limit 20
+  store-orders orders list --pet 7 --from 2026-06-01 --to 2026-06-30
   store-orders orders list --json > orders.json")]
     List {
         /// Only orders with this status
         #[arg(long, value_parser = values::status())]
         status: Option<Status>,
+        /// Only orders of this pet
+        #[arg(long, value_name = "ID", value_parser = values::id, allow_negative_numbers = true)]
+        pet: Option<i64>,
+        /// Only orders with a ship date on this day (UTC) or later
+        #[arg(long, value_name = "DATE", value_parser = values::first_moment)]
+        from: Option<DateTime<Utc>>,
+        /// Only orders with a ship date on this day (UTC) or earlier
+        #[arg(long, value_name = "DATE", value_parser = values::next_day)]
+        to: Option<DateTime<Utc>>,
         /// At most N orders
         #[arg(long, value_name = "N")]
         limit: Option<u64>,
@@ -108,43 +128,74 @@ impl OrdersCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         match self {
             OrdersCommand::Import(args) => import::<Order>(args, options, printer),
-            OrdersCommand::Ship { ids, file } => {
-                let (ids, is_input) = ShipArg::split(ids);
-                let input = is_input.then_some(Path::new("-"));
-                ship(&ids, file.as_deref().or(input), options, printer)
+            OrdersCommand::Ship(orders) => orders.change(PendingChange::Ship, options, printer),
+            OrdersCommand::Cancel { orders, reason } => {
+                orders.change(PendingChange::Cancel { reason }, options, printer)
             }
             OrdersCommand::Update(args) => args.run(options, printer),
             OrdersCommand::Show { id } => show(*id, options, printer),
-            OrdersCommand::List { status, limit, table } => {
-                list(*status, *limit, table.wide, options, printer)
+            OrdersCommand::List { status, pet, from, to, limit, table } => {
+                let filter = OrderFilter {
+                    pet_id: *pet,
+                    ship_date_from: *from,
+                    ship_date_before: *to,
+                    ..OrderFilter::default()
+                };
+                list(*status, &filter, *limit, table.wide, options, printer)
             }
         }
     }
 }
 
-/// An argument of `ship`.
+/// The orders that `ship` or `cancel` changes.
+#[derive(Args, Debug)]
+pub struct OrderIds {
+    /// The orders, or `-` for standard input with an id on each line
+    #[arg(
+        required_unless_present = "file",
+        conflicts_with = "file",
+        value_name = "ID",
+        value_parser = IdArg::parse,
+        allow_negative_numbers = true
+    )]
+    ids: Vec<IdArg>,
+    /// File with an id on each line
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    shown: ShownErrors,
+}
+
+impl OrderIds {
+    fn change(
+        &self,
+        pending: PendingChange<'_>,
+        options: &Options,
+        printer: &mut Printer<'_>,
+    ) -> anyhow::Result<()> {
+        let id = |argument: &IdArg| match argument {
+            IdArg::Id(id) => Some(*id),
+            IdArg::Input => None,
+        };
+        let ids: Vec<i64> = self.ids.iter().filter_map(id).collect();
+        let input = (ids.len() < self.ids.len()).then_some(Path::new("-"));
+        let file = self.file.as_deref().or(input);
+        change_pending(pending, &ids, file, self.shown, options, printer)
+    }
+}
+
+/// An argument that names orders.
 #[derive(Clone, Copy, Debug)]
-pub enum ShipArg {
+pub enum IdArg {
     /// The id of an order.
     Id(i64),
-    /// `-`: standard input contains more ids.
+    /// `-`: standard input contains the ids.
     Input,
 }
 
-impl ShipArg {
-    fn parse(text: &str) -> Result<ShipArg, String> {
-        if text == "-" { Ok(ShipArg::Input) } else { values::id(text).map(ShipArg::Id) }
-    }
-
-    /// Returns the ids, and true if standard input contains more ids.
-    fn split(arguments: &[ShipArg]) -> (Vec<i64>, bool) {
-        let id = |argument: &ShipArg| match argument {
-            ShipArg::Id(id) => Some(*id),
-            ShipArg::Input => None,
-        };
-        let ids: Vec<i64> = arguments.iter().filter_map(id).collect();
-        let is_input = ids.len() < arguments.len();
-        (ids, is_input)
+impl IdArg {
+    fn parse(text: &str) -> Result<IdArg, String> {
+        if text == "-" { Ok(IdArg::Input) } else { values::id(text).map(IdArg::Id) }
     }
 }
 
@@ -159,6 +210,7 @@ fn show(id: i64, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result
 
 fn list(
     status: Option<Status>,
+    filter: &OrderFilter,
     limit: Option<u64>,
     wide: bool,
     options: &Options,
@@ -174,6 +226,9 @@ fn list(
     store.for_each_order(status, &mut |order| {
         if remaining == 0 {
             return ControlFlow::Break(());
+        }
+        if !filter.matches(&order) {
+            return ControlFlow::Continue(());
         }
         remaining -= 1;
         result = listing.add(&order);

@@ -3,11 +3,12 @@
 use super::failure::{Failure, without_secrets};
 use super::printer::Printer;
 use crate::import::{BadRow, BadRows, Parsed, Problem, Record, Unknown, parse};
+use crate::store::StoreError;
 use anyhow::Context;
+use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
@@ -53,25 +54,40 @@ pub fn read_records<R: Record>(
     })
 }
 
+/// Which bad rows of a file are shown.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ShownErrors {
+    /// Show all bad rows of the file instead of the first 20
+    ///
+    /// The JSON of --json always has all of them.
+    #[arg(long)]
+    all_errors: bool,
+}
+
 /// Fails unless every row is valid. `done` is the participle for messages, such as "imported".
 pub fn require_valid(
     file: &Path,
     bad: BadRows,
+    shown: ShownErrors,
     done: &'static str,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
     if bad.count() == 0 {
         return Ok(());
     }
-    let (count, rows) =
-        (bad.count(), bad.first().iter().flat_map(RowError::from_bad_row).collect());
-    let error = anyhow::Error::from(InvalidFile { file: display_name(file), bad, done });
-    show_failure(&error, done, 0, count, rows, printer)?;
+    let text = describe_bad_rows(file, &bad, shown, done);
+    // The same exit status as for an id on the command line.
+    let error = match bad.are_missing_orders() {
+        true => StoreError::NotFound(text).into(),
+        false => anyhow::Error::msg(text),
+    };
+    let rows = bad.rows().flat_map(RowError::from_bad_row).collect();
+    show_failure(&error, done, 0, bad.count(), rows, printer)?;
     Err(error)
 }
 
 /// With `--json`, prints why a file was not stored completely: the error, the number of stored
-/// records, and the problems with the first bad rows.
+/// records, and the problems with all bad rows.
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,
@@ -126,27 +142,16 @@ impl RowError {
     }
 }
 
-/// A file with bad rows.
-#[derive(Debug)]
-struct InvalidFile {
-    file: String,
-    bad: BadRows,
-    done: &'static str,
-}
-
-impl std::error::Error for InvalidFile {}
-
-impl fmt::Display for InvalidFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InvalidFile { file, bad, done } = self;
-        match bad.first() {
-            [row] => write!(f, "{file}: {row}; nothing was {done}")?,
-            _ => write!(f, "{file}: nothing was {done}, because of:\n{bad}")?,
-        }
-        let in_store = |row: &BadRow| matches!(row.problem, Problem::InStore { .. });
-        if bad.first().iter().any(in_store) {
-            f.write_str("; --skip-existing passes over ids that are in the store")?;
-        }
-        Ok(())
+/// Describes the bad rows of a file.
+fn describe_bad_rows(file: &Path, bad: &BadRows, shown: ShownErrors, done: &str) -> String {
+    let file = display_name(file);
+    let mut text = match (bad.count(), bad.rows().next()) {
+        (1, Some(row)) => format!("{file}: {row}; nothing was {done}"),
+        _ if shown.all_errors => format!("{file}: nothing was {done}, because of:\n{bad:#}"),
+        _ => format!("{file}: nothing was {done}, because of:\n{bad}"),
+    };
+    if bad.rows().any(|row| matches!(row.problem, Problem::InStore { .. })) {
+        text.push_str("; --skip-existing passes over ids that are in the store");
     }
+    text
 }

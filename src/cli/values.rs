@@ -1,7 +1,9 @@
 //! Parsers for the values of flags and arguments.
 
+use crate::api_key::without_keys;
 use crate::config::duration;
 use crate::store::{MAX_OVERLAP, Status};
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::time::Duration;
 use store_orders_api::plans::Plan;
@@ -11,12 +13,41 @@ use strum::VariantNames;
 /// The maximum lifetime of a key, so that its expiry is a valid calendar date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
+/// The format of a day.
+const DAY: &str = "%Y-%m-%d";
+
 /// Examples of durations, for error messages.
 const EXAMPLES: &str = "30m, 24h or 7d";
 
 /// Parses the id of an order, written as in the API.
 pub fn id(text: &str) -> Result<i64, String> {
     plain_int64(text).ok_or_else(|| "not a 64-bit integer in plain decimal".to_string())
+}
+
+/// Parses a day, and returns its first moment in UTC.
+pub fn first_moment(text: &str) -> Result<DateTime<Utc>, String> {
+    // chrono also accepts other forms, such as 2026-6-1.
+    let day = NaiveDate::parse_from_str(text, DAY).ok();
+    let day = day.filter(|day| day.format(DAY).to_string() == text);
+    let day = day.ok_or_else(|| "not a day like 2026-06-15".to_string())?;
+    Ok(day.and_time(NaiveTime::MIN).and_utc())
+}
+
+/// Parses a day, and returns the first moment of the next one in UTC.
+pub fn next_day(text: &str) -> Result<DateTime<Utc>, String> {
+    first_moment(text).map(|moment| moment + TimeDelta::days(1))
+}
+
+/// Parses the reason of a change, for the audit log.
+pub fn reason(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("a reason is a text, such as a ticket's number".to_string());
+    }
+    if without_keys(text) != text {
+        return Err("a reason must not hold an API key".to_string());
+    }
+    Ok(text.to_string())
 }
 
 /// Parses the name of a plan.
@@ -54,6 +85,18 @@ pub fn overlap(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_has_one_form_and_ends_where_the_next_begins() {
+        assert_eq!(first_moment("2026-06-30").unwrap().to_rfc3339(), "2026-06-30T00:00:00+00:00");
+        assert_eq!(next_day("2026-06-30").unwrap().to_rfc3339(), "2026-07-01T00:00:00+00:00");
+        for last in ["0000-01-01", "9999-12-31"] {
+            assert!(next_day(last).is_ok(), "{last}");
+        }
+        for refused in ["2026-6-1", "2026-02-30", "10000-01-01", "+2026-06-01", "today", ""] {
+            assert!(first_moment(refused).is_err(), "{refused}");
+        }
+    }
 
     #[test]
     fn durations_have_bounds() {

@@ -1,10 +1,12 @@
-//! Notices and progress bars of commands that write to the store, or wait to write.
+//! Notices and the progress of commands that write to the store, or wait to write.
 
 use super::interrupts::Interrupts;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::Write;
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use std::cell::OnceCell;
+use std::fmt;
+use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// The wait after which a command prints a notice.
@@ -12,6 +14,9 @@ const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
 /// Interval at which the progress bar is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
+
+/// Interval between two lines about the progress if standard error is not a terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Runs `work`, which writes to the store. Passes `work` a function to call after each step. If
 /// there is no call for `NOTICE_AFTER`, prints once to standard error that the command is waiting.
@@ -34,21 +39,21 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     work(&|| _ = progress.send(()))
 }
 
-/// Runs `work`, which writes this many items to the store, and shows a progress bar. Passes `work`
-/// a function to call at the end of each step with the number of written items. The function
-/// returns `Break` after a signal.
+/// Runs `work`, which writes this many items to the store, and shows the progress. Passes `work` a
+/// function to call at the end of each step with the number of written items. The function returns
+/// `Break` after a signal.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,
     work: impl FnOnce(&dyn Fn(usize) -> ControlFlow<()>) -> T,
 ) -> T {
-    with_bar("{bar:40} {human_pos} of {human_len}", |bar| {
-        bar.set_length(items as u64);
-        with_notice(|report_progress| {
+    show_progress("{wide_bar} {human_pos} of {human_len}{left}", |report| {
+        report(0, items as u64);
+        with_notice(|report_step| {
             interrupts.with_steps(|end_step| {
                 work(&|written| {
-                    bar.set_position(written as u64);
-                    report_progress();
+                    report(written as u64, items as u64);
+                    report_step();
                     end_step()
                 })
             })
@@ -56,14 +61,106 @@ pub fn with_progress<T>(
     })
 }
 
-/// Shows a progress bar of this template if standard error is a terminal. Another thread draws it,
-/// so that a stalled terminal does not hold up the work.
-pub fn with_bar<T>(template: &str, work: impl FnOnce(&ProgressBar) -> T) -> T {
+/// Shows the progress of `work`, which calls the function that it gets with what is done and with
+/// the whole. On a terminal, shows a bar of this template, otherwise a line now and then. Another
+/// thread writes both, so that a stalled terminal does not hold up the work.
+pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> T) -> T {
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::no_length().with_style(style);
-    bar.enable_steady_tick(DRAW_EVERY);
-    let result = work(&bar);
-    bar.finish_and_clear();
+    let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let _ = out.write_str(&time_left(state.pos(), state.len(), state.elapsed()));
+    };
+    let style = style.with_key("left", left);
+    // The bar begins with the first report, because its length is unknown before.
+    let begun = OnceCell::new();
+    let result = work(&|done, all| {
+        let (bar, _) = begun.get_or_init(|| begin(style.clone(), all));
+        bar.update(|state| {
+            state.set_len(all);
+            state.set_pos(done);
+        });
+    });
+    if let Some((bar, _)) = begun.into_inner() {
+        bar.finish_and_clear();
+    }
     result
+}
+
+/// Begins to show a bar, or to print lines, until the returned sender is dropped.
+fn begin(style: ProgressStyle, all: u64) -> (ProgressBar, Sender<()>) {
+    let bar = ProgressBar::new(all).with_style(style);
+    bar.enable_steady_tick(DRAW_EVERY);
+    let (sender, ended) = channel();
+    if !std::io::stderr().is_terminal() {
+        let bar = bar.clone();
+        // If standard error is closed, or the thread cannot be started, no line is printed.
+        let print = move || {
+            print_lines(&bar, LINE_EVERY, &ended, |line| {
+                let _ = writeln!(anstream::stderr(), "{line}");
+            });
+        };
+        let _ = std::thread::Builder::new().name("progress".to_string()).spawn(print);
+    }
+    (bar, sender)
+}
+
+/// Prints a line about the progress at this interval, until the sender of `ended` is dropped.
+fn print_lines(
+    bar: &ProgressBar,
+    interval: Duration,
+    ended: &Receiver<()>,
+    mut print: impl FnMut(String),
+) {
+    while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(interval) {
+        print(format_line(bar.position(), bar.length(), bar.elapsed()));
+    }
+}
+
+/// Formats a line about the progress, such as `30 %, about 2 minutes left`.
+fn format_line(done: u64, all: Option<u64>, elapsed: Duration) -> String {
+    let percent = done.saturating_mul(100).checked_div(all.unwrap_or(0)).unwrap_or(0);
+    format!("{percent} %{}", time_left(done, all, elapsed))
+}
+
+/// Formats the remaining time, if the rest takes as long as what is done took. Empty if nothing is
+/// done yet, or nothing is left.
+fn time_left(done: u64, all: Option<u64>, elapsed: Duration) -> String {
+    let rest = all.unwrap_or(0).saturating_sub(done);
+    if done == 0 || rest == 0 {
+        return String::new();
+    }
+    let seconds = elapsed.as_secs_f64() * rest as f64 / done as f64;
+    let left = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    format!(", about {} left", HumanDuration(left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_has_an_estimate_once_something_is_done() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(format_line(0, None, minute), "0 %");
+        assert_eq!(format_line(0, Some(10), minute), "0 %");
+        assert_eq!(format_line(3, Some(9), minute), "33 %, about 2 minutes left");
+        assert_eq!(format_line(9, Some(9), minute), "100 %");
+    }
+
+    #[test]
+    fn lines_are_printed_until_the_work_ends() {
+        let bar = ProgressBar::hidden();
+        bar.set_length(4);
+        bar.set_position(1);
+        let ((end, ended), (sender, lines)) = (channel::<()>(), channel());
+        let printing = std::thread::spawn(move || {
+            print_lines(&bar, Duration::from_millis(1), &ended, |line| {
+                let _ = sender.send(line);
+            });
+        });
+        let line = lines.recv().unwrap();
+        assert!(line.starts_with("25 %, about "), "{line}");
+        drop(end);
+        printing.join().unwrap();
+    }
 }

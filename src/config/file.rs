@@ -115,6 +115,10 @@ fn check_value(settings: &Command, arg: &Arg, text: String) -> Result<String, St
 pub fn why_invalid(error: &clap::Error) -> String {
     match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
+        // clap refuses an empty path as a missing value, of which no value is listed.
+        (None, Some(ContextValue::Strings(words))) if words.is_empty() => {
+            "it is empty; leave the setting out for its default".to_string()
+        }
         (None, Some(ContextValue::Strings(words))) => {
             format!("must be one of {}", words.join(", "))
         }

@@ -1,10 +1,12 @@
-//! Collects the rows that cannot be imported. Counts every row, but keeps only the first ones, so
-//! that a million bad rows fill neither memory nor screen.
+//! Collects the rows that cannot be imported. Shows only the first ones unless all are wanted, so
+//! that a million bad rows do not fill the screen.
 
 use super::{FieldProblem, Location};
+use crate::store::StoreError;
+use std::collections::BTreeMap;
 use std::fmt;
 
-/// The maximum number of rows that are shown.
+/// The maximum number of rows that are shown unless all are wanted.
 const MAX_SHOWN_ROWS: usize = 20;
 
 /// The reason why a row cannot be imported.
@@ -15,7 +17,7 @@ pub enum Problem {
     Invalid(Vec<FieldProblem>),
     /// The order does not exist, or its status forbids the change.
     #[error("{0}")]
-    Refused(String),
+    Refused(StoreError),
     /// The id is in use, perhaps by a cancelled order.
     #[error("{noun} {id} is already in the store")]
     InStore {
@@ -38,30 +40,33 @@ pub struct BadRow {
 /// The rows that cannot be imported.
 #[derive(Debug, Default)]
 pub struct BadRows {
-    /// The first bad rows of the file, in order.
-    first: Vec<BadRow>,
-    count: usize,
+    /// The rows in the order of the file. Rows with the same location are in the order in which
+    /// they were added.
+    rows: BTreeMap<(Location, usize), BadRow>,
 }
 
 impl BadRows {
     /// Adds a row; rows may come in any order.
     pub fn add(&mut self, location: Location, problem: impl Into<Problem>) {
-        self.count += 1;
-        let index = self.first.partition_point(|row| row.location <= location);
-        if index < MAX_SHOWN_ROWS {
-            self.first.truncate(MAX_SHOWN_ROWS - 1);
-            self.first.insert(index, BadRow { location, problem: problem.into() });
-        }
+        let row = BadRow { location, problem: problem.into() };
+        self.rows.insert((location, self.rows.len()), row);
     }
 
     /// Returns the number of bad rows.
     pub fn count(&self) -> usize {
-        self.count
+        self.rows.len()
     }
 
-    /// Returns the first bad rows of the file.
-    pub fn first(&self) -> &[BadRow] {
-        &self.first
+    /// Returns all bad rows, in the order of the file.
+    pub fn rows(&self) -> impl Iterator<Item = &BadRow> {
+        self.rows.values()
+    }
+
+    /// Returns true if the only problem of every row is that its order does not exist.
+    pub fn are_missing_orders(&self) -> bool {
+        let is_missing =
+            |row: &BadRow| matches!(row.problem, Problem::Refused(StoreError::NotFound(_)));
+        self.rows().all(is_missing)
     }
 }
 
@@ -81,16 +86,20 @@ impl fmt::Display for BadRow {
     }
 }
 
-/// A line for each row that is shown, then the count.
+/// A line for each row that is shown, then the count. With `{:#}`, all rows are shown.
 impl fmt::Display for BadRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for row in &self.first {
+        let shown = if f.alternate() { usize::MAX } else { MAX_SHOWN_ROWS };
+        for row in self.rows().take(shown) {
             writeln!(f, "  {row}")?;
         }
-        match self.count {
+        match self.count() {
             1 => write!(f, "1 bad row"),
-            count if count <= MAX_SHOWN_ROWS => write!(f, "{count} bad rows"),
-            count => write!(f, "{count} bad rows, of which the first {MAX_SHOWN_ROWS} are shown"),
+            count if count <= shown => write!(f, "{count} bad rows"),
+            count => write!(
+                f,
+                "{count} bad rows, of which the first {shown} are shown; --all-errors shows all"
+            ),
         }
     }
 }

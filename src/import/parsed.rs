@@ -28,6 +28,12 @@ pub enum ParseError {
     /// The file is empty or blank.
     #[error("there is nothing in it; write a JSON array, JSON lines, or CSV with a header row")]
     Empty,
+    /// The file is compressed with gzip.
+    #[error(
+        "it is compressed with gzip; decompress it to standard input, as in `zcat FILE | \
+         store-orders orders import -`"
+    )]
+    Gzip,
     /// The file has another encoding.
     #[error("line {line} is not UTF-8 text; save the file as UTF-8")]
     NotUtf8 {
@@ -49,7 +55,7 @@ impl ParseError {
     /// Returns the line that cannot be parsed, or `None` if it is unknown.
     pub fn line(&self) -> Option<u64> {
         match self {
-            ParseError::Empty => None,
+            ParseError::Empty | ParseError::Gzip => None,
             ParseError::NotUtf8 { line } => Some(*line as u64),
             ParseError::BrokenArray(error) => Some(error.line() as u64),
             ParseError::Header(_) => Some(1),

@@ -11,7 +11,7 @@ fn orders(text: &str) -> Parsed<Order> {
 
 /// Formats each bad row as "line 2: problem".
 fn complaints<R>(parsed: &Parsed<R>) -> Vec<String> {
-    parsed.bad.first().iter().map(|row| row.to_string()).collect()
+    parsed.bad.rows().map(|row| row.to_string()).collect()
 }
 
 /// Returns the problem with the only row of a file.
@@ -305,24 +305,28 @@ fn a_repeated_id_is_reported() {
 fn twenty_bad_rows_are_shown_and_all_are_counted() {
     let bad = |count: usize| {
         let text = format!("id,name\n{}", "x,Rex\n".repeat(count));
-        parse::<Pet>(text.as_bytes(), Unknown::Refused).unwrap().bad.to_string()
+        parse::<Pet>(text.as_bytes(), Unknown::Refused).unwrap().bad
     };
-    assert!(bad(20).ends_with("\n20 bad rows"));
-    let text = bad(57);
+    assert!(bad(20).to_string().ends_with("\n20 bad rows"));
+    let text = bad(57).to_string();
     assert_eq!(text.lines().count(), 21);
     assert!(text.starts_with("  line 2: id must be") && text.contains("  line 21: id must be"));
-    assert!(text.ends_with("\n57 bad rows, of which the first 20 are shown"));
+    assert!(
+        text.ends_with("\n57 bad rows, of which the first 20 are shown; --all-errors shows all")
+    );
+    let all = format!("{:#}", bad(57));
+    assert_eq!(all.lines().count(), 58);
+    assert!(all.ends_with("\n57 bad rows"));
 }
 
 #[test]
-fn the_first_bad_rows_have_the_lowest_lines() {
+fn bad_rows_are_in_the_order_of_the_file() {
     let mut bad = BadRows::default();
     for line in (1..=100).rev() {
         let problem = FieldProblem::for_field("id", "id is missing".to_string());
         bad.add(Location { line, column: 0 }, vec![problem]);
     }
-    let lines: Vec<_> = bad.first().iter().map(|row| row.location.line).collect();
-    assert_eq!(lines, (1..=20).collect::<Vec<_>>());
+    assert!(bad.rows().map(|row| row.location.line).eq(1..=100));
     assert_eq!(bad.count(), 100);
 }
 
@@ -333,6 +337,9 @@ fn an_unreadable_file_has_a_reason() {
     assert_eq!(failure(b""), empty);
     assert_eq!(failure("\u{feff} \n".as_bytes()), empty);
     assert_eq!(failure(b"id\n\xff"), "line 2 is not UTF-8 text; save the file as UTF-8");
+    let gzip = "it is compressed with gzip; decompress it to standard input, as in `zcat FILE | \
+                store-orders orders import -`";
+    assert_eq!(failure(b"\x1f\x8b\x08\x00"), gzip);
     assert_eq!(
         failure(b"[\n{\"id\":1}"),
         "not a valid JSON array: EOF while parsing a list at line 2 column 8"

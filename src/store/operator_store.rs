@@ -43,6 +43,9 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// Counts the store's rows and checks it for problems, in one snapshot.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
+    /// Appends a line to the audit log: to a file next to an embedded store, or to PostgreSQL's log.
+    fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError>;
+
     /// Waits until the answers of every server include the last change. The default does not wait,
     /// because the server of an embedded engine sees each change at once.
     fn await_servers(&self) {}

@@ -95,7 +95,7 @@ pub struct Cancelled {
     /// The time of the request.
     #[serde(rename = "cancelledAt")]
     pub at: DateTime<Utc>,
-    /// `key_…` of the key that cancelled it.
+    /// `key_…` of the key that cancelled it, or `operator:NAME` for `orders cancel`.
     #[serde(rename = "cancelledBy")]
     pub by: Box<str>,
 }

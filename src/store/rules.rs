@@ -50,6 +50,19 @@ pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
+/// Returns true if an operator's command is to cancel the order, and false if the order is cancelled
+/// already. Fails if it cannot be cancelled.
+pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
+    match status {
+        Some(Status::Pending) => Ok(true),
+        Some(Status::Cancelled) => Ok(false),
+        Some(Status::Shipped) => {
+            Err(refused(format!("order {id} has shipped and cannot be cancelled")))
+        }
+        None => Err(no_order(id)),
+    }
+}
+
 /// Fails if an order with this status cannot be updated.
 pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     match status {

@@ -43,7 +43,7 @@ pub use server_lock::{ServerLock, running_server};
 use super::StoreError;
 use backup::create_store;
 use connection::{connect, doing};
-use directory::{FILE_NAME, existing_store, require_no_traces};
+use directory::{FILE_NAME, existing_store, explain_unwritable, require_no_traces};
 use last_changes::CachedLastChanges;
 use open_files::OpenFiles;
 use parking_lot::Mutex;
@@ -106,7 +106,7 @@ impl SqliteStore {
             writer.pragma_update(None, "ignore_check_constraints", true)?;
             SqliteStore::with(directory, writer, header)
         };
-        open().map_err(doing("opened"))
+        open().map_err(doing("opened")).map_err(|error| explain_unwritable(directory, error))
     }
 
     /// Opens or creates the store for a command.
@@ -134,7 +134,7 @@ impl SqliteStore {
             schema::migrate(&mut writer, &path)?;
             SqliteStore::with(directory, writer, header)
         };
-        open().map_err(doing("opened"))
+        open().map_err(doing("opened")).map_err(|error| explain_unwritable(directory, error))
     }
 
     fn with(

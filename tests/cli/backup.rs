@@ -167,6 +167,7 @@ $ mv store-orders-data/store.sqlite away.sqlite; touch store-orders-data/store.s
 $ store-orders restore backup.sqlite
 (1) error: ./store-orders-data/store.sqlite-wal is there already and is not overwritten; `store-orders restore --replace` moves the old store to a new directory in ./store-orders-data
 $ ls store-orders-data
+audit.log
 last-backup
 store.sqlite-wal
 write-intent.lock

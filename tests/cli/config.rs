@@ -78,9 +78,10 @@ fn errors_of_settings_name_file_line_and_key() {
     sandbox.write("counts.toml", "limits_database = \"counts\"\n");
     sandbox.write("shared.toml", format!("{store}limits_database = \"counts\"\n"));
     sandbox.write("own.toml", format!("{store}limits_database = \"d\"\n"));
+    sandbox.write("empty.toml", "data_dir = \"\"\n");
     sandbox.write("sound.toml", "listen = \"127.0.0.1:0\"\n");
     sandbox.session(str![[r#"
-$ for name in unknown network half twice counts own none; do
+$ for name in unknown network half twice counts own empty none; do
 >   store-orders config check $name.toml
 > done
 (1) error: unknown.toml:3: liste: unknown setting; did you mean listen?
@@ -89,6 +90,7 @@ $ for name in unknown network half twice counts own none; do
 (1) error: twice.toml:2: admin_listen: the same address as listen; choose another port
 (1) error: counts.toml:1: limits_database: only servers on PostgreSQL count in a database; name the store's with store
 (1) error: limits_database: the store's own database; the request counts need another one
+(1) error: empty.toml:1: data_dir: invalid value "": it is empty; leave the setting out for its default
 (1) error: none.toml: cannot be read: No such file or directory (os error 2)
 $ test ! -e store-orders-data
 $ store-orders config check shared.toml

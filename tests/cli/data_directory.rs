@@ -12,6 +12,7 @@ fn a_command_that_needs_a_store_creates_none() {
         &["orders", "list"][..],
         &["orders", "show", "1"],
         &["orders", "ship", "1"],
+        &["orders", "cancel", "1", "--reason", "test"],
         &["orders", "update", "orders.csv"],
         &["accounts", "list"],
         &["accounts", "show", "acme"],
@@ -109,6 +110,47 @@ fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     assert!(error.contains("b.sqlite") && error.contains("Permission denied"), "{error}");
 }
 
+/// SQLite creates files next to the store even to read it. Root may write whatever the mode, so if
+/// the tests run as root, they run the commands as another user.
+#[test]
+fn a_directory_that_cannot_be_written_is_named_with_the_reason() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([1]);
+    let mode = |name: &str, mode| {
+        std::fs::set_permissions(sandbox.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        for file in sandbox.names("store-orders-data") {
+            let file = sandbox.path("store-orders-data").join(file);
+            std::os::unix::fs::chown(file, Some(65_534), Some(65_534)).unwrap();
+        }
+        let directory = sandbox.path("store-orders-data");
+        std::os::unix::fs::chown(directory, Some(65_534), Some(65_534)).unwrap();
+    }
+    mode("", 0o777);
+    mode("store-orders-data", 0o500);
+    for arguments in
+        [&["orders", "list"][..], &["keys", "list"], &["orders", "ship", "1"], &["check"]]
+    {
+        let mut command = sandbox.command(arguments);
+        if is_root {
+            command.uid(65_534).gid(65_534);
+        }
+        let output = command.output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            error,
+            "error: the data directory ./store-orders-data does not let this user create files, \
+             and even to read a store, SQLite needs to write its locks next to it; run the command \
+             as the owner, and give the directory mode 0700\n",
+            "{arguments:?}"
+        );
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}");
+    }
+    mode("store-orders-data", 0o700);
+}
+
 #[test]
 fn only_the_owner_may_read_files_whatever_the_directorys_mode() {
     let sandbox = CliSandbox::new();
@@ -120,6 +162,7 @@ fn only_the_owner_may_read_files_whatever_the_directorys_mode() {
     sandbox.run(&["orders", "ship", "1"]).done();
     let names = sandbox.names("store-orders-data");
     let expected = [
+        "audit.log",
         "limits.snapshot",
         "server.pid",
         "store.sqlite",
@@ -177,6 +220,7 @@ $ store-orders keys list
 $ store-orders accounts create acme --plan pro
 (4) error: ./store-orders-data/store.sqlite is empty: a power cut, a full disk or an unfinished copy may have emptied it; restore a backup with `store-orders restore --replace`; for a new store, empty the directory
 $ ls store-orders-data
+audit.log
 limits.snapshot
 server.pid
 store.sqlite
@@ -216,8 +260,10 @@ pets      0
 accounts  0
 keys      0; change 0
 $ ls -A new
+audit.log
 server.pid
 store.sqlite
+write-intent.lock
 "#]]);
 }
 

@@ -72,6 +72,26 @@ fn a_page_is_printed_and_all_are_listed() {
 }
 
 #[test]
+fn a_section_is_found_by_words_of_its_heading() {
+    let sandbox = CliSandbox::new();
+    let section = sandbox.run(&["handbook", "operating", "Backups by a timer"]).done();
+    assert!(section.starts_with("## Backups by a timer\n"), "{section}");
+    for words in [&["backups"][..], &["timer", "Backups"], &["backups by a timer"]] {
+        let found = sandbox.run(&[&["handbook", "operating"], words].concat()).done();
+        assert_eq!(found, section, "{words:?}");
+    }
+    let one_heading = sandbox.run(&["handbook", "operating", "the", "log"]).done();
+    assert!(one_heading.starts_with("## The log\n"), "{one_heading}");
+    let several = sandbox.run(&["handbook", "operating", "log"]).error();
+    assert_eq!(
+        several,
+        "there is more than one section \"log\". There are: The log, The audit log"
+    );
+    let none = sandbox.run(&["handbook", "operating", "backups", "Kafka"]).error();
+    assert!(none.starts_with("there is no section \"backups Kafka\". There are: Watching it, "));
+}
+
+#[test]
 fn named_commands_exist_and_accept_their_arguments() {
     let (commands, mut checked, mut parsed) = (commands(), 0, 0);
     for (path, text) in texts() {

@@ -101,8 +101,9 @@ fn every_command_has_a_man_page() {
 fn version_and_help_say_what_scripts_need() {
     let sandbox = CliSandbox::new();
     let version = sandbox.run(&["--version"]).done();
-    let api = store_orders_api::API_VERSION;
-    assert_eq!(version, format!("store-orders {} (API {api})\n", env!("CARGO_PKG_VERSION")));
+    let [v1, v2] = store_orders_api::documents::DOCUMENTS.map(|document| document.version);
+    let program = env!("CARGO_PKG_VERSION");
+    assert_eq!(version, format!("store-orders {program} (API documents {v1} and {v2})\n"));
     let help = sandbox.run(&["--help"]).done();
     assert!(help.contains("Exit status:\n  0    success\n  1    failure;"), "{help}");
     for arguments in [&["--help"][..], &["keys", "find", "--help"], &["serve", "-h"]] {

@@ -80,7 +80,7 @@ $ printf '' | store-orders orders import - --json
 }
 
 #[test]
-fn at_most_twenty_bad_rows_are_shown() {
+fn twenty_bad_rows_are_shown_unless_all_are_wanted() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([500]);
     sandbox.write("orders.csv", CSV);
@@ -92,7 +92,15 @@ $ store-orders orders import orders.csv
 (1)   line 4: quantity must be an integer from 1 to 2147483647, not "0"
 ...
 (1)   line 23: quantity must be an integer from 1 to 2147483647, not "0"
-(1) 52 bad rows, of which the first 20 are shown
+(1) 52 bad rows, of which the first 20 are shown; --all-errors shows all; --skip-existing passes over ids that are in the store
+$ store-orders orders import orders.csv --all-errors 2>&1 | tail -n 4
+  line 53: quantity must be an integer from 1 to 2147483647, not "0"
+  line 54: order 500 is already in the store
+  line 55: order 1001 is in the file twice, first on line 2
+52 bad rows; --skip-existing passes over ids that are in the store
+$ store-orders orders import orders.csv --json 2> /dev/null | grep -o '"line":5[0-9]' | tail -n 2
+"line":54
+"line":55
 $ store-orders orders list
  id  petId  quantity  complete  status
 500      1         1  false     pending
@@ -226,6 +234,10 @@ $ store-orders orders import orders.ndjson --ignore-unknown --json
 #[test]
 fn an_unreadable_file_is_reported_in_one_line() {
     CliSandbox::new().session(str![[r#"
+$ echo id,petId,quantity | gzip > orders.csv.gz
+$ store-orders orders import orders.csv.gz
+(1) error: orders.csv.gz: it is compressed with gzip; decompress it to standard input, as in `zcat FILE | store-orders orders import -`
+$ rm orders.csv.gz
 $ store-orders orders import missing.csv
 (1) error: cannot read missing.csv: No such file or directory (os error 2)
 $ store-orders orders import .

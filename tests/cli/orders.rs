@@ -98,6 +98,40 @@ $ store-orders orders list --status cancelled --json
 }
 
 #[test]
+fn a_list_can_be_filtered_by_pet_and_ship_date() {
+    CliSandbox::new().session(str![[r#"
+$ cat > orders.csv <<END
+> id,petId,quantity,shipDate,status
+> 1,7,1,2001-05-31T23:59:59.9Z,pending
+> 2,7,1,2001-06-01T00:00:00Z,pending
+> 3,7,1,2001-07-01T01:59:59+02:00,shipped
+> 4,7,1,2001-07-01T00:00:00Z,pending
+> 5,8,1,2001-06-15T00:00:00Z,pending
+> 6,7,1,,pending
+> END
+$ store-orders orders import orders.csv | tail -n 1
+imported 6 orders
+$ store-orders orders list --from 2001-06-01 --to 2001-06-30
+id  petId  quantity  shipDate    complete  status
+ 2      7         1  2001-06-01  false     pending
+ 3      7         1  2001-06-30  false     shipped
+ 5      8         1  2001-06-15  false     pending
+$ store-orders orders list --pet 7 --to 2001-06-30 --status pending
+id  petId  quantity  shipDate    complete  status
+ 1      7         1  2001-05-31  false     pending
+ 2      7         1  2001-06-01  false     pending
+$ store-orders orders list --pet 7 --from 2001-06-01 --limit 2
+id  petId  quantity  shipDate    complete  status
+ 2      7         1  2001-06-01  false     pending
+ 3      7         1  2001-06-30  false     shipped
+$ store-orders orders list --pet -7 --json
+[]
+$ store-orders orders list --from 2001-6-1
+(2) error: invalid value '2001-6-1' for '--from <DATE>': not a day like 2026-06-15
+"#]]);
+}
+
+#[test]
 fn a_command_that_waits_to_write_says_so() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([1]);
@@ -162,6 +196,72 @@ $ echo 4 | store-orders orders ship - 5
 (2) error: orders ship takes ids or -, not both
 $ store-orders orders ship 5 --file ids.txt
 (2) error: the argument '[ID]...' cannot be used with '--file <FILE>'
+"#]]);
+}
+
+#[test]
+fn orders_are_cancelled_all_or_none_without_a_key() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=5);
+    cancel(&sandbox, 5);
+    sandbox.session(str![[r#"
+$ store-orders orders ship 4
+shipped 1 order
+$ store-orders orders cancel 1 99 --reason test
+(3) error: there is no order 99; nothing was changed
+$ store-orders orders cancel 1 4 --reason test
+(1) error: order 4 has shipped and cannot be cancelled; nothing was changed
+$ printf '2\n2\n\n1\n' > ids.txt
+$ store-orders orders cancel --file ids.txt --reason 'ticket 4711' --json
+{"cancelled":[1,2],"alreadyCancelled":[]}
+$ printf '5\n2\n3\n' | store-orders orders cancel - --reason recall
+cancelled 1 order
+2 were cancelled already: 2, 5
+$ store-orders orders cancel 1 --reason recall
+cancelled 0 orders
+1 was cancelled already: 1
+$ store-orders orders list --status cancelled --json
+[
+{"id":1,"petId":1,"quantity":1,"complete":false,"status":"cancelled","cancelledAt":"YYYY-MM-DDThh:mm:ssZ","cancelledBy":"operator:[..]"},
+{"id":2,"petId":1,"quantity":1,"complete":false,"status":"cancelled","cancelledAt":"YYYY-MM-DDThh:mm:ssZ","cancelledBy":"operator:[..]"},
+{"id":3,"petId":1,"quantity":1,"complete":false,"status":"cancelled","cancelledAt":"YYYY-MM-DDThh:mm:ssZ","cancelledBy":"operator:[..]"},
+{"id":5,"petId":1,"quantity":1,"complete":false,"status":"cancelled","cancelledAt":"2026-06-15T12:00:00Z","cancelledBy":"key_x"}
+]
+$ echo 4 | store-orders orders cancel - 5 --reason test
+(2) error: orders cancel takes ids or -, not both
+$ store-orders orders cancel 4 --reason ' '
+(2) error: invalid value ' ' for '--reason <TEXT>': a reason is a text, such as a ticket's number
+$ store-orders orders cancel 4
+(2) error: the following required arguments were not provided:
+(2)   --reason <TEXT>
+"#]]);
+}
+
+/// A script can tell missing orders from orders that cannot be changed, whatever the command.
+#[test]
+fn orders_from_arguments_and_files_have_the_same_exit_status() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=2);
+    cancel(&sandbox, 2);
+    sandbox.session(str![[r#"
+$ printf 'id,complete\n1,true\n98,true\n99,true\n' > update.csv
+$ store-orders orders update update.csv
+(3) error: update.csv: nothing was changed, because of:
+(3)   line 3: there is no order 98
+(3)   line 4: there is no order 99
+(3) 2 bad rows
+$ printf '1\n99\n' | store-orders orders ship - --json
+{"error":{"code":"not_found","message":"standard input: line 2: there is no order 99; nothing was changed"},"changed":0,"badRows":1,"errors":[{"line":2,"field":"id","problem":"there is no order 99"}]}
+(3) error: standard input: line 2: there is no order 99; nothing was changed
+$ store-orders orders ship 1 99
+(3) error: there is no order 99; nothing was changed
+$ printf 'id,complete\n-1,true\n2,true\n' | store-orders orders update -
+(1) error: standard input: nothing was changed, because of:
+(1)   line 2: there is no order -1
+(1)   line 3: order 2 is cancelled and cannot be updated
+(1) 2 bad rows
+$ store-orders orders ship -1 2
+(1) error: order 2 is cancelled and cannot be shipped; nothing was changed
 "#]]);
 }
 

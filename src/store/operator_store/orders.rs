@@ -1,12 +1,15 @@
-//! The operator's commands on orders: show, list, ship and update; and lookups of existing ids.
+//! The operator's commands on orders: show, list, ship, cancel and update; and lookups of existing
+//! ids.
 
 use super::engine::{Engine, Scope};
 use crate::store::row::{StoredColumn, StoredRow, join};
-use crate::store::rules::{can_ship, can_update};
+use crate::store::rules::{can_cancel, can_ship, can_update};
 use crate::store::statements::{Row, Statements};
-use crate::store::{Order, OrderUpdate, RecordKind, Status, StoreError};
+use crate::store::value::Parameter;
+use crate::store::{Cancelled, Order, OrderUpdate, RecordKind, Status, StoreError};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
+use store_orders_api::types::utc_text;
 
 /// Orders per query. Reading them takes some milliseconds, so the round trip to the engine, about a
 /// millisecond, adds little.
@@ -55,6 +58,13 @@ pub trait OrderCommands {
     /// Marks all of these orders as shipped, or none. Shipped orders cannot be cancelled. Returns
     /// the orders that had not shipped before.
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError>;
+
+    /// Cancels all of these orders, or none. Returns the orders that were not cancelled before.
+    fn cancel_orders(
+        &self,
+        ids: &[i64],
+        cancelled: &Cancelled,
+    ) -> Result<BTreeSet<i64>, StoreError>;
 }
 
 impl<E: Engine> OrderCommands for E {
@@ -111,25 +121,49 @@ impl<E: Engine> OrderCommands for E {
     }
 
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
-        let json = format!("{ids:?}");
-        let update = format!(
-            "UPDATE orders SET status = 'shipped', change_number = {}
-             WHERE status = 'pending' AND id IN ({})",
-            E::ORDERS_CHANGE,
-            E::NUMBERS
-        );
-        self.change(Scope::Orders(ids), |statements| {
-            let statuses = statuses::<E>(statements, ids)?;
-            let mut marked = BTreeSet::new();
-            for id in ids {
-                if can_ship(*id, statuses.get(id).copied())? {
-                    marked.insert(*id);
-                }
-            }
-            statements.execute(&update, &[&json])?;
-            Ok(marked)
-        })
+        change_pending(self, ids, can_ship, "status = 'shipped'", &[])
     }
+
+    fn cancel_orders(
+        &self,
+        ids: &[i64],
+        cancelled: &Cancelled,
+    ) -> Result<BTreeSet<i64>, StoreError> {
+        let assignments = "status = 'cancelled', cancelled_at = $2, cancelled_by = $3";
+        let (at, by) = (utc_text(&cancelled.at), &*cancelled.by);
+        change_pending(self, ids, can_cancel, assignments, &[&at, &by])
+    }
+}
+
+/// Changes the pending ones of these orders, if `can_change` fails for none. `parameters` are the
+/// values of `assignments` from `$2` on. Returns the orders that were changed.
+fn change_pending<E: Engine>(
+    engine: &E,
+    ids: &[i64],
+    can_change: fn(i64, Option<Status>) -> Result<bool, StoreError>,
+    assignments: &str,
+    parameters: &[&dyn Parameter],
+) -> Result<BTreeSet<i64>, StoreError> {
+    let json = format!("{ids:?}");
+    let update = format!(
+        "UPDATE orders SET {assignments}, change_number = {}
+         WHERE status = 'pending' AND id IN ({})",
+        E::ORDERS_CHANGE,
+        E::NUMBERS
+    );
+    let mut all: Vec<&dyn Parameter> = vec![&json];
+    all.extend(parameters);
+    engine.change(Scope::Orders(ids), |statements| {
+        let statuses = statuses::<E>(statements, ids)?;
+        let mut changed = BTreeSet::new();
+        for id in ids {
+            if can_change(*id, statuses.get(id).copied())? {
+                changed.insert(*id);
+            }
+        }
+        statements.execute(&update, &all)?;
+        Ok(changed)
+    })
 }
 
 fn statuses<E: Engine>(

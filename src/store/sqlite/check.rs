@@ -3,7 +3,7 @@
 
 use super::connection::{STORE_ACCESS, connect_with, doing};
 use super::damage::problems_in;
-use super::directory::{existing_store, is_readable};
+use super::directory::{existing_store, explain_unwritable, is_readable};
 use super::last_changes::{SELECT_LAST_CHANGES, last_changes_in};
 use super::schema;
 use crate::store::operator_store::{MAX_PROBLEMS, check_rows};
@@ -28,7 +28,8 @@ pub fn open_existing(path: &Path, access: OpenFlags) -> Result<Connection, Store
         schema::require_known(&connection, path)?;
         Ok(connection)
     };
-    open().map_err(doing("opened"))
+    let directory = path.parent().unwrap_or(Path::new("."));
+    open().map_err(doing("opened")).map_err(|error| explain_unwritable(directory, error))
 }
 
 /// Returns the first structural problem of the store, if there is one.

@@ -19,6 +19,9 @@ pub const FILE_NAME: &str = "store.sqlite";
 /// it matters.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
+/// The audit log in the data directory, to which commands append a line for each change.
+pub const AUDIT_LOG_NAME: &str = "audit.log";
+
 /// The prefix of the temporary directory in which a restore prepares the store's file.
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 
@@ -56,6 +59,26 @@ pub fn is_readable(file: &Path) -> io::Result<bool> {
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the error for a store that could not be opened because no file can be created in its
+/// directory, otherwise `error`. SQLite's own error does not name the cause.
+pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
+    if !matches!(error, StoreError::Engine { .. }) {
+        return error;
+    }
+    let why = match rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK) {
+        Err(Errno::ROFS) => {
+            "is on a read-only file system, and even to read a store, SQLite needs to write its \
+             locks next to it; copy the directory to a file system that can be written"
+        }
+        Err(Errno::ACCESS) => {
+            "does not let this user create files, and even to read a store, SQLite needs to write \
+             its locks next to it; run the command as the owner, and give the directory mode 0700"
+        }
+        _ => return error,
+    };
+    StoreError::Unusable(format!("the data directory {} {why}", directory.display()))
 }
 
 /// Returns the path of the store's file in this directory. Fails if the file does not exist, is

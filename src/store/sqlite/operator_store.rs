@@ -3,9 +3,11 @@
 use super::SqliteStore;
 use super::check::examine;
 use super::connection::{connect, in_transaction};
+use super::directory::AUDIT_LOG_NAME;
 use super::identity::store_id;
 use super::last_changes::raise_change_number;
 use super::server_lock::running_server;
+use crate::private_file::{open_private_file, private_file};
 use crate::store::operator_store::{Engine, Scope};
 use crate::store::row::{StoredRow, join};
 use crate::store::rules::import_outcome;
@@ -15,6 +17,8 @@ use crate::store::{
     ChangeScope, CheckReport, ImportOutcome, OperatorStore, Order, Records, StoreError,
 };
 use rusqlite::params_from_iter;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 
 impl Engine for SqliteStore {
@@ -97,6 +101,18 @@ impl OperatorStore for SqliteStore {
 
     fn check(&self) -> Result<CheckReport, StoreError> {
         Ok(examine(&connect(self.path())?))
+    }
+
+    fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError> {
+        let path = self.path().with_file_name(AUDIT_LOG_NAME);
+        let append = || {
+            // Creates a missing file. The second call opens the file for appending, so that the
+            // lines of concurrent commands do not overwrite each other.
+            private_file(&path, path.parent().unwrap_or(Path::new(".")))?;
+            let mut file = open_private_file(&path, OpenOptions::new().append(true))?;
+            file.write_all(format!("{line}\n").as_bytes())
+        };
+        append().map_err(|error| StoreError::unwritable(&path, error))
     }
 }
 

@@ -32,6 +32,7 @@ pub fn all() -> Vec<Case> {
         listing_orders::lists_are_the_same_bytes_on_every_engine,
         listing_orders::orders_are_visited_once_in_pages_until_the_visitor_breaks,
         shipping::all_orders_are_shipped_or_none,
+        shipping::an_operator_cancels_all_orders_or_none,
         updating::all_orders_are_updated_or_none,
         cancelling::the_outcome_of_a_cancellation_depends_on_the_order,
         cancelling::a_cancelled_order_records_key_and_time,

@@ -106,6 +106,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         durability::changed_standby_settings_are_logged_and_measured_in_an_open_session,
         durability::a_failover_to_a_primary_without_a_synchronous_standby_is_logged,
         own_servers::pets_are_looked_up_in_one_round_trip,
+        own_servers::the_log_of_postgresql_is_the_audit_log,
         own_servers::near_the_wraparound_of_transaction_ids_servers_and_commands_work,
         handbook::the_runbook_shows_databases_that_are_away,
         handbook::the_runbook_shows_a_list_that_is_behind,

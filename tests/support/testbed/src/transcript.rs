@@ -159,6 +159,7 @@ fn normalize_for_document(text: &str) -> String {
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
+        (r#"("user":")[^"]+"#, "${1}USER"),
         (r"\r\n", "\n"),
         // Documents may have an empty line between two commands.
         (r"\n\n\$ ", "\n$$ "),

@@ -294,3 +294,16 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     ensure!(remaining < 40_000_000, "{remaining} transactions are left: no warnings");
     Ok(())
 }
+
+/// A line is logged once, as it is, even if it has quotes and dollars.
+pub fn the_log_of_postgresql_is_the_audit_log(_: &PostgresUnderTest) -> anyhow::Result<()> {
+    let servers = OwnServers::new()?;
+    let primary = servers.wait(servers.cluster.primary("primary", &[]))?;
+    let server = servers_at(&[primary.port]);
+    let line = r#"{"command":"orders cancel","reason":"it's $$ 100 %"}"#;
+    server.new_store()?.commands()?.append_to_audit_log(line)?;
+    let log = std::fs::read_to_string(servers.cluster.path().join("primary.log"))?;
+    let logged = log.matches(&format!("audit of store-orders: {line}\n")).count();
+    ensure!(logged == 1, "{log}");
+    Ok(())
+}

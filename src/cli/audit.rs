@@ -1,0 +1,101 @@
+//! The audit log: a line for each change that a command has made, with who made it.
+//!
+//! The line is written after the change, because only then is it certain which rows changed. If it
+//! cannot be written, the command warns: the change is made, and cannot be taken back.
+
+use super::failure::without_secrets;
+use super::printer::warn;
+use crate::log::ErrorChain;
+use crate::store::OperatorStore;
+use chrono::{DateTime, SubsecRound, Utc};
+use serde::Serialize;
+use store_orders_api::types::utc_text;
+
+/// A change, as the audit log describes it. Fields that are not set are left out.
+#[derive(Clone, Copy, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change<'a> {
+    /// The command, without its arguments.
+    pub command: &'a str,
+    /// The ids of the changed orders.
+    #[serde(skip_serializing_if = "<[i64]>::is_empty")]
+    pub orders: &'a [i64],
+    /// The id of the account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<i64>,
+    /// The name of the account after the change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'a str>,
+    /// The id of the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<&'a str>,
+    /// The id of the key that replaced `key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub successor: Option<&'a str>,
+    /// The imported or restored file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'a str>,
+    /// The ids of the first and the last record of a step of an import.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<(i64, i64)>,
+    /// The number of imported records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported: Option<usize>,
+    /// The operator's reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+}
+
+/// A line of the audit log.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    user: String,
+    #[serde(flatten)]
+    change: Change<'a>,
+}
+
+/// Writes a change that was made to the store's audit log.
+pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
+    let time: DateTime<Utc> = Utc::now().trunc_subsecs(3);
+    let line = Line { time: utc_text(&time), user: operator(), change };
+    let text = serde_json::to_string(&line).unwrap_or_default();
+    if let Err(error) = store.append_to_audit_log(&without_secrets(&text)) {
+        let command = change.command;
+        warn(format_args!("the audit log lacks this {command}: {}", ErrorChain(&error)));
+    }
+}
+
+/// Returns the name of the person who runs this command: under sudo the user who called it,
+/// otherwise the user of the process, or the user's number if the machine has no name for it.
+pub fn operator() -> String {
+    let user = rustix::process::getuid();
+    let caller = std::env::var("SUDO_USER").ok().filter(|_| user.is_root());
+    let is_name = |name: &String| !name.is_empty() && name.chars().all(|it| it.is_ascii_graphic());
+    caller.filter(is_name).unwrap_or_else(|| {
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        user_name(&users, user.as_raw()).unwrap_or_else(|| user.as_raw().to_string())
+    })
+}
+
+/// Returns the name of the user with this number in a file in the format of passwd(5).
+fn user_name(users: &str, number: u32) -> Option<String> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, found) = (fields.next()?, fields.nth(1)?);
+        (found.parse() == Ok(number)).then(|| name.to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_found_by_number() {
+        let users = "root:x:0:0:root:/root:/bin/bash\n\nbroken\nalice:x:1000:1000::/home/alice:\n";
+        assert_eq!(user_name(users, 1_000).as_deref(), Some("alice"));
+        assert_eq!(user_name(users, 0).as_deref(), Some("root"));
+        assert_eq!(user_name(users, 7), None);
+    }
+}
