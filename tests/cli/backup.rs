@@ -330,6 +330,7 @@ symbolic link 'store-orders-data' -> 'private/data'
 700
 $ ls -A store-orders-data store-orders-data/replaced-1
 store-orders-data:
+audit.log
 last-backup
 replaced-1
 server.pid
