@@ -35,7 +35,7 @@ pub struct RestoreArgs {
     replace: bool,
 }
 
-/// What `restore` prints.
+/// The output of `restore`.
 #[derive(Serialize)]
 struct RestoreOutput {
     #[serde(flatten)]

@@ -80,8 +80,8 @@ pub enum PendingChange<'a> {
 }
 
 impl PendingChange<'_> {
-    /// The participle for messages.
-    fn done(self) -> &'static str {
+    /// The verb of messages.
+    fn participle(self) -> &'static str {
         match self {
             PendingChange::Ship => "shipped",
             PendingChange::Cancel { .. } => "cancelled",
@@ -120,7 +120,7 @@ impl PendingChange<'_> {
 
     /// Shows which orders were changed, and which had been changed before.
     fn show(self, now: &[i64], before: &[i64], printer: &mut Printer<'_>) -> std::io::Result<()> {
-        let mut text = format!("{} {}", self.done(), format_order_count(now.len()));
+        let mut text = format!("{} {}", self.participle(), format_order_count(now.len()));
         if !before.is_empty() {
             let verb = match (self, before.len()) {
                 (PendingChange::Ship, 1) => "has shipped",
@@ -164,7 +164,7 @@ pub fn change_pending(
         }
     };
     let (mut changed_now, mut changed_before) = (Vec::new(), Vec::new());
-    change(&*store, ids.len(), pending.done(), printer, |range| {
+    change(&*store, ids.len(), pending.participle(), printer, |range| {
         let (changed, others) = pending.make(&*store, ids.get(range).unwrap_or_default())?;
         changed_now.extend(changed);
         changed_before.extend(others);

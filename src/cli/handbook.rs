@@ -72,11 +72,11 @@ fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
         words.split_whitespace().all(|word| heading.contains(word))
     };
     let same = headings().find(|heading| heading.to_lowercase() == words);
-    let found = same.map_or_else(|| headings().filter(has_words).collect(), |same| vec![same]);
-    let [heading] = *found else {
-        let (problem, choice) = match found.is_empty() {
+    let matching = same.map_or_else(|| headings().filter(has_words).collect(), |same| vec![same]);
+    let [heading] = *matching else {
+        let (problem, choice) = match matching.is_empty() {
             true => ("there is no section", headings().collect()),
-            false => ("there is more than one section", found),
+            false => ("there is more than one section", matching),
         };
         anyhow::bail!("{problem} {name:?}. There are: {}", choice.join(", "))
     };

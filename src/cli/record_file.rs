@@ -54,7 +54,7 @@ pub fn read_records<R: Record>(
     })
 }
 
-/// Which bad rows of a file are shown.
+/// The choice of the bad rows that are shown.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ShownErrors {
     /// Show all bad rows of the file instead of the first 20

@@ -67,10 +67,10 @@ pub fn with_progress<T>(
 pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> T) -> T {
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+    let remaining = |state: &ProgressState, out: &mut dyn fmt::Write| {
         let _ = out.write_str(&time_left(state.pos(), state.len(), state.elapsed()));
     };
-    let style = style.with_key("left", left);
+    let style = style.with_key("left", remaining);
     // The bar begins with the first report, because its length is unknown before.
     let begun = OnceCell::new();
     let result = work(&|done, all| {
@@ -130,8 +130,8 @@ fn time_left(done: u64, all: Option<u64>, elapsed: Duration) -> String {
         return String::new();
     }
     let seconds = elapsed.as_secs_f64() * rest as f64 / done as f64;
-    let left = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-    format!(", about {} left", HumanDuration(left))
+    let remaining = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    format!(", about {} left", HumanDuration(remaining))
 }
 
 #[cfg(test)]

@@ -202,8 +202,8 @@ impl Field for Option<DateTime<Utc>> {
     const COLUMNS: usize = 1;
 
     fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let date = cells.parse_optional::<StoredDate>()?;
-        Ok(date.map(|StoredDate(date)| date))
+        let stored = cells.parse_optional::<StoredDate>()?;
+        Ok(stored.map(|StoredDate(date)| date))
     }
 
     fn write(&self, values: &mut Vec<Value>) {

@@ -93,12 +93,12 @@ impl FromStr for StoredDate {
     type Err = NotADate;
 
     fn from_str(text: &str) -> Result<StoredDate, NotADate> {
-        let date = DateTime::parse_from_rfc3339(text).map_err(|_| NotADate)?;
-        let is_leap_second = date.nanosecond() >= 1_000_000_000;
+        let parsed = DateTime::parse_from_rfc3339(text).map_err(|_| NotADate)?;
+        let is_leap_second = parsed.nanosecond() >= 1_000_000_000;
         if is_leap_second || !text.ends_with('Z') {
             Err(NotADate)
         } else {
-            Ok(StoredDate(date.to_utc()))
+            Ok(StoredDate(parsed.to_utc()))
         }
     }
 }

@@ -399,8 +399,8 @@ fn an_unfinished_replacement_is_finished_by_the_same_command() {
             assert!(error.contains("--replace"), "{error}");
         }
         sandbox.run(&["restore", "--replace", "backup.sqlite"]).done();
-        let kept = sandbox.names("store-orders-data/replaced-1");
-        assert_eq!(kept, ["limits.snapshot", "store.sqlite", "store.sqlite-wal"]);
+        let old_files = sandbox.names("store-orders-data/replaced-1");
+        assert_eq!(old_files, ["limits.snapshot", "store.sqlite", "store.sqlite-wal"]);
         assert_eq!(check(&sandbox.path("store-orders-data")).unwrap().problems.len(), 0);
         assert!(!path(".store-orders-replaced").exists() && !path("store.sqlite-wal").exists());
     }
@@ -417,8 +417,8 @@ fn a_signal_leaves_the_old_store_or_a_whole_new_one() {
     for moment in [".store-orders-restore-", ".store-orders-replaced"] {
         let mut restore = start_copy(&sandbox, &["restore", "--replace", "b.sqlite"]);
         let begins = |name: &String| name.starts_with(moment);
-        let reached = || sandbox.names("store-orders-data").iter().any(begins);
-        wait_until_or_exit(&mut restore, reached);
+        let has_begun = || sandbox.names("store-orders-data").iter().any(begins);
+        wait_until_or_exit(&mut restore, has_begun);
         restore.signal(Signal::KILL).unwrap();
         restore.wait().unwrap();
         if !data.join("store.sqlite").exists() {
@@ -430,6 +430,6 @@ fn a_signal_leaves_the_old_store_or_a_whole_new_one() {
         assert_eq!(report.problems.len(), 0);
     }
     sandbox.run(&["restore", "--replace", "b.sqlite"]).done();
-    let kept = check(&data.join("replaced-1")).unwrap();
-    assert_eq!((kept.problems.len(), kept.orders.unwrap().shipped), (0, 1));
+    let old = check(&data.join("replaced-1")).unwrap();
+    assert_eq!((old.problems.len(), old.orders.unwrap().shipped), (0, 1));
 }

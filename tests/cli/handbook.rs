@@ -77,8 +77,8 @@ fn a_section_is_found_by_words_of_its_heading() {
     let section = sandbox.run(&["handbook", "operating", "Backups by a timer"]).done();
     assert!(section.starts_with("## Backups by a timer\n"), "{section}");
     for words in [&["backups"][..], &["timer", "Backups"], &["backups by a timer"]] {
-        let found = sandbox.run(&[&["handbook", "operating"], words].concat()).done();
-        assert_eq!(found, section, "{words:?}");
+        let by_words = sandbox.run(&[&["handbook", "operating"], words].concat()).done();
+        assert_eq!(by_words, section, "{words:?}");
     }
     let one_heading = sandbox.run(&["handbook", "operating", "the", "log"]).done();
     assert!(one_heading.starts_with("## The log\n"), "{one_heading}");

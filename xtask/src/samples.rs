@@ -46,8 +46,8 @@ pub fn put(
 /// Returns the operation's files of this version and of earlier versions, newest first. A version's
 /// file contains only the code blocks that differ from those of earlier versions.
 fn files(repository: &Repository, of: &Document, id: &str) -> anyhow::Result<Vec<String>> {
-    let later = |version: &&&Document| version.base_path != of.base_path;
-    let versions = DOCUMENTS.iter().rev().skip_while(later);
+    let is_later = |version: &&&Document| version.base_path != of.base_path;
+    let versions = DOCUMENTS.iter().rev().skip_while(is_later);
     let names = versions.map(|version| format!("{SAMPLES}/{}/{id}.md", version.module));
     names.map(|name| repository.read_or_empty(&name)).collect()
 }

@@ -78,8 +78,10 @@ impl Machine {
 const SETUP: &str = "export STORE_ORDERS_DATA_DIR=/var/lib/store-orders";
 
 fn sessions<const COUNT: usize>(page: &str, section: &str) -> anyhow::Result<[String; COUNT]> {
-    let found = consoles(page, section);
-    found.try_into().map_err(|found: Vec<_>| anyhow::anyhow!("{section}: {} blocks", found.len()))
+    let blocks = consoles(page, section);
+    blocks
+        .try_into()
+        .map_err(|blocks: Vec<_>| anyhow::anyhow!("{section}: {} blocks", blocks.len()))
 }
 
 /// Returns the path and content of each file in the page's section. The path is the first comment of

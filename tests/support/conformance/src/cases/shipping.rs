@@ -43,8 +43,8 @@ pub fn an_operator_cancels_all_orders_or_none(engine: &dyn Engine) -> anyhow::Re
     let mut follower = Follower::new(&store)?;
     follower.catch_up(&store)?;
     let before = last_changes(&store)?;
-    let at = "2026-12-24T09:30:00Z".parse()?;
-    let cancelled = Cancelled { at, by: "operator:alice".into() };
+    let cancelled_at = "2026-12-24T09:30:00Z".parse()?;
+    let cancelled = Cancelled { at: cancelled_at, by: "operator:alice".into() };
     let refused = refusal(commands.cancel_orders(&[1, 2, 5], &cancelled))?;
     ensure!(refused == "order 5 has shipped and cannot be cancelled", "{refused}");
     let refused = refusal(commands.cancel_orders(&[1, 9], &cancelled))?;
@@ -55,10 +55,10 @@ pub fn an_operator_cancels_all_orders_or_none(engine: &dyn Engine) -> anyhow::Re
     ensure!(commands.cancel_orders(&[2, 1, 2, 4], &cancelled)? == BTreeSet::from([1, 2]));
     ensure!(commands.cancel_orders(&[1], &cancelled)?.is_empty());
     let expected = OrderStatus::Cancelled(Box::new(cancelled));
-    let found = stored(&*commands, Some(Status::Cancelled))?;
-    ensure!(found.iter().map(|order| order.id).eq([1, 2, 4]), "{found:?}");
-    let by_operator = found.iter().map(|order| order.status == expected);
-    ensure!(by_operator.eq([true, true, false]), "{found:?}");
+    let orders = stored(&*commands, Some(Status::Cancelled))?;
+    ensure!(orders.iter().map(|order| order.id).eq([1, 2, 4]), "{orders:?}");
+    let by_operator = orders.iter().map(|order| order.status == expected);
+    ensure!(by_operator.eq([true, true, false]), "{orders:?}");
     let listed = list(&store)?;
     ensure!(listed.len() == 2, "{listed:?}");
     follower.catch_up(&store)?;
