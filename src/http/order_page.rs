@@ -47,16 +47,14 @@ impl PageRequest {
     /// Builds the page from this list.
     pub async fn page(&self, list: &Snapshot) -> serde_json::Result<PageAnswer> {
         let PageRequest { filter, from, limit } = self;
-        // The orders are encoded already, so they are inserted into a page without orders.
-        let page = |next_cursor| serde_json::to_vec(&OrderPage { orders: Vec::new(), next_cursor });
-        let start = page(None)?.into_iter().take_while(|byte| *byte != b']');
-        let mut json = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
-        json.extend(start);
-        let orders_start = json.len();
-        let next = find_orders(list, filter, *from, *limit, &mut json).await;
+        let mut orders = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
+        let next = find_orders(list, filter, *from, *limit, &mut orders).await;
         let next_cursor = next.map(|next| encode(next, filter));
         let link = next_cursor.as_ref().map(|cursor| next_link(cursor, *limit, filter));
-        json.extend(page(next_cursor)?.into_iter().skip(orders_start));
+        // The orders are encoded already, so they are inserted into a page without orders.
+        let mut json = serde_json::to_vec(&OrderPage { orders: Vec::new(), next_cursor })?;
+        let end = json.iter().position(|byte| *byte == b']').unwrap_or(json.len());
+        json.splice(end..end, orders);
         Ok(PageAnswer { json, link: link.and_then(|link| HeaderValue::try_from(link).ok()) })
     }
 }

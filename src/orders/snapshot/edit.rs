@@ -3,6 +3,7 @@
 //! copied to a new page.
 
 use super::builder::PagesBuilder;
+use super::encoded::append_json;
 use super::tag::ContentHash;
 use super::{Page, Snapshot};
 use crate::store::{Order, OrderStatus};
@@ -50,7 +51,8 @@ impl<'a> Edit<'a> {
         if matches!(order.status, OrderStatus::Cancelled(_)) {
             return;
         }
-        encode(&order, &mut self.scratch);
+        self.scratch.clear();
+        append_json(&mut self.scratch, &v1::Order::from(&order));
         self.content.add(&self.scratch);
         self.new.push(order, &self.scratch);
     }
@@ -93,12 +95,6 @@ impl<'a> Edit<'a> {
             self.open = Some(OpenPage { page, consumed });
         }
     }
-}
-
-fn encode(order: &Order, into: &mut Vec<u8>) {
-    into.clear();
-    // Serializing numbers, booleans and texts to memory cannot fail.
-    let _ = serde_json::to_writer(into, &v1::Order::from(order));
 }
 
 #[cfg(test)]

@@ -34,8 +34,7 @@ impl Encoded {
     /// Appends an order.
     pub fn encode(&mut self, separator: u8, order: &impl Serialize) {
         self.bytes.push(separator);
-        // Serializing numbers, booleans and texts to memory cannot fail.
-        let _ = serde_json::to_writer(&mut self.bytes, order);
+        append_json(&mut self.bytes, order);
         self.ends.push(self.bytes.len() as u32);
     }
 
@@ -71,6 +70,12 @@ impl Encoded {
     pub fn held_bytes(&self) -> usize {
         self.bytes.len() + size_of_val(self.ends.as_slice())
     }
+}
+
+/// Appends the JSON of an order.
+pub fn append_json(bytes: &mut Vec<u8>, order: &impl Serialize) {
+    // Serializing numbers, booleans and texts to memory cannot fail.
+    let _ = serde_json::to_writer(bytes, order);
 }
 
 impl<'a> EncodedOrders<'a> {

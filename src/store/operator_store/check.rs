@@ -86,9 +86,9 @@ impl CheckReport {
     }
 }
 
-/// Checks all dates and counts the rows. The schema checks the format of a date, but not the calendar. Reports unreadable tables as problems. Reads dates in
-/// pages, so that no read of the embedded store takes long: its write-ahead log cannot be emptied
-/// meanwhile.
+/// Checks all dates and counts the rows. The schema checks the format of a date, but not the
+/// calendar. Reports unreadable tables as problems. Reads dates in pages, so that no read of the
+/// embedded store takes long: its write-ahead log cannot be emptied meanwhile.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);

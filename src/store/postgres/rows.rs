@@ -2,11 +2,10 @@
 
 use super::error::{PostgresError, read_error};
 use crate::store::StoreError;
-use crate::store::row::{Cell, Cells, Cursor};
+use crate::store::row::{Cell, Cells};
 use crate::store::statements::Row;
 use crate::store::value::Value;
 use std::fmt::Display;
-use std::str::FromStr;
 use tokio_postgres::Column;
 use tokio_postgres::types::{FromSql, Type};
 
@@ -16,15 +15,6 @@ pub fn value<'a, T: FromSql<'a>>(
     column: usize,
 ) -> Result<T, StoreError> {
     row.try_get(column).map_err(read_error)
-}
-
-/// Parses the word in this column. The schema allows only valid words, so a failure means a damaged
-/// row.
-pub fn parse_value<T: FromStr<Err: Display>>(
-    row: &tokio_postgres::Row,
-    column: usize,
-) -> Result<T, StoreError> {
-    Cursor::new(row, column).parse()
 }
 
 impl Cells for tokio_postgres::Row {

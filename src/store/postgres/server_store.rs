@@ -43,8 +43,8 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// Opens the store. If it cannot be reached, keeps trying in the background, unless the operator
-    /// must act before another attempt can succeed. With `confirms_lists`, every freshness query of a list request makes a
-    /// commit that the standby must confirm. Servers without heartbeats for `silent_for`, normally
+    /// must act before another attempt can succeed. With `confirms_lists`, every freshness query of
+    /// a list request makes a commit that the standby must confirm. Servers without heartbeats for `silent_for`, normally
     /// [`SILENT_FOR`](super::SILENT_FOR), are removed from the table `replicas`.
     pub async fn open(
         url: PostgresUrl,

@@ -10,8 +10,9 @@ use crate::store::agreement::lease::WaitIsOver;
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{require_one_row, unreachable_because, write_error};
 use crate::store::postgres::journal::{CHANGE_ID, JournalChange, LOCK_CHANGES};
-use crate::store::postgres::rows::{parse_value, value};
+use crate::store::postgres::rows::value;
 use crate::store::postgres::timeouts::{BATCH_EXECUTION_TIME, LOCK_WAIT, MIN_BATCH_TIME};
+use crate::store::row::Cursor;
 use crate::store::rules::not_cancelled_outcome;
 use crate::store::{CancelOutcome, Cancellation, CancelledBatch, Position, Status, StoreError};
 use std::collections::{HashMap, HashSet};
@@ -221,7 +222,9 @@ impl BatchWriter {
         for row in &updated {
             match value(row, 1)? {
                 Some(OWN) => drop(states.insert(value(row, 0)?, (Status::Cancelled, true))),
-                Some(_) => drop(states.insert(value(row, 0)?, (parse_value(row, 1)?, false))),
+                Some(_) => {
+                    states.insert(value(row, 0)?, (Cursor::new(row, 1).parse()?, false));
+                }
                 None => {}
             }
         }

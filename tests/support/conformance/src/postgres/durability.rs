@@ -1,11 +1,11 @@
 //! Cases in which the synchronous standbys of a running server's store change.
 
 use super::database::PostgresUnderTest;
-use super::own_servers::{OwnServers, servers_at};
+use super::own_servers::{OwnServers, data_on, servers_at};
 use anyhow::ensure;
 use store_orders::store::Standbys;
 use testbed::postgres::Pair;
-use testbed::{DataDir, Program, ServerProcess, WAIT_TIMEOUT, wait_blocking};
+use testbed::{ServerProcess, WAIT_TIMEOUT, wait_blocking};
 
 const SETTING: &str = "synchronous_standby_names";
 const NONE_CONFIRMS: &str = "no synchronous standby confirms commits";
@@ -25,8 +25,8 @@ pub fn changed_standby_settings_are_logged_and_measured_in_an_open_session(
     let servers = OwnServers::new()?;
     let Pair { primary, standby: _standby, link: _link } = servers.wait(servers.cluster.pair())?;
     let server = servers_at(&[primary.port]);
-    let (database, directory) = (server.new_store()?, tempfile::tempdir()?);
-    let data = DataDir::on_store(&Program::built()?, directory.path(), &database.url());
+    let database = server.new_store()?;
+    let (data, _directory) = data_on(&database)?;
     let (process, store) = (data.serve(&[])?, database.server_of_owner()?);
     let backends = database.session_backends()?;
     let expect = |required, confirming| {
@@ -55,8 +55,8 @@ pub fn a_failover_to_a_primary_without_a_synchronous_standby_is_logged(
     let servers = OwnServers::new()?;
     let Pair { primary, standby, link: _link } = servers.wait(servers.cluster.pair())?;
     let server = servers_at(&[primary.port, standby.port]);
-    let (database, directory) = (server.new_store()?, tempfile::tempdir()?);
-    let data = DataDir::on_store(&Program::built()?, directory.path(), &database.url());
+    let database = server.new_store()?;
+    let (data, _directory) = data_on(&database)?;
     let (process, store) = (data.serve(&[])?, database.server_of_owner()?);
     ensure!(!process.log().contains(NONE_CONFIRMS), "{}", process.log());
     primary.kill()?;

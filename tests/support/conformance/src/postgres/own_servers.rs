@@ -1,7 +1,7 @@
 //! Cases that start their own servers, with hosts that fail or with transaction ids near the
 //! wraparound.
 
-use super::database::PostgresUnderTest;
+use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
 use crate::listing::{last_changes, list};
 use crate::records::{cancel, cancellation, import};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use store_orders::log::ErrorChain;
 use store_orders::store::postgres::{PostgresOperatorStore, SILENT_FOR};
 use store_orders::store::{CancelOutcome, Cancellation, Standbys};
+use tempfile::TempDir;
 use testbed::postgres::{Cluster, Installed, Pair, Postgres, USER};
 use testbed::relay::{Fault, Relay};
 use testbed::{DataDir, Program, Signal, WAIT_TIMEOUT, wait_blocking};
@@ -64,6 +65,13 @@ impl OwnServers {
 pub fn servers_at(ports: &[u16]) -> PostgresUnderTest {
     let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     PostgresUnderTest::new(&hosts.join(","), USER)
+}
+
+/// Creates the directory of a server process that uses this store.
+pub fn data_on(database: &Database<'_>) -> anyhow::Result<(DataDir, TempDir)> {
+    let directory = tempfile::tempdir()?;
+    let data = DataDir::on_store(&Program::built()?, directory.path(), &database.url());
+    Ok((data, directory))
 }
 
 pub fn a_server_starts_while_the_first_host_is_suspended(
@@ -212,8 +220,8 @@ pub fn a_server_warns_if_not_every_standby_must_confirm(
     let servers = OwnServers::new()?;
     let Pair { primary, standby: _standby, link: _link } = servers.wait(servers.cluster.pair())?;
     let server = servers_at(&[primary.port]);
-    let (database, directory) = (server.new_store()?, tempfile::tempdir()?);
-    let data = DataDir::on_store(&Program::built()?, directory.path(), &database.url());
+    let database = server.new_store()?;
+    let (data, _directory) = data_on(&database)?;
     for (names, warns) in [("ANY 1 (standby, other)", true), ("standby", false)] {
         servers.wait(primary.set("synchronous_standby_names", names))?;
         let server = data.serve(&[])?;
