@@ -1,10 +1,7 @@
-//! Freshness queries, which find out for list requests if the list in memory is current. Each query
-//! is one statement. It reads the store's last change, and the orders that changed since the list
-//! was read, in one snapshot. All list requests that arrive before a query is sent share its
-//! answer.
-//!
-//! A list request never uses a query that was sent before the request arrived, because that query
-//! may miss a commit in between. The next query is sent without waiting for earlier answers.
+//! Freshness queries, which find out for list requests if the list in memory is current (see
+//! `orders.rs`). Each query is one statement. It reads the store's last change, and the orders that
+//! changed since the list was read, in one database snapshot. All list requests that arrive before
+//! a query is sent share its answer. The next query is sent without waiting for earlier answers.
 
 use super::state::SessionState;
 use crate::clock::BootInstant;
