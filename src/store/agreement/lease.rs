@@ -1,6 +1,61 @@
-//! Leases. Answers of a primary are valid until the session's lease expires. A new session
-//! acknowledges no change until all leases on an older primary have expired. Both are necessary
-//! because a replaced primary continues to answer reads.
+//! Leases, which keep the answers of a replaced primary out of lists.
+//!
+//! Once a caller has the 204 for a cancellation, no list requested afterwards may show the order.
+//! Failovers make this hard. The new primary, P2, was a synchronous standby of the old one, P1, so
+//! it has every change that P1 confirmed. But P1 may still run. It does not know that it was
+//! replaced, and continues to answer reads. Suppose that replica A, which has a session to P1, is
+//! suspended. P2 is promoted, and replica B cancels order 7 there and responds with 204. Then A
+//! resumes, receives a request for the list, and learns from P1 that nothing has changed.
+//!
+//! Two rules prevent this. A uses P1's answers only under its [`Lease`], which expires one second
+//! after A sent its last confirmed heartbeat. B executes no cancellation on P2 until one second
+//! after it opened its first session to P2 ([`OldLeaseWait`]).
+//!
+//! ```mermaid
+//! sequenceDiagram
+//!     A->>P1: heartbeat, sent at time s
+//!     P1->>P2: the heartbeat's commit, which P2 writes to disk
+//!     P1-->>A: confirmed, so A's lease expires at s + 1 s
+//!     Note over A,P2: A is suspended, then P2 is promoted
+//!     B->>P2: opens a session, waits 1 s, then cancels order 7
+//!     Note over B: responds with 204, later than s + 1 s
+//!     Note over A: resumes, and receives a request for the list
+//!     A->>P1: freshness query
+//!     P1-->>A: an answer without the cancellation
+//!     Note over A: the lease has expired: 503
+//! ```
+//!
+//! A heartbeat is a commit, and a primary confirms a commit only after its [synchronous standby]
+//! has written it to disk. So P2 was promoted after time s, and B's wait ends after s + 1 s. The
+//! lease starts when the heartbeat is sent, because A may read the confirmation long after the
+//! promotion.
+//!
+//! What is always true:
+//!
+//! - A list uses an answer only if the lease is valid when the answer arrives
+//!   ([`accept_under_lease`](super::journal::Answer::accept_under_lease)). If A is suspended after
+//!   this check, its response may show order 7, but it was requested before the lease expired, and
+//!   so before the 204.
+//! - Cached keys may be a second old, so they use an answer as of the time [`Lease::as_of`].
+//! - No code can skip the wait, because cancelling and freshness queries require a [`WaitIsOver`].
+//!   Lists wait too: P2 may have a cancellation that P1 never confirmed. A list from P2 would lack
+//!   the order, and a later list from A would show it again.
+//! - Only the first session to a server waits ([`OldLeaseWait::for_session`]), because the leases
+//!   on older primaries have expired afterwards. A process that has just started also waits.
+//!
+//! What happens when something fails:
+//!
+//! - Heartbeats are lost: a lease survives two. Then lists get a 503 until a heartbeat is
+//!   confirmed.
+//! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
+//!   (`Instant`), which only prolongs the wait. Wall clocks are not used.
+//! - A virtual machine is paused together with its clock, which the server cannot notice. With
+//!   `--confirm-lists` each freshness query is a commit, which a replaced primary cannot confirm.
+//! - P1 can confirm commits without P2, because `synchronous_standby_names` does not require every
+//!   standby that may be promoted. Then the rules prove nothing, and servers log a warning.
+//!
+//! [synchronous standby]:
+//! https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION
 
 use std::ops::Add;
 use std::time::Duration;
@@ -14,8 +69,7 @@ pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
 
 impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
 
-/// The lease of a session. Heartbeats renew it, because a heartbeat is a commit, and a replaced
-/// primary cannot confirm commits.
+/// The lease of a session, which confirmed heartbeats renew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<T> {
     /// The time at which the last confirmed heartbeat was sent; `None` before the first one is
@@ -54,8 +108,7 @@ impl<T: Time> Lease<T> {
     }
 }
 
-/// The wait of a new session before it acknowledges cancellations and answers list requests. During
-/// the wait another replica may still have a valid lease on a replaced primary.
+/// The wait of a new session before it executes cancellations and answers list requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OldLeaseWait<T> {
     pub(crate) until: T,

@@ -3,9 +3,8 @@
 //! A replaced primary still answers reads. With a pool of independent connections, some would still
 //! reach the old primary after a failover, and a list from it could show an order whose
 //! cancellation the new primary has committed. So all connections of a session reach the same
-//! server, and its answers are valid only under the session's lease: until a second after the last
-//! confirmed heartbeat was *sent*. A heartbeat is a commit, which a replaced primary with a
-//! synchronous standby cannot confirm.
+//! server, and its answers are valid only under the session's
+//! [`lease`](crate::store::agreement::lease).
 //!
 //! A connection executes one statement after the other, and a batch that waits for the change lock
 //! must not delay lists, for example. So each kind of work has its own connection:

@@ -1,8 +1,7 @@
-//! The heartbeat: a commit four times a second. A primary with a synchronous standby can confirm a
-//! commit only until it is replaced, so a confirmed heartbeat proves that the primary had not been
-//! replaced when the heartbeat was sent. The heartbeat locks the replica's own row, which is enough
-//! to write to the WAL. It does not take the change lock, because it would wait for this lock
-//! during an import, and every list would fail.
+//! The heartbeat: a commit four times a second, which renews the session's
+//! [`lease`](crate::store::agreement::lease). It locks the replica's own row, which is enough to
+//! write to the WAL. It does not take the change lock, because it would wait for this lock during
+//! an import, and every list would fail.
 
 use super::replica::{Replica, RowValues};
 use super::state::SessionState;
