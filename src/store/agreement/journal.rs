@@ -1,8 +1,51 @@
-//! Detects a primary with a different history. The journal records a number and a unique id for
-//! each change. If a journal lacks the last change that this process has seen, the primary has a
-//! different history.
+//! The journal, by which a replica detects that a primary has a different history.
 //!
-//! A primary's answer is accepted if the lease is valid and the history is the same as before.
+//! A replica catches up by change number: its list is at change 8, so it reads the orders that
+//! changed after 8. This fails if a failover or a restored backup loses changes, because the lost
+//! numbers are used again. Suppose that P1 commits change 8, the cancellation of order 5. The wait
+//! for the standby is cancelled, so a replica reads the change although no standby has it. P2 is
+//! promoted, and there change 8 cancels order 6. The replica asks P2 for the changes after 8 and
+//! gets none. So it lists order 6 for good, although a caller has the 204, and never lists order 5
+//! again.
+//!
+//! PostgreSQL's timeline does not reveal this reliably. It also rises at promotions that lose
+//! nothing, two standbys can be promoted to the same timeline, and rows that are restored into a
+//! running server leave it unchanged.
+//!
+//! So each change adds a row with its number and a random id to the table `changes`, in its own
+//! transaction. A process remembers the last change that it has seen ([`Seen`]), across sessions.
+//! Each query of the journal also asks if the journal contains this number with this id. If so, the
+//! store has all earlier changes too, because numbers are committed in ascending order, and the
+//! process can catch up from there. If not, nobody knows where the histories parted. The process
+//! then counts a new history, discards its pending removals and cached keys, and reads all orders
+//! again. Lost changes that the process never saw are not in its memory, so they do not matter.
+//!
+//! What is always true:
+//!
+//! - Numbers are committed in ascending order, because each change holds the change lock while it
+//!   takes the next number and commits (`LOCK_CHANGES` in `store/postgres/journal.rs`).
+//! - No row in memory is later than the last seen change, because [`Seen::accept`] records the
+//!   change before the rows of the same answer are used. The last seen change never goes back,
+//!   although answers of several connections are accepted in any order.
+//! - A session follows one history. An answer that lacks the last seen change ends the session
+//!   ([`AnswerRejected::OtherHistory`]), and only [`Answer::opening`] begins a new history.
+//! - [`Opening::record`] requires a confirmed commit. Otherwise a failed attempt to open a session
+//!   to a replaced primary would record a change that no other primary has, and cause a needless
+//!   reread.
+//! - Numbers of different histories are never compared ([`Position`](super::position::Position)).
+//!
+//! What happens when something fails:
+//!
+//! - `pg_restore --clean` restores the ids of the changes as well. It does so in a new table, whose
+//!   oid is part of the id that servers compare (`CHANGE_ID`), so running servers notice it.
+//! - A replica that was away for more than 10 minutes may find its last seen change removed from
+//!   the journal (`remove_old`). It then reads everything again, which is slow but correct.
+//! - A process restarts: it remembers nothing and reads everything. With SQLite the history is
+//!   always 0, because there is no failover.
+//!
+//! Steps of imports are ordinary changes. Once, an import was stored beyond the last change, read
+//! ahead by each replica, and then shown as a whole. An order that was cancelled in between was
+//! listed again for good, in 40 of 40 attempts.
 
 use super::key_cache::ChangesAsOf;
 use super::lease::{Confirmed, Lease, Time};
@@ -17,8 +60,7 @@ pub struct Change<I> {
     pub id: I,
 }
 
-/// The last change that this process has seen, and the history that it followed then. It is kept
-/// when a session ends.
+/// The last change that this process has seen, and the history that it followed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seen<I> {
     last: Option<(u64, Change<I>)>,
@@ -33,7 +75,7 @@ impl<I> Default for Seen<I> {
 impl<I> Seen<I> {
     /// Records `change` as the last seen change. Fails if the primary's journal lacks the
     /// previously seen change (`is_known` is false). Call this before you use the rows that came
-    /// with the change, because no row in use may be later than the last seen change.
+    /// with the change.
     pub fn accept(
         &mut self,
         history: u64,
@@ -69,8 +111,7 @@ pub struct Opening<I> {
 }
 
 impl<I> Opening<I> {
-    /// Records the journal's last change as seen. Requires a confirmed commit, because a replaced
-    /// primary may report changes that no other server has.
+    /// Records the journal's last change as seen.
     pub fn record(self, _: Confirmed, seen: &mut Seen<I>) {
         seen.advance(self.history, self.last);
     }

@@ -4,9 +4,8 @@
 /// A history, and the last of its changes, of orders or of accounts and keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// Counts the histories that this process has followed. A failover or a restore may lose
-    /// changes, and their numbers are then used again. If the journal lacks a change that this
-    /// process has seen, the process follows a new history. Always 0 on an engine without failover.
+    /// Counts the histories that this process has followed (see [`journal`](super::journal)).
+    /// Always 0 on an engine without failover.
     pub history: u64,
     /// The number of the last change, or 0 before the first change.
     pub number: i64,

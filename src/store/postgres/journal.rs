@@ -1,6 +1,6 @@
-//! The journal: one row for each change, written under the change lock. Its last row has the
-//! numbers of the last changes. A server also looks up the last change that it has seen: if the
-//! journal lacks that change, the primary has a different history.
+//! The journal in the table `changes`: one row for each change, written under the change lock. Its
+//! last row has the numbers of the last changes. [`agreement::journal`](journal) says why a server
+//! also looks up the last change that it has seen.
 //!
 //! Change numbers are in the columns `change_number` of the journal, and of orders, accounts and
 //! keys.
