@@ -1,8 +1,64 @@
-//! Cancels a batch of orders in one transaction and one round trip.
+//! Cancels a batch of orders in PostgreSQL exactly once, even if the answer to COMMIT is lost.
 //!
-//! The transaction first takes the change lock, so that changes are committed in the order of their
-//! numbers. It stores the batch's id with each order that it cancels. If the answer is lost, the
-//! same batch is sent again, and recognises by this id the orders that it has already cancelled.
+//! A batch is one transaction in one round trip: BEGIN, the change lock, the update and COMMIT are
+//! sent without waiting in between. If the connection breaks before the answer arrives, nobody
+//! knows if the transaction was committed. If the batch then failed, every failover would turn
+//! cancellations into 503s that may have succeeded. If it were simply executed again, it would find
+//! its orders cancelled, and a caller whose request cancelled the order would get a 404.
+//!
+//! So a [`Batch`] has a random id, and the update stores it in each order that it cancels, in
+//! `orders.cancelled_in`. All attempts to execute the batch use this id. An order with this id was
+//! cancelled by an earlier attempt, so its request gets the outcome `Cancelled`.
+//!
+//! ```mermaid
+//! sequenceDiagram
+//!     Client->>Server: DELETE order 7
+//!     Server->>P1: BEGIN, lock, update with batch id b, COMMIT
+//!     P1->>P2: the commit, which P2 writes to disk
+//!     P1--xServer: the answer is lost, so the session ends
+//!     Note over P2: promoted
+//!     Server->>P2: opens a session, waits 1 s (see agreement/lease.rs)
+//!     Server->>P2: BEGIN, lock, update with batch id b, COMMIT
+//!     P2-->>Server: order 7 was cancelled in batch b
+//!     Server-->>Client: 204
+//! ```
+//!
+//! If P2 does not have the commit, order 7 is still pending there, and the second attempt cancels
+//! it. If another batch has cancelled order 7 on P2 by then, the client gets a 404. New attempts
+//! begin until half a second before the batch's deadline ([`MIN_BATCH_TIME`]). If none succeeds,
+//! the client gets a 503 with `Retry-After` (`CancelError::Store` or `CancelError::TimedOut`) and
+//! sends the request again, which makes a new batch with a new id. This retry gets a 404 if an
+//! attempt was committed, and the API's document says to take the 404 as success. If no attempt was
+//! committed, the retry cancels the order and gets the 204, or a 409 if the order has shipped
+//! since.
+//!
+//! What is always true:
+//!
+//! - Attempts on one primary do not interleave, because each takes the change lock first. Under
+//!   [READ COMMITTED], an update then sees the result of the attempt before it.
+//! - A 204 is durable, even if the last attempt changed nothing. The change lock is a [row lock],
+//!   which PostgreSQL writes to the WAL, so COMMIT waits for the standby, which then has all
+//!   earlier commits too. If this wait is cancelled, COMMIT succeeds with a warning, and the batch
+//!   counts as unanswered (`Link::require_confirmed_since`). Every connection sets
+//!   `client_min_messages`, because a role with `error` once hid the warning, and an acknowledged
+//!   cancellation was lost.
+//! - An attempt that finds its orders cancelled reports no positions, so the list gets no pending
+//!   removals. The next freshness query reports the change instead.
+//!
+//! What happens when something fails:
+//!
+//! - A lock is not free in time: PostgreSQL ends the wait before the deadline ([`lock_wait`]),
+//!   because a late answer would end the session, and list requests would fail. The batch is sent
+//!   again in the same session (`PostgresStore::execute`).
+//! - No session is open: a batch that was never sent fails after a second. One that was sent waits
+//!   until its deadline, because its outcome is unknown.
+//! - A suspended backend of PostgreSQL executes an attempt only after the client got the 503: the
+//!   order is then cancelled, as the 503 allows. If a retry was faster, the late attempt changes
+//!   nothing.
+//!
+//! [READ COMMITTED]:
+//! https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED
+//! [row lock]: https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-ROWS
 
 use super::heartbeat::deregister;
 use super::state::SessionState;
