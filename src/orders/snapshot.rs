@@ -1,8 +1,46 @@
-//! An immutable list of all orders, in pages. A page has its orders and their JSON in each version,
-//! which is encoded once and sent many times.
+//! An immutable list of all orders, in pages that are encoded once and sent many times.
 //!
-//! In version 1, the JSON of the pages in sequence is the whole array: the first begins with `[`, all
-//! others with `,`, and the last ends with `]`.
+//! Lists are requested often, may have a million orders, and change with every cancellation.
+//! Encoding the list for each request is too slow. One buffer with the encoded list is fast to
+//! send, but a cancellation in the middle copies all of it, and responses to slow clients keep each
+//! old copy in memory.
+//!
+//! So a snapshot is a sequence of pages of up to 248 KiB. An [`Edit`] creates the next snapshot. It
+//! shares the unchanged pages with the old snapshot. In a changed page, it encodes only the orders
+//! that were read from the store, and copies the bytes of all others. Responses that have begun
+//! send the old snapshot to its end, while later requests get the new one.
+//!
+//! The size of the pages was measured. 10,000 orders were sent 8,000 times a second in pages of 100
+//! orders, and 17,500 times in pages of 256 KiB. A million orders in pages of 62 KiB reached 0.97
+//! of the speed of larger pages. Pages must not be too large, because a page is copied at each edit
+//! and compressed as a whole. Compressing 256 KiB takes 1 to 2 ms. It happens when a gzip response
+//! first needs the page, so that no cancellation waits for it.
+//!
+//! What is always true:
+//!
+//! - The pages' bytes, one after the other, are version 1's JSON array. The first page begins with
+//!   `[`, each other page with `,`, and the last ends with `]`. `PagesBuilder` adds or removes a
+//!   `]` without encoding the page again ([`Page::with_bytes`]), and copies a page whose first byte
+//!   must change.
+//! - Ids ascend through all pages, because an edit applies changes in ascending order of id, each
+//!   id once. So [`Snapshot::pages_from`] finds the page of an order by binary search.
+//! - A page's content never changes. Its compressed bytes and version 2's JSON are computed on
+//!   first use, and all snapshots that have the page share them.
+//! - The entity tag depends only on the orders ([`ContentHash`]), so it is the same on every
+//!   replica and after a restart.
+//!
+//! What happens when something fails:
+//!
+//! - Clients read slowly while orders change: old snapshots stay in memory, up to a bound. Then the
+//!   oldest is cut off, which its clients see as a broken body (`sending.rs`).
+//! - A client disconnects while a page is being compressed: the compression continues, because
+//!   other responses may need it.
+//! - A page shrinks because many of its orders were removed: the edit merges it with the next page
+//!   if both fit into one.
+//!
+//! The tag was once made from the change number and the store's id, PostgreSQL's timeline and its
+//! start time. So it changed in every failover and restart of PostgreSQL, although the list did
+//! not.
 
 mod builder;
 pub mod edit;

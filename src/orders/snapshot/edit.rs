@@ -1,6 +1,4 @@
-//! Creates a new snapshot from an old one and the changes since. An order is encoded only when its
-//! row is read. When another order of the same page changes, the bytes of the unchanged orders are
-//! copied to a new page.
+//! Creates a new snapshot from an old one and the changes since.
 
 use super::builder::PagesBuilder;
 use super::encoded::append_json;
