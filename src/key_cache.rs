@@ -34,33 +34,30 @@
 //!
 //! What is always true:
 //!
-//! - A revocation that is acknowledged at the time R is in force by R + 1 s. A poll whose `as_of`
-//!   is later than R has included it, and after an earlier `as_of` the keys' second ends before R +
-//!   1 s. [`KeyCache::is_current`] compares the times for each request, `look_up` for a key just
-//!   read.
-//! - `as_of` is never too late. On SQLite it is the start of the query. On PostgreSQL it is at most
-//!   the time at which the last confirmed heartbeat was sent
-//!   ([`Lease::as_of`](crate::store::agreement::lease::Lease::as_of)), because a replaced primary
-//!   with a synchronous standby cannot confirm this commit.
+//! - A revocation that is acknowledged at the time R is in force by R + 1 s. If the `as_of` of the
+//!   last poll is later than R, the poll has included the revocation. If it is earlier, its second
+//!   ends before then. [`KeyCache::is_current`] checks this for each request, and `look_up` for a
+//!   key that was just read.
+//! - `as_of` is never too late. On SQLite it is the start of the query. On PostgreSQL it is no
+//!   later than the sending of the last confirmed heartbeat (`Lease::as_of`). A heartbeat is a
+//!   commit, which a replaced primary with a synchronous standby cannot confirm.
 //! - A poll replaces rows before it extends their validity (`refresh`). A lookup's row enters only
 //!   if it includes every change that the cache reflects, and a poll keeps rows that were read
-//!   later than its own ([`CachedKeys`], by the decisions in
-//!   [`agreement::key_cache`](crate::store::agreement::key_cache)).
+//!   later than its own ([`CachedKeys`], by the decisions in `store::agreement::key_cache`).
 //! - A new key works as soon as `keys issue` has returned, because a lookup never joins a statement
 //!   that began before the request arrived (`Lookups::join`). On PostgreSQL the command also waits
-//!   until no server can read from a replaced primary
-//!   ([`OperatorStore::await_servers`](crate::store::OperatorStore::await_servers)).
+//!   until no server can read from a replaced primary (`await_servers`).
 //!
 //! If the store does not answer for a second, requests with a key get 503. A 401 would tell the
 //! client that its key is invalid. The same happens after the process was stopped or the machine
 //! suspended, until a poll is answered, because [`BootInstant`] also advances during a suspension.
-//! Only a virtual machine that its host pauses cannot notice the pause, so there a revoked key can
-//! work for longer. If a failover lost changes, the store has a new history, and the cache is
-//! emptied. A request whose key was accepted runs to its end, even if the key is revoked before
-//! that.
+//! The exception is a virtual machine that its host pauses. It cannot notice the pause, so there a
+//! revoked key can work for longer. If a failover lost changes, the store has a new history, and
+//! the cache is emptied. A request whose key was accepted runs to its end, even if the key is
+//! revoked before that.
 //!
-//! An earlier server kept all keys in memory. With a million keys it took 27 s to start and 415 MB,
-//! so this cache holds at most [`MAX_CACHED_KEYS`].
+//! An earlier server kept all keys in memory. With a million keys it took 27 s to start and 415 MB
+//! of memory, so this cache reads keys when they are used, and holds at most [`MAX_CACHED_KEYS`].
 
 mod cached_keys;
 mod lookups;

@@ -25,14 +25,16 @@
 //!   runs and over a reboot. A clock that is set back locks nobody out for longer than a window,
 //!   and opens no new one. A clock that is set forward closes windows early.
 //! - Windows belong to the account, so another key gives no further quota. Strikes and bans belong
-//!   to the key (`Strikes::strike`). A key's first 429 begins a minute. Further 429s in its first
-//!   two seconds are not strikes, because the client may have sent those requests before it read
-//!   the first one. As many strikes as the account's limit per minute ban the key for 300 s. Each
-//!   further ban is twice as long, up to an hour, until a key has gone 24 hours without a ban.
-//! - A ban holds at this server as soon as it is decided, and requests during the ban do not
-//!   lengthen it, because it is checked before the windows. The server also writes it to the key's
-//!   row ([`BegunBans`]), where other servers find it as they find a revocation. [`KeyBan::number`]
-//!   rises with each ban and each `keys unban`, so a server can tell which is the latest.
+//!   to the key (`Strikes::strike`). A key's first 429 begins a minute. Further 429s in the first
+//!   two seconds of that minute are not strikes, because the client may have sent those requests
+//!   before it read the first 429. As many strikes as the account's limit per minute ban the key
+//!   for 300 s. Each further ban is twice as long, up to an hour, until a key has gone 24 hours
+//!   without a ban.
+//! - A ban holds at this server as soon as it is decided. It is checked before the windows, so
+//!   requests during a ban add no strikes and do not lengthen it. The server also writes it to the
+//!   key's row ([`BegunBans`]), where other servers find it as they find a revocation.
+//!   [`KeyBan::number`] rises with each ban and each `keys unban`, so a server can tell which is
+//!   the latest.
 //!
 //! If something fails:
 //!

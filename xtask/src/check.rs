@@ -6,7 +6,8 @@
 //! `api/src`. This proves only that nobody has edited a file: if the generator overlooks a
 //! `maximum`, it overlooks it both times. The next idea is to compare the document that the server
 //! emits. But for a time the contract contained the document as facts, in 1,900 lines, and added
-//! them to what dropshot emits. So the check compared one copy with the other, and could not fail.
+//! them to what dropshot emits. For these facts, the check compared the document with a copy of it,
+//! and could not fail.
 //!
 //! Now the comparison goes through something that is not a copy. The generated code has types
 //! instead of facts, and dropshot and schemars, which have never seen the document, derive one from

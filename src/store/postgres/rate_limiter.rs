@@ -33,9 +33,9 @@
 //!
 //! What is always true:
 //!
-//! - No request is admitted that PostgreSQL has not counted. After an error, the batch gets 503 and
-//!   is not sent again, because PostgreSQL may have counted it (`Counter::count`). So a lost answer
-//!   can cost an account requests, but never gives it any.
+//! - No request is admitted that PostgreSQL has not counted. After an error, or 2 s without an
+//!   answer, a request gets 503. Its batch is not sent again, because PostgreSQL may have counted
+//!   it (`Counter::count`). So a lost answer can cost an account requests, but never gives it any.
 //! - Batches do not deadlock, because each locks its rows in ascending order of account.
 //! - A suspended server holds no lock. Its batch is one statement, whose answer fits into the
 //!   buffers of the connection (`MAX_ACCOUNTS`), so PostgreSQL can commit without the server.
@@ -44,11 +44,11 @@
 //!   [`rate_limiter`](crate::rate_limiter) describes.
 //!
 //! Commits of counts do not wait for the disk or a standby, so a crash or a failover can lose some.
-//! A heartbeat does wait for the standby, and thereby for everything that the cluster wrote before
-//! it, counts included. A batch is valid only under the lease, which ends a second after the last
-//! confirmed heartbeat was sent. With a synchronous standby, therefore, at most the counts of a
-//! second are lost. During that second, a server that still reaches the replaced primary may count
-//! there.
+//! But the session's heartbeat, a commit four times a second, does wait for the standby, and
+//! thereby for everything that the cluster wrote before it, counts included. A batch is valid only
+//! under the [`lease`], which ends a second after the last confirmed heartbeat was sent. With a
+//! synchronous standby, therefore, at most the counts of a second are lost. During that second, a
+//! server that still reaches the replaced primary may count there.
 //!
 //! Strikes, bans and requests without a valid key are counted in each server's memory, so that a
 //! flood does not reach PostgreSQL. A client that spreads its requests over four servers is
@@ -69,9 +69,10 @@
 //! | `admission`, `count.sql` | counts a batch in one statement, and decides on its requests |
 //! | `owner` | checks that a database counts for this store |
 //!
-//! [`AccountWindows::admit`]: crate::rate_limiter::AccountWindows::admit [Read Committed]:
-//! https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED [routine
-//! vacuuming]: https://www.postgresql.org/docs/current/routine-vacuuming.html
+//! [`lease`]: crate::store::agreement::lease
+//! [`AccountWindows::admit`]: crate::rate_limiter::AccountWindows::admit
+//! [Read Committed]: https://www.postgresql.org/docs/current/transaction-iso.html
+//! [routine vacuuming]: https://www.postgresql.org/docs/current/routine-vacuuming.html
 
 mod admission;
 mod limiter;

@@ -40,8 +40,8 @@
 //! generator for any document is not the aim: of 39 documents of other APIs, it made a server from
 //! 14 and a client from none.
 //!
-//! [dropshot#7]: https://github.com/oxidecomputer/dropshot/issues/7 [dropshot#59]:
-//! https://github.com/oxidecomputer/dropshot/issues/59
+//! [dropshot#7]: https://github.com/oxidecomputer/dropshot/issues/7
+//! [dropshot#59]: https://github.com/oxidecomputer/dropshot/issues/59
 
 pub mod client;
 pub mod compare;
