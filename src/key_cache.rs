@@ -1,6 +1,63 @@
-//! A read-through cache of the API keys in use, bounded in number and refreshed from the store. It
-//! never accepts a key that may be out of date. If the store does not answer for too long, the
-//! cache refuses all keys.
+//! The cache of API keys in use. It reads a key from the store at the key's first request, follows
+//! later changes, and accepts no key that was revoked more than a second ago.
+//!
+//! The operator revokes a key with a command in another process. Asking the store for each request
+//! would cost a round trip, so a revoked key may still work for a moment. That moment must end
+//! after a second, even if the store is slow or cannot be reached. Otherwise a stolen key would
+//! work for as long as the outage lasts.
+//!
+//! The obvious cache polls the store and replaces the rows that have changed. It breaks in two
+//! ways:
+//!
+//! - The server polls a replaced primary, which still answers. No poll reports the revocation on
+//!   the new primary, so the cached row stays valid.
+//! - A lookup reads a key at change 5, and change 6 revokes the key. A poll reports change 6 before
+//!   the lookup's row is in the cache, so the poll replaces nothing. Then the row enters. Later
+//!   polls ask only for changes after 6, so the key works forever.
+//!
+//! So each answer of the store carries two facts. Its position says which changes it includes, and
+//! decides which row may replace which. Its `as_of` is a time: the answer includes every change
+//! that was acknowledged earlier. Keys are valid until a second after the `as_of` of the last poll.
+//!
+//! ```mermaid
+//! sequenceDiagram
+//!     participant C as Key cache
+//!     participant S as Store
+//!     participant O as Operator
+//!     C->>S: poll, sent at 0 ms
+//!     S-->>C: no change, as of 0 ms, so keys are valid until 1000 ms
+//!     O->>S: revoke the key, acknowledged at 100 ms
+//!     C->>S: poll, sent at 200 ms
+//!     S-->>C: the key's new row, as of 200 ms, so the key is refused
+//!     Note over C: without this answer, every key is refused after 1000 ms
+//! ```
+//!
+//! What is always true:
+//!
+//! - A revocation that is acknowledged at the time R is in force by R + 1 s. If the `as_of` of the
+//!   last poll is later than R, the poll has included the revocation. If it is earlier, its second
+//!   ends before then. [`KeyCache::is_current`] checks this for each request, and `look_up` for a
+//!   key that was just read.
+//! - `as_of` is never too late. On SQLite it is the start of the query. On PostgreSQL it is no
+//!   later than the sending of the last confirmed heartbeat (`Lease::as_of`). A heartbeat is a
+//!   commit, which a replaced primary with a synchronous standby cannot confirm.
+//! - A poll replaces rows before it extends their validity (`refresh`). A lookup's row enters only
+//!   if it includes every change that the cache reflects, and a poll keeps rows that were read
+//!   later than its own ([`CachedKeys`], by the decisions in `store::agreement::key_cache`).
+//! - A new key works as soon as `keys issue` has returned, because a lookup never joins a statement
+//!   that began before the request arrived (`Lookups::join`). On PostgreSQL the command also waits
+//!   until no server can read from a replaced primary (`await_servers`).
+//!
+//! If the store does not answer for a second, requests with a key get 503. A 401 would tell the
+//! client that its key is invalid. The same happens after the process was stopped or the machine
+//! suspended, until a poll is answered, because [`BootInstant`] also advances during a suspension.
+//! The exception is a virtual machine that its host pauses. It cannot notice the pause, so there a
+//! revoked key can work for longer. If a failover lost changes, the store has a new history, and
+//! the cache is emptied. A request whose key was accepted runs to its end, even if the key is
+//! revoked before that.
+//!
+//! An earlier server kept all keys in memory. With a million keys it took 27 s to start and 415 MB
+//! of memory, so this cache reads keys when they are used, and holds at most [`MAX_CACHED_KEYS`].
 
 mod cached_keys;
 mod lookups;

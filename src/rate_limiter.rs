@@ -1,5 +1,55 @@
-//! The rate limiter: admits or rejects requests and provides their rate limit headers. It knows
-//! accounts and keys only by their row numbers, and does not use the store.
+//! The rate limiter. It counts the requests of each account per minute and per day, refuses those
+//! above the plan, and bans keys that keep sending after a 429. It knows accounts and keys only by
+//! their row numbers, and does not use the store.
+//!
+//! Callers rely on its numbers: a plan of 60 requests per minute admits exactly 60, however many
+//! arrive together, and a client that waits for `Retry-After` gets in. A restart must not give an
+//! account a second quota.
+//!
+//! The obvious solution is two counters for each account, which a timer clears every minute and
+//! every day. Requests A and B both read 59, both are admitted, and both write 60. Or a request is
+//! counted in the minute, then the day turns out to be exhausted, and the refused request has used
+//! up part of the minute. After a crash, the day begins again.
+//!
+//! So a window is only its end and a number (`FixedWindow`). The first counted request opens it,
+//! and once its end has passed it counts as empty, so nothing has to clear it and both values can
+//! be saved. One function without I/O, `AccountWindows::admit`, decides on both windows of an
+//! account and counts in both. [`InMemoryRateLimiter`] calls it under the lock of that account.
+//! Servers that share a store count in PostgreSQL instead, and use the same function.
+//!
+//! What is always true:
+//!
+//! - A request counts in both windows or in neither. A 429 counts in no window.
+//! - A window closes at its recorded end, and at the latest one length from now
+//!   (`FixedWindow::remaining`). Windows run on the wall clock, because it goes on while no server
+//!   runs and over a reboot. A clock that is set back locks nobody out for longer than a window,
+//!   and opens no new one. A clock that is set forward closes windows early.
+//! - Windows belong to the account, so another key gives no further quota. Strikes and bans belong
+//!   to the key (`Strikes::strike`). A key's first 429 begins a minute. Further 429s in the first
+//!   two seconds of that minute are not strikes, because the client may have sent those requests
+//!   before it read the first 429. As many strikes as the account's limit per minute ban the key
+//!   for 300 s. Each further ban is twice as long, up to an hour, until a key has gone 24 hours
+//!   without a ban.
+//! - A ban holds at this server as soon as it is decided. It is checked before the windows, so
+//!   requests during a ban add no strikes and do not lengthen it. The server also writes it to the
+//!   key's row ([`BegunBans`]), where other servers find it as they find a revocation.
+//!   [`KeyBan::number`] rises with each ban and each `keys unban`, so a server can tell which is
+//!   the latest.
+//!
+//! If something fails:
+//!
+//! - On one machine, a thread saves the windows in `limits.snapshot` every half second if they have
+//!   changed ([`CountsFile`]). A crash loses what was counted since the last write began, which is
+//!   less than a second if a write takes less than half a second. It also loses all strikes, and
+//!   the bans that were not in the store yet. A stop writes counts and bans a last time.
+//! - If the disk is full or hangs, counting goes on in memory, and the log says that it would be
+//!   lost. If the file cannot be read at the start, its counts are added once it can be read. A
+//!   damaged file, or one of another store, is renamed, and windows start at zero.
+//!
+//! Windows once ran on the time since boot, which nobody can set. Saving them then needed the
+//! boot's id, the age of the file and the drift between two clocks, and PostgreSQL's windows still
+//! behaved differently. Bans were once kept with the counts instead of in the keys' rows. In
+//! PostgreSQL, requests with another key of the account then waited up to three round trips.
 
 mod account_usage;
 mod addresses;

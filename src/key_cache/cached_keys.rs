@@ -1,10 +1,8 @@
 //! The cached keys with their accounts, and digests that no key has. Both are bounded in number;
 //! the least recently used entries are evicted.
 //!
-//! Only this file replaces cached keys. `reflected` is locked meanwhile, and the decision comes
-//! from [`agreement::key_cache`](crate::store::agreement::key_cache). An older row never replaces a
-//! newer one: a lookup's row enters only if it has all changes up to `reflected`, and a refresh
-//! keeps rows that a lookup read at a later position. A new row never overwrites the time of a
+//! Only this file replaces cached keys. It locks `reflected` while it does, and an older row never
+//! replaces a newer one: [`key_cache`](super) explains why. A new row never overwrites the time of a
 //! key's last use, because the store may not have it yet.
 
 use crate::api_key::{Digest, Environment, is_expired};

@@ -1,10 +1,6 @@
-//! Fixed windows, which begin with the first counted request. An account has two windows. A request
-//! is counted in both windows or in neither.
-//!
-//! Windows run on the wall clock, here and in PostgreSQL (`count.sql`), because it goes on while no
-//! server runs and over a reboot. A window closes at its recorded end, and at the latest one length
-//! from now. So a clock that is set back locks nobody out for longer than a window and opens no new
-//! window; a clock that is set forward closes windows early.
+//! Fixed windows, which begin with the first counted request. An account has two windows.
+//! [`rate_limiter`](super) explains what keeps them exact, and how they follow the wall clock, here
+//! and in PostgreSQL (`count.sql`).
 
 use super::{Decision, RateLimitStatus, Window};
 use crate::clock::Timestamp;

@@ -1,8 +1,55 @@
 //! `cargo xtask check`: runs every check and prints the problems. With `--fix`, first writes the
 //! fixes that can be generated. `cargo xtask generate` is two of these checks with their fixes.
 //!
-//! The checks read only their [`Inputs`], so that tests can check any document. To add a check,
-//! write a function and add it to `CHECKS`.
+//! Callers rely on what a document in `spec/` promises, so the check must find what the code does
+//! differently. The obvious check generates the code again and compares it with the files in
+//! `api/src`. This proves only that nobody has edited a file: if the generator overlooks a
+//! `maximum`, it overlooks it both times. The next idea is to compare the document that the server
+//! emits. But for a time the contract contained the document as facts, in 1,900 lines, and added
+//! them to what dropshot emits. For these facts, the check compared the document with a copy of it,
+//! and could not fail.
+//!
+//! Now the comparison goes through something that is not a copy. The generated code has types
+//! instead of facts, and dropshot and schemars, which have never seen the document, derive one from
+//! the compiled types:
+//!
+//! ```text
+//! spec/openapi-v2.json --generate--> api/src/v2.rs --dropshot, schemars--> emitted document
+//!          |                                                                      |
+//!          +------------------ compared leaf by leaf (document.rs) ---------------+
+//! ```
+//!
+//! If the generator overlooks a `maximum`, the type has no bound, so the emitted document lacks it,
+//! and the check names its JSON pointer. For each leaf of the document, one of two things is always
+//! true:
+//!
+//! - Dropshot emits the leaf, with the same value. This covers paths, methods, parameters, types,
+//!   formats, bounds, required members, and the first success of each operation.
+//! - Dropshot cannot emit it, and its kind is in `codegen::unemitted`, with the checks and tests
+//!   that prove it instead. `api/UPSTREAM.md` shows the same table. A leaf of no kind is a problem.
+//!
+//! Types only declare, and these checks do not even compile the server. What the server does is
+//! proven by tests, which read the document and not the generated types:
+//!
+//! - The wire check (`tests/support/test_server`) stands between client and server in the
+//!   integration tests. If the status, a header or the body of a response is not as documented, the
+//!   test fails.
+//! - `tests/every_documented_answer.rs` fails until a response has had each documented status,
+//!   header, code, field and listed value, and a request each query parameter.
+//!
+//! The checks themselves are tested with seeded defects. `xtask/tests/every_leaf.rs` changes each
+//! leaf, object and array of the documents, one at a time. Either this check must name the place,
+//! or it must be a change that needs a new version, by the rules of
+//! [`compatibility`](crate::compatibility). `xtask/tests/seeded_defects.rs` makes the mistakes that
+//! a person might make in the files, and `tests/wire_check.rs` sends responses that are wrong.
+//!
+//! Text is the weak place. Descriptions pass through the types as comments, so their return proves
+//! that none was lost, not that they are true. `texts` therefore compares the plans, codes and
+//! bounds in texts with the values that programs read, and `examples` validates the examples.
+//!
+//! The checks read only their [`Inputs`], so that tests can check any document. An input that
+//! cannot be read stops only the checks that need it. To add a check, write a function and add it
+//! to `CHECKS`.
 
 mod canonical;
 mod document;

@@ -1,7 +1,7 @@
 //! Reads and writes the counts file: a line with its version and checksum, then the limits. A write
 //! replaces the file by a rename, so that readers always see a complete file.
 //!
-//! Timestamps are wall times. See [`window`](crate::rate_limiter::window) for the effect of a clock
+//! Timestamps are wall times. See [`rate_limiter`](crate::rate_limiter) for the effect of a clock
 //! that was set.
 
 use crate::private_file::{open_private_file, private_file};

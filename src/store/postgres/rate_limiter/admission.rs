@@ -1,6 +1,5 @@
-//! Counts a batch of requests in the windows of their accounts, and decides on each request. One
-//! statement counts them in its own transaction, so that a suspended server holds no lock. The
-//! statement returns the counts before the batch, from which this module computes the decisions.
+//! Counts a batch of requests in the windows of their accounts with `count.sql`, and decides on
+//! each request.
 
 use crate::clock::Timestamp;
 use crate::rate_limiter::{AccountWindows, Decision, FixedWindow, KeyedRequest, RateLimitStatus};
@@ -18,8 +17,8 @@ pub const MAX_ACCOUNTS: usize = 500;
 /// only for milliseconds.
 const REMOVED_PER_STATEMENT: u64 = 500;
 
-/// With these settings, PostgreSQL plans the statement once, for lookups of single rows. Commits
-/// do not wait for the disk or a standby, so a crash or a failover may lose the last counts.
+/// With these settings, PostgreSQL plans the statement once, for lookups of single rows, and
+/// commits do not wait for the disk or a standby.
 const SETTINGS: &str = "
     SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off;
     SET synchronous_commit = off";

@@ -1,5 +1,10 @@
--- Counts a batch of requests in the minute and day windows of each account, up to the limits. Times
--- are in microseconds.
+-- Counts a batch of requests in the minute and day windows of each account, up to the limits, and
+-- returns the counts before the batch. Times are in microseconds. rate_limiter.rs explains why this
+-- is one statement.
+--
+-- The number of admitted requests is computed twice. The first SELECT has the number for an account
+-- without a row, for which both windows are empty. DO UPDATE corrects it (given) by what the row
+-- already has, after it has locked the row, so that no other batch can count in between.
 --
 -- $1 accounts, $2 their numbers of requests, $3 and $4 their limits per minute and per day. The
 -- limits are columns only to be available in EXCLUDED; their stored values are never read.

@@ -1,6 +1,5 @@
 //! The rate limiter that several servers share. Counts waiting requests in batches, on a connection
-//! of the store's session. Strikes, bans and requests without a valid key are counted in this
-//! server's memory, so that a flood does not reach the database.
+//! of the store's session. Counts strikes, bans and requests without a valid key in memory.
 
 use super::admission::{MAX_ACCOUNTS, unavailable};
 use crate::clock::{BootInstant, Now, Timestamp};
