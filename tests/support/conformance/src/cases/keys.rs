@@ -24,8 +24,8 @@ fn record(commands: &dyn OperatorStore, id: &str) -> anyhow::Result<Key> {
     records.find(|key| *key.id == *id).context("no record")
 }
 
-/// Reads the key in the two ways in which a server does, by a lookup and as a change. Both must
-/// return the same row.
+/// Reads the key in the two ways in which a server does: it looks up the digest, and it reads the
+/// keys that have changed. Both must return the same row.
 fn served(store: &ServedStore, digest: &Digest) -> anyhow::Result<Key> {
     let mut keys = store.look_up_keys(&[*digest])?.keys;
     let row = keys.pop().context("the key is not served")?;

@@ -1,5 +1,5 @@
-//! Sessions that wait for locks of others or whose statements fail, and settings that sessions
-//! override.
+//! Sessions that wait for locks that others hold, or whose statements fail, and settings that
+//! sessions override.
 
 use super::counting::expect_admitted;
 use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
