@@ -30,7 +30,7 @@ pub struct Figures {
 pub struct Outage {
     pub lists: Duration,
     pub cancels: Duration,
-    /// For requests that count against a limit.
+    /// The longest time without a success of a request that counts against a limit.
     pub counted: Duration,
 }
 

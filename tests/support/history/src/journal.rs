@@ -86,8 +86,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Reports the figures and the violations, and returns the violations. Stalls of the machine
-    /// excuse only exceeded time limits, and a run in which no cancellation succeeded.
+    /// Reports the figures and the violations, and returns the violations. A run in which no
+    /// cancellation succeeded is reported as a failure. Stalls of the machine excuse this and
+    /// exceeded time limits, but no other violation.
     pub fn report_violations(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
         let is_idle = figures.acknowledged.is_empty();

@@ -125,8 +125,8 @@ impl Findings {
         excused
     }
 
-    /// The first violations of each rule. The last of them says how many more there are. Exceeded
-    /// time limits are included only if stalls do not explain them.
+    /// The first violations of each rule; the last one of a rule says how many more there are.
+    /// Exceeded time limits are included only if stalls do not explain them.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();
         for (times, first) in self.found.values() {

@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 impl Orders {
-    /// Checks a whole list. If the list lacks an order that a request may have cancelled, later
-    /// lists must not show the order either.
+    /// Checks a whole list. If the list lacks an order that a request may have cancelled, the order
+    /// counts as gone, so later lists must not show it.
     pub fn check_list(
         &mut self,
         list: &Arc<Operation>,
