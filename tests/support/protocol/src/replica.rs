@@ -413,7 +413,7 @@ impl Replica {
         Some(())
     }
 
-    /// Accepts or rejects the answer to the poll.
+    /// Handles the answer to the poll. If it is rejected, the poll has no effect.
     pub fn accept_poll(&mut self) -> Option<()> {
         let KeyPoll::Asked(asked, answer, rows) = std::mem::take(&mut self.key_poll) else {
             return None;
