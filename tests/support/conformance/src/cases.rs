@@ -1,4 +1,4 @@
-//! The cases for all storage engines, by topic.
+//! The cases that every storage engine must pass, by topic.
 
 mod accounts;
 mod cancelling;
@@ -14,7 +14,6 @@ mod updating;
 
 use crate::engine::Case;
 
-/// Returns the cases of all topics.
 pub fn all() -> Vec<Case> {
     cases![Case:
         health::a_new_store_is_empty_ready_and_sound,

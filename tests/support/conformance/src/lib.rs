@@ -1,18 +1,18 @@
-//! Conformance cases for the engines of the store. An engine creates a new store for each case, and
-//! opens the store like a server and like a command. So a case does not depend on the kind of
+//! Conformance cases for the engines of the store. Each case gets a new store from its engine, and
+//! opens it like a server and like a command through a trait, so the cases do not depend on the
 //! engine.
 //!
 //! | Module | Content |
 //! |---|---|
 //! | `cases` | the cases for all engines, by topic |
-//! | `engine` | the traits of an engine and a case |
-//! | `listing` | reads the list and its changes like a server |
+//! | `engine` | the interface that an engine implements, and the type of a case |
+//! | `listing` | reads the list and its changes in the way a server does |
 //! | `postgres` | the PostgreSQL engine and its additional cases |
 //! | `records` | test records: orders, keys and cancellations |
 //! | `served_store` | a blocking interface to a server's store |
 //! | `threads` | helpers for threads |
 
-/// Creates a case for each of these functions, with the function's name.
+/// Makes a list of cases from functions. Each case has the name of its function.
 macro_rules! cases {
     ($kind:ident: $($module:ident :: $case:ident),+ $(,)?) => {
         vec![$($kind { name: stringify!($case), run: $module::$case }),+]

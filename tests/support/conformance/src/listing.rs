@@ -1,4 +1,4 @@
-//! Reads the list and its changes like a server.
+//! Reads the list and its changes in the way a server does.
 
 use crate::ServedStore;
 use anyhow::Context;
@@ -17,9 +17,9 @@ pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
     Ok(block_on(store.query_freshness(None)?.wait())?.last_changes)
 }
 
-/// Returns the id of the changed order and a text. The text is the order's JSON of v1, with the
-/// word `shipped` after it if the order has shipped. If the order is no longer listed, the text is
-/// `-` and the id.
+/// Returns the id of a changed order, and a line that describes the order's new state: its JSON in
+/// version 1 of the API, followed by ` shipped` if it has shipped. If it was cancelled, so that
+/// lists no longer show it, the line is `-` and the id.
 fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
     let json = serde_json::to_string(&v1::Order::from(order))?;
     let text = match order.status {
@@ -30,8 +30,8 @@ fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
     Ok((order.id, text))
 }
 
-/// Returns the changes after `after`, in the order in which the store sends them, and the last
-/// change that was read.
+/// Reads the orders that changed after `after`, formatted by `format_change`, and how far the read
+/// has got. Fails unless the store sends them in ascending order of ids.
 pub fn changes_since(
     store: &ServedStore,
     after: Position,
@@ -43,8 +43,8 @@ pub fn changes_since(
     Ok((changes, read))
 }
 
-/// Returns the ids of orders that changed after `after`. The ids of orders that are no longer
-/// listed are negated.
+/// Returns the ids of the orders that changed after `after`. The id of an order that lists no
+/// longer show is negated.
 pub fn changed_ids(store: &ServedStore, after: Position) -> anyhow::Result<Vec<i64>> {
     let changes = changes_since(store, after)?.0;
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
@@ -55,10 +55,9 @@ pub fn beginning(store: &ServedStore) -> anyhow::Result<Position> {
     Ok(Position::beginning(last_changes(store)?.orders.history))
 }
 
-/// Accounts by id, and keys by digest.
 pub type AccountsAndKeys = (BTreeMap<i64, Account>, HashMap<Digest, KeyRecord>);
 
-/// Returns the accounts and keys that changed after `after`, and the last change that was read.
+/// Returns the accounts and keys that changed after `after`, and the position of the last change.
 pub fn keys_since(
     store: &ServedStore,
     after: Position,
@@ -77,17 +76,18 @@ pub fn keys_since(
     Ok(((accounts, keys), last_read))
 }
 
-/// All accounts by id.
+/// Reads all accounts in the way a server does. The keys of the map are account ids.
 pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }
 
-/// All keys by digest.
+/// Reads all keys in the way a server does.
 pub fn keys(store: &ServedStore) -> anyhow::Result<HashMap<Digest, KeyRecord>> {
     Ok(keys_since(store, beginning(store)?)?.0.1)
 }
 
-/// The whole list, one line per order.
+/// Reads the whole list like a server that has just started. Each line is an order, as in
+/// `format_change`.
 pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     let changes = changes_since(store, beginning(store)?)?.0;
     Ok(changes.into_iter().map(|(_, text)| text).collect())
@@ -103,7 +103,7 @@ pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::R
     Ok(orders)
 }
 
-/// All orders as an operator's command reads them, one line of JSON per order.
+/// Reads all orders like an operator's command. Each line is the JSON of an order.
 pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>> {
     let orders = stored(commands, None)?;
     Ok(orders.iter().map(serde_json::to_string).collect::<Result<_, _>>()?)
@@ -116,12 +116,12 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Creates a list without content.
+    /// Creates an empty list. The first `catch_up` reads every order.
     pub fn new(store: &ServedStore) -> anyhow::Result<Follower> {
         Ok(Follower { reached: beginning(store)?, list: BTreeMap::new() })
     }
 
-    /// Reads the changes since the last call.
+    /// Reads what has changed since the last call, in several reads if necessary.
     pub fn catch_up(&mut self, store: &ServedStore) -> anyhow::Result<()> {
         loop {
             let (changes, read) = changes_since(store, self.reached)?;
@@ -139,7 +139,7 @@ impl Follower {
         }
     }
 
-    /// The orders, one line per order.
+    /// Returns the orders in the format of the function `list`.
     pub fn lines(&self) -> Vec<String> {
         self.list.values().cloned().collect()
     }

@@ -1,5 +1,5 @@
-//! The PostgreSQL engine, and cases for this engine only. The server is already running, and each
-//! case gets its own database.
+//! The PostgreSQL engine, and cases for this engine only. A PostgreSQL server is already running,
+//! and each case gets its own database in it.
 //!
 //! | Module | Content |
 //! |---|---|
@@ -30,12 +30,11 @@ pub use database::{Database, PostgresUnderTest};
 pub struct PostgresCase {
     /// The requirement as a sentence in snake case.
     pub name: &'static str,
-    /// Fails if the store violates the requirement. Needs a thread that does not belong to a
-    /// runtime.
+    /// Returns an error if the store violates the requirement. Needs a thread that does not belong
+    /// to a Tokio runtime.
     pub run: fn(&PostgresUnderTest) -> anyhow::Result<()>,
 }
 
-/// Returns the cases of all modules.
 pub fn postgres_cases() -> Vec<PostgresCase> {
     cases![PostgresCase:
         migrating::migrate_creates_the_store_once,

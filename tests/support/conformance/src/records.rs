@@ -17,22 +17,18 @@ const TIME_TO_DEADLINE: Duration = Duration::from_secs(600);
 /// 2026-12-24T09:30:00Z, in Unix milliseconds.
 pub const NOW_MS: i64 = 1_798_104_600_000;
 
-/// [`NOW_MS`] as a date.
 pub fn now() -> DateTime<Utc> {
     DateTime::from_timestamp_millis(NOW_MS).unwrap_or_default()
 }
 
-/// A pending order with this id.
 pub fn pending(id: i64) -> Order {
     Order::new(id, 7, 1)
 }
 
-/// A shipped order with this id.
 pub fn shipped(id: i64) -> Order {
     Order { status: OrderStatus::Shipped, ..pending(id) }
 }
 
-/// Imports pending orders with these ids.
 pub fn import(
     commands: &dyn OperatorStore,
     ids: impl IntoIterator<Item = i64>,
@@ -42,24 +38,21 @@ pub fn import(
     Ok(())
 }
 
-/// A production key for this account, without expiry or label.
 pub fn new_key(account: &str) -> NewKey<'_> {
     NewKey { account, environment: Environment::Production, expires_after: None, label: None }
 }
 
-/// Creates the account `acme` and a key for it.
 pub fn account_and_key(commands: &dyn OperatorStore) -> anyhow::Result<IssuedKey> {
     commands.create_account("acme", Plan::Free, None, now())?;
     Ok(commands.issue_key(&new_key("acme"), NOW_MS)?)
 }
 
-/// A request by `key_1` to cancel this order, with a distant deadline.
 pub fn cancellation(order_id: i64) -> Cancellation {
     let deadline = Instant::now() + TIME_TO_DEADLINE;
     Cancellation { order_id, key_id: Arc::from("key_1"), at: now(), deadline }
 }
 
-/// Cancels these orders in one batch, with a distant deadline, and returns the outcomes.
+/// Cancels these orders in one batch. Fails if a cancellation was not executed before its deadline.
 pub fn cancel(store: &ServedStore, ids: &[i64]) -> anyhow::Result<Vec<CancelOutcome>> {
     let batch: Vec<_> = ids.iter().copied().map(cancellation).collect();
     store
@@ -70,7 +63,7 @@ pub fn cancel(store: &ServedStore, ids: &[i64]) -> anyhow::Result<Vec<CancelOutc
         .collect()
 }
 
-/// Returns the error of an operation, which must have failed.
+/// Returns the message of the error. Fails if the operation succeeded.
 pub fn refusal<T, E: std::fmt::Display>(result: Result<T, E>) -> anyhow::Result<String> {
     match result {
         Ok(_) => anyhow::bail!("it was not refused"),

@@ -13,11 +13,10 @@ use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
-/// A server's store with blocking versions of the methods of [`Store`]. Call these methods on a
-/// thread that does not belong to a runtime.
+/// A server's store, with blocking versions of the methods of [`Store`] that the cases call. Do not
+/// call these methods on a thread of a Tokio runtime, which must not block.
 #[derive(Clone)]
 pub struct ServedStore {
-    /// The asynchronous store.
     pub store: Arc<dyn Store>,
     runtime: Handle,
 }
@@ -36,7 +35,7 @@ impl ServedStore {
         ServedStore { store, runtime }
     }
 
-    /// Wraps an embedded store.
+    /// Wraps an embedded store. All embedded stores of the process share one runtime.
     pub fn embedded(store: &SqliteStore) -> anyhow::Result<ServedStore> {
         static RUNTIME: OnceLock<Runtime> = OnceLock::new();
         let runtime = match RUNTIME.get() {
@@ -50,7 +49,6 @@ impl ServedStore {
         Ok(ServedStore::new(Arc::new(store.clone()), runtime.handle().clone()))
     }
 
-    /// Blocks until `work` has ended.
     pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
@@ -70,7 +68,8 @@ impl ServedStore {
         self.wait(self.store.look_up_keys(digests.to_vec()))
     }
 
-    /// Returns the orders that changed after `after`, in the order in which the store sends them.
+    /// Returns the orders that changed after `after`, in the store's order, and how far the read
+    /// has got.
     pub fn orders_since(&self, after: Position) -> Result<(Vec<Order>, OrdersRead), StoreError> {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {

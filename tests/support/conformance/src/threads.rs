@@ -1,14 +1,14 @@
-//! Helpers for threads.
+//! Threads on which a case may block.
 
 use anyhow::anyhow;
 use std::thread::ScopedJoinHandle;
 
-/// Joins a thread. Returns an error if the thread panicked.
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> anyhow::Result<T> {
     thread.join().map_err(|_| anyhow!("a thread panicked"))
 }
 
-/// Runs `work` on a thread that does not belong to a runtime.
+/// Runs `work` on a new thread, so that it may block on a Tokio runtime. Blocking would panic if
+/// the calling thread is already in a runtime.
 pub fn on_another_thread<T: Send>(
     work: impl FnOnce() -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {

@@ -23,7 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use windows::{SECOND, Windows};
 
-/// Checks events against the rules.
 #[derive(Default)]
 pub struct Checker {
     open: HashMap<u64, Operation>,
@@ -34,12 +33,12 @@ pub struct Checker {
     recovery: Recovery,
     findings: Findings,
     may_be_unavailable: bool,
-    /// The time since which nothing can be synced; `None` if writes can be synced.
+    /// The time since which nothing can be synced to disk; `None` if writes can be synced.
     unsynced_since: Option<u64>,
 }
 
 impl Checker {
-    /// Checks the next event.
+    /// Checks the next event. Events must arrive in the order of their times.
     pub fn take(&mut self, event: Event) {
         let Event { at, what } = event;
         let findings = &mut self.findings;
@@ -99,8 +98,8 @@ impl Checker {
         self.findings.excused()
     }
 
-    /// The number of violations that are not exceeded time limits. Stalls cannot excuse these
-    /// violations.
+    /// The number of violations that are not exceeded time limits, and so cannot be excused by
+    /// stalls.
     pub fn certain(&self) -> usize {
         self.findings.certain()
     }
@@ -179,7 +178,8 @@ impl Checker {
         }
     }
 
-    /// Checks that the answer arrived, in time and with the required headers.
+    /// Checks that the answer arrived, that it was in time, and that a 503 has the required header
+    /// and is allowed.
     fn check_delivery(&mut self, operation: &Arc<Operation>, answer: &Answer) {
         let Some(server) = &operation.asked.server else { return };
         let interval = Interval { from: operation.begun, to: operation.ended() };
@@ -198,8 +198,9 @@ impl Checker {
         let excused = self.faults.excuse(server, interval);
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
-            // The wait for a lost answer may have any length: hyper's client can wait forever if a
-            // connection is closed as soon as it is open (api/UPSTREAM.md).
+            // It does not matter how long the client waited: if the server closes a connection
+            // while it gets a request, hyper may report no error, and the client waits until its
+            // timeout (api/UPSTREAM.md).
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");

@@ -6,47 +6,42 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// An event. A recording holds events in the order of their times.
+/// An event of a recording. The events are in the order of their times.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
     /// Nanoseconds on a monotonic clock that all clients share.
     pub at: u64,
-    /// The kind of event and its data.
     pub what: What,
 }
 
-/// The kinds of events.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum What {
-    /// The recording begins.
+    /// The recording begins, and the store is in this state.
     Begins(Beginning),
     /// A client is about to send a request, or an operator to run a command.
     Asks(Asked),
     /// A response has arrived completely, or the client has stopped waiting for it.
     Gets {
-        /// The number of the request.
+        /// The number of the request, [`Asked::op`].
         op: u64,
-        /// The answer's content.
         answer: Answer,
     },
     /// A key is valid on every server from this time.
     Key {
         /// The key's name in the recording; never its secret text.
         key: String,
-        /// The account that the key's requests are counted for.
+        /// The account against which requests with this key are counted.
         account: String,
-        /// Maximum requests per minute.
         per_minute: u32,
         /// Maximum requests per day; `None` if there is no limit that the clients can reach.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         per_day: Option<u32>,
     },
-    /// A fault begins.
     Fault(FaultBegun),
-    /// A standby became the primary. Counts of requests that are sent at least a second later are
-    /// not lost.
+    /// A standby became the primary. The counts of requests that are sent at least a second later
+    /// will not be lost.
     Promoted,
     /// From this time no write of a server can be synced to disk.
     Unsynced,
@@ -57,17 +52,15 @@ pub enum What {
     /// A server reports that it is ready: for the first time since the fault was undone, or again
     /// after it was not ready.
     Ready {
-        /// The server's name.
         server: String,
     },
     /// The lists of all servers, fetched while no client changes an order.
     Compared {
-        /// The digest of each body, by server.
+        /// The digest of the body of each list, by server.
         digests: BTreeMap<String, String>,
     },
     /// The machine stalled for a time that ends now.
     Stall {
-        /// The length of the stall in nanoseconds.
         nanos: u64,
     },
     /// The store's orders at the end of the recording.
@@ -78,10 +71,8 @@ pub enum What {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beginning {
-    /// Ids of pending orders.
     #[serde(with = "crate::id_ranges")]
     pub pending: IdSet,
-    /// Ids of shipped orders.
     #[serde(default, with = "crate::id_ranges")]
     pub shipped: IdSet,
     /// The servers that must become ready and return equal lists after each fault.
@@ -92,11 +83,11 @@ pub struct Beginning {
     pub may_be_unavailable: bool,
 }
 
-/// A request or a command.
+/// A request of a client, or a command of an operator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Unique number of the request.
+    /// The number of the request, unique in the recording.
     pub op: u64,
     /// The name of the client or operator. A client sends one request at a time.
     pub client: String,
@@ -106,11 +97,9 @@ pub struct Asked {
     /// The name of the key that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The request or command itself.
     pub request: Request,
 }
 
-/// The kinds of requests and commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
@@ -118,9 +107,8 @@ pub enum Request {
     List,
     /// Read one page of a walk over the orders, with v2.
     Page(Page),
-    /// Cancel this order.
     Cancel(usize),
-    /// Read a pet.
+    /// Read a pet, for example to use up a limit or to test a key.
     Pet,
     /// Operator's command: import orders with these new ids, first to last.
     Import(usize, usize),
@@ -130,7 +118,7 @@ pub enum Request {
     Revoke(String),
 }
 
-/// A page of a walk over all orders.
+/// A page of a walk over the orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
@@ -141,7 +129,6 @@ pub struct Page {
     pub pending: bool,
 }
 
-/// The result of a request or command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
@@ -149,34 +136,32 @@ pub enum Answer {
     List(#[serde(with = "crate::id_ranges")] IdSet),
     /// A page, with status 200.
     Page {
-        /// The ids of its orders.
         #[serde(with = "crate::id_ranges")]
         ids: IdSet,
         /// True if no page follows.
         is_last: bool,
     },
-    /// Any other response: its status and the headers that rules check.
+    /// Any other response.
     Status(Answered),
-    /// An invalid body with status 200, and what is wrong with it.
+    /// A response with status 200 and an invalid body; the string says what is wrong.
     Malformed(String),
-    /// No response: the connection ended, or the client gave up waiting.
+    /// No response; the string says why. The connection ended, or the client gave up waiting.
     Lost(String),
     /// The command succeeded.
     Done,
-    /// The command failed. It may have taken effect nevertheless.
+    /// The command failed; the string says why. It may still have taken effect.
     Failed(String),
 }
 
-/// A response's status and the headers that rules check.
+/// The status of a response, and what else the rules check of it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answered {
-    /// The HTTP status.
     pub status: u16,
     /// `Retry-After`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// Seconds until the account's minute window closes, by the server's own `Date`.
+    /// Seconds until the minute window of the account closes, by the `Date` of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_in: Option<i64>,
     /// True for a 429 to a banned key.
@@ -184,22 +169,20 @@ pub struct Answered {
     pub is_banned: bool,
 }
 
-/// A fault that begins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultBegun {
-    /// The fault's name.
     pub name: String,
-    /// Servers whose answers may be late or lost until the fault is undone, because the server is
-    /// stopped or its network is cut.
+    /// The servers whose answers may be late or lost until the fault is undone, because the server
+    /// is stopped or its network is cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
     /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if request counts may be lost, beginning with the counts of the second before the
-    /// fault. Counts are safe again a second after a standby is promoted or, without a promotion,
-    /// once the lists are compared.
+    /// True if request counts may be lost, even those of the second before the fault. Counts are
+    /// safe again a second after a standby is promoted or, if none is promoted, when the lists are
+    /// compared.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.
@@ -211,18 +194,15 @@ pub struct FaultBegun {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FinalTable {
-    /// Ids of pending orders.
     #[serde(with = "crate::id_ranges")]
     pub pending: IdSet,
-    /// Ids of shipped orders.
     #[serde(with = "crate::id_ranges")]
     pub shipped: IdSet,
-    /// Ids of cancelled orders.
     #[serde(with = "crate::id_ranges")]
     pub cancelled: IdSet,
 }
 
-/// Reads a recording from its JSON lines.
+/// Reads a recording. Each line is an event in JSON; an error names its line.
 pub fn read_events(lines: impl BufRead) -> anyhow::Result<Vec<Event>> {
     let mut events = Vec::new();
     for (number, line) in (1..).zip(lines.lines()) {

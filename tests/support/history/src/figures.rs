@@ -1,13 +1,12 @@
-//! Counts the requests, answers and outages of a recording.
+//! Counts the requests and answers of a recording, and measures its outages.
 
 use crate::event::{Answer, Answered, Event, Request, What};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// The figures of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// The number of answers by kind of request and status.
+    /// The number of answers, by kind of request and status.
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
@@ -15,12 +14,12 @@ pub struct Figures {
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204.
     pub acknowledged: Vec<u64>,
-    /// The longest time from a request to its answer.
+    /// The longest time from a request to a server until its answer arrived or the client gave up.
     pub slowest: Duration,
     /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
-    /// The last success of each kind of request at each server.
+    /// The time of the last success of each kind of request at each server.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }
@@ -29,9 +28,7 @@ pub struct Figures {
 /// count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
-    /// The longest time without a successful list.
     pub lists: Duration,
-    /// The longest time without a successful cancellation.
     pub cancels: Duration,
     /// The longest time without a success of a request that counts against a limit.
     pub counted: Duration,
@@ -57,7 +54,6 @@ impl Kind {
 }
 
 impl Figures {
-    /// Counts an event.
     pub fn take(&mut self, event: &Event) {
         match &event.what {
             What::Asks(asked) => {
@@ -74,8 +70,8 @@ impl Figures {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
                 self.fault = Some((fault.name.clone(), event.at));
             }
-            // Clients that change or count something pause until the lists are compared. This pause
-            // is not an outage.
+            // Clients whose requests change or count something pause until the lists have been
+            // compared. This pause is not an outage.
             What::Compared { .. } => self.reset_outages(event.at),
             What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
             _ => {}
@@ -99,7 +95,7 @@ impl Figures {
                     // Each of these answers proves that the server ran a transaction, even if the
                     // order does not exist.
                     Kind::Cancel => matches!(status, 204 | 404 | 409),
-                    // A 429 proves that the request was counted.
+                    // A 429 proves that the rate limiter has decided on the request.
                     _ => matches!(status, 200 | 429),
                 };
                 (status.to_string(), is_success)
@@ -130,8 +126,8 @@ impl Figures {
         }
     }
 
-    /// Formats all figures: a summary, then the longest outage at one server for each kind of
-    /// fault.
+    /// Returns a summary, then a line for each kind of fault with its longest outages at one
+    /// server.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \
@@ -160,7 +156,7 @@ impl Figures {
         [summary].into_iter().chain(self.outages.iter().map(outage)).collect()
     }
 
-    /// The number of requests that were answered with this status.
+    /// The number of requests with this answer: a status, or a word such as `lost`.
     pub fn count(&self, status: &str) -> u64 {
         self.answers.iter().filter(|((_, text), _)| text == status).map(|(_, times)| times).sum()
     }

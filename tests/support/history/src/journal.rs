@@ -1,4 +1,4 @@
-//! Records events as they happen, and checks each at once.
+//! Records events as they happen, and checks each event immediately.
 
 use crate::checker::Checker;
 use crate::event::{Answer, Asked, Event, Request, What};
@@ -65,7 +65,7 @@ impl Journal {
         op
     }
 
-    /// Records the answer to a request.
+    /// Records that a client has received this answer to its request, or has given up.
     pub fn gets(&self, op: u64, answer: Answer) {
         self.note(What::Gets { op, answer });
     }
@@ -79,14 +79,16 @@ impl Journal {
         })
     }
 
-    /// Records the store's final orders, read with the operator's commands.
+    /// Records the final state of all orders, which it reads with the operator's command. This must
+    /// be the last event.
     pub fn end(&self, operator: &DataDir) -> anyhow::Result<()> {
         self.note(What::Ends(self.orders.table(operator)?));
         Ok(())
     }
 
-    /// Reports the figures and the violations, and returns the violations. Stalls of the machine
-    /// excuse exceeded time limits only.
+    /// Reports the figures and the violations, and returns the violations. A run in which no
+    /// cancellation succeeded is reported as a failure. Stalls of the machine excuse this and
+    /// exceeded time limits, but no other violation.
     pub fn report_violations(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
         let is_idle = figures.acknowledged.is_empty();
@@ -104,7 +106,6 @@ impl Journal {
         violations
     }
 
-    /// All violations so far.
     pub fn violations(&self) -> Vec<Violation> {
         self.state.lock().checker.violations()
     }
@@ -114,7 +115,6 @@ impl Journal {
         self.state.lock().checker.certain() > 0
     }
 
-    /// The figures so far.
     pub fn figures(&self) -> Figures {
         self.state.lock().figures.clone()
     }
@@ -129,8 +129,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Reads the clock while the lock is held, so that events are recorded in the order of their
-    /// times.
+    /// Reads the clock while the lock is held, so that the events are in the order of their times.
     fn note_in(&self, state: &mut State, what: What) {
         let event = Event { at: self.now(), what };
         if let Some(file) = &mut state.file {
@@ -144,7 +143,6 @@ impl Journal {
     }
 }
 
-/// Checks these events and returns their violations.
 pub fn violations(events: impl IntoIterator<Item = Event>) -> Vec<Violation> {
     let mut checker = Checker::default();
     events.into_iter().for_each(|event| checker.take(event));

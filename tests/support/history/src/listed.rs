@@ -37,7 +37,8 @@ impl ShownOrders {
         self.parse_list(body).map_or_else(Answer::Malformed, Answer::List)
     }
 
-    /// Parses the body of a page. Returns the answer and the cursor of the next page.
+    /// Parses the body of a page; `pending` is true if it may contain only pending orders. Returns
+    /// the answer and the cursor of the next page.
     pub fn page(&self, body: &[u8], pending: bool) -> (Answer, Option<String>) {
         match self.parse_page(body, pending) {
             Ok((ids, next)) => (Answer::Page { ids, is_last: next.is_none() }, next),
@@ -73,8 +74,8 @@ impl ShownOrders {
         Ok(ids)
     }
 
-    /// Reads the store's orders with the operator's command. Leaves out orders whose fields differ
-    /// from earlier lists, so that the checker reports them as missing.
+    /// Reads all orders of the store with the operator's command. Omits orders whose fields differ
+    /// from an earlier list, so that the checker reports them as missing.
     pub fn table(&self, operator: &DataDir) -> anyhow::Result<FinalTable> {
         let mut table = FinalTable::default();
         let rows: Vec<Row> = serde_json::from_value(operator.run_json(&["orders", "list"])?)?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use testbed::{Key, StallDetector};
 use tokio::task::JoinSet;
 
-/// The account of the clients' keys; it has no practical limit.
+/// The account of the clients' keys. It has no limit that clients can reach.
 pub const ACCOUNT: &str = "clients";
 
 /// The configuration of clients that have not started yet.
@@ -21,15 +21,13 @@ pub struct Clients {
     pub beginning: Beginning,
     /// A key of [`ACCOUNT`].
     pub key: Key,
-    /// Keys of separate accounts, which have the limits [`LIMITS`].
+    /// Keys of separate accounts, which have the limits of [`LIMITS`] in the same order.
     pub limited: Vec<Key>,
     /// Further keys of [`ACCOUNT`], which may be revoked.
     pub called: Vec<Key>,
-    /// The seed of random choices.
     pub seed: u64,
 }
 
-/// Running clients.
 pub struct Traffic {
     /// The state that all clients share.
     pub workload: Arc<Workload>,

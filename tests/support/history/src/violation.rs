@@ -14,39 +14,40 @@ pub enum Rule {
     /// At most one cancellation of an order is answered 204.
     #[strum(message = "an id has two 204s")]
     CancelledTwice,
-    /// Every order whose cancellation was answered 204 is cancelled in the final table.
+    /// If a cancellation is answered 204, its order is cancelled in the final table.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
-    /// A cancellation that begins while nothing can be synced is not answered 204 during that time.
+    /// While nothing can be synced to disk, no cancellation that began in this time is answered
+    /// 204.
     #[strum(message = "a 204 came while nothing was synced")]
     AcknowledgedUnsynced,
-    /// A list that is requested after any client received the 204 for an order does not show the
-    /// order.
+    /// A list does not show an order if it was requested after any client received a 204 for
+    /// cancelling the order.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
     /// A shipped or absent order does not become pending again: no later list shows it as pending,
     /// no later cancellation of it is answered 204, and it is not pending in the final table.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
-    /// Later lists of one client do not show an earlier state.
+    /// A list never shows an older state than the previous list of the same client.
     #[strum(message = "lists of one client go back in time")]
     WentBack,
-    /// Each page of a walk contains only orders after the previous pages.
+    /// Each page of a walk shows only orders with higher ids than the previous pages.
     #[strum(message = "an order is on two pages of a walk")]
     OnTwoPages,
-    /// Each list is complete or an error, and no field of an order changes.
+    /// Each list is complete, or the response is an error. No field of an order changes.
     #[strum(message = "a list is not complete")]
     IncompleteList,
-    /// Every answer comes within its deadline, including 503.
+    /// Every answer, even a 503, arrives within its time limit.
     #[strum(message = "an answer is late")]
     LateAnswer,
-    /// Every request is answered unless a fault lies between the client and the server.
+    /// Every request is answered, unless a fault affects its server or the network to it.
     #[strum(message = "a request has no answer")]
     NoAnswer,
     /// Every 503 has `Retry-After`.
     #[strum(message = "a 503 has no Retry-After")]
     NoRetryAfter,
-    /// A key that was revoked more than a second ago is answered only 401 or 503.
+    /// Requests with a key that was revoked more than a second ago are answered only 401 or 503.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
     /// Once the command that issued a key has ended, requests with the key are never answered 401.
@@ -56,13 +57,13 @@ pub enum Rule {
     /// Accounts stay within their limits per minute and per day.
     #[strum(message = "a window admits more than the limit")]
     AdmittedTooMany,
-    /// No account is answered 429 before it can have reached its limit.
+    /// No request is answered 429 before its account can have reached its limit.
     #[strum(message = "a window refuses before the limit is reached")]
     RefusedTooEarly,
     /// After a fault every replica is ready again within 5 s.
     #[strum(message = "a replica is not ready in time after a fault")]
     NotReady,
-    /// A ready replica executes each kind of request within 5 s.
+    /// After a fault, a ready replica executes each kind of request within 5 s of its first 503.
     #[strum(message = "a replica is ready and does not serve")]
     NotServing,
     /// After a fault, all replicas' lists are byte-equal within 2 s of the first comparison.
@@ -80,11 +81,10 @@ pub enum Rule {
 /// A request or a command, as violations print it.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// The request or command.
     pub asked: Asked,
     /// The start time, in nanoseconds on the recording's clock.
     pub begun: u64,
-    /// The time and a summary of its answer; `None` while the operation is running.
+    /// The time of the answer and a summary of it; `None` while the operation is running.
     pub answered: Option<(u64, String)>,
 }
 
@@ -125,19 +125,16 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Formats a time of the recording.
 pub fn seconds(nanos: u64) -> String {
     format!("{}.{:06} s", nanos / 1_000_000_000, nanos / 1_000 % 1_000_000)
 }
 
-/// One violation of a rule.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The broken rule.
     pub rule: Rule,
     /// The problem in one sentence.
     pub text: String,
-    /// The events that contradict each other, by start time.
+    /// The operations that contradict each other, by start time.
     pub because: Vec<Arc<Operation>>,
     /// True if the violation is an exceeded time limit.
     pub is_of_time: bool,

@@ -18,28 +18,25 @@ use tokio::task::JoinSet;
 /// The number of clients of each kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Clients that cancel.
     pub writers: usize,
-    /// Clients that list.
     pub listers: usize,
-    /// Clients that walk over all pages.
     pub walkers: usize,
 }
 
-/// The load that two cores can handle besides the servers.
+/// A load that two cores can handle while they also run the servers.
 pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 
-/// Pauses of each writer and lister between two requests.
+/// The pause of each writer and each lister between two requests.
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
 /// Listers with this number or a higher one send the tag of their last list as `If-None-Match`.
 const FIRST_ASKING_AGAIN: usize = 2;
 
-/// Orders per page: small enough that a walk takes several pages.
+/// Orders per page: few enough that a walk takes several pages.
 const PAGE: usize = 200;
 
-/// A text in the body of each 429 to a banned key.
+/// A string that only the body of a 429 to a banned key contains.
 const BANNED: &[u8] = br#""key_banned""#;
 
 /// The limits per minute and per day of the accounts that reach their limits.
@@ -58,14 +55,14 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
 ];
 
 /// The number of accounts in [`LIMITS`] whose clients use up a window and then pause until the next
-/// minute. The clients start [`LIMITED_BEGIN_AFTER`] apart, so that one of them is always active. A
-/// client sends two requests at once and then pauses for [`LIMITED_RESTS`].
+/// minute. The clients start [`LIMITED_BEGIN_AFTER`] apart, so that one of them is always active.
+/// Each sends two concurrent requests, and then pauses for [`LIMITED_RESTS`].
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// Refusals after which a client pauses until the next minute: far fewer than cause a ban.
+/// The number of refusals after which a client pauses until the next minute. A ban takes far more.
 const REFUSALS: u32 = 4;
 
 /// Pause of a caller between two rounds of requests.
@@ -77,13 +74,12 @@ const IDLE_CONNECTION_LIMIT: Duration = Duration::from_secs(10);
 
 /// The state that all clients share.
 pub struct Workload {
-    /// The recording.
     pub journal: Arc<Journal>,
     /// The servers: their names and the base URLs for clients.
     pub servers: Vec<(String, String)>,
-    /// A key without a practical limit.
+    /// A key of an account without a limit that clients can reach.
     pub key: Key,
-    /// Keys of accounts with a limit.
+    /// Keys of the accounts with the limits [`LIMITS`], in the same order.
     pub limited: Vec<Key>,
     /// The state that clients and the operator share: orders to cancel, keys of callers, pauses and
     /// the end of the run.
@@ -94,7 +90,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Creates the shared state; no client runs yet.
+    /// Creates the shared state. Clients run only after [`Workload::start`].
     pub fn new(
         journal: Arc<Journal>,
         servers: Vec<(String, String)>,
@@ -111,7 +107,6 @@ impl Workload {
         Ok(Workload { journal, servers, key, limited, pool, plain, gzip, seed })
     }
 
-    /// Starts all clients.
     pub fn start(self: &Arc<Self>, load: Load) -> JoinSet<()> {
         let mut clients = JoinSet::new();
         for number in 0..load.writers {
@@ -161,8 +156,8 @@ impl Workload {
         }
     }
 
-    /// Lists orders. If the client has a list, it sends `If-None-Match`. A 304 is recorded as this
-    /// list, because a 304 confirms that the list is unchanged.
+    /// Requests the list. If the client already has a list, it sends `If-None-Match`. A 304 is
+    /// recorded as this list, because it confirms that the list is unchanged.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // Half of the listers accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
@@ -186,8 +181,9 @@ impl Workload {
         self.ask(client, server, &self.key, Request::List, request, read).await;
     }
 
-    /// Walks over all orders, then over the pending ones, again and again. Each page is requested
-    /// from a random server, and again if there was no answer.
+    /// Walks over all orders, then over the pending ones, and so on. Each page is requested from a
+    /// random server. If this server does not return the page, it is requested from another random
+    /// server.
     async fn walk(self: Arc<Self>, number: usize) {
         let name = format!("walker-{number}");
         let mut random = self.random(150 + number);
@@ -342,13 +338,12 @@ impl Workload {
     }
 }
 
-/// The last list of a client, with its entity tag.
+/// The last list that a client received, and its entity tag.
 struct KnownList {
     tag: String,
     list: Answer,
 }
 
-/// An HTTP response.
 struct Response {
     status: u16,
     headers: HeaderMap,
@@ -360,12 +355,13 @@ impl Response {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Derives the answer from a list or a page: for status 200, `read` parses the body.
+    /// Turns the response to a request for a list or page into an [`Answer`]. `read` parses the
+    /// body of a 200; any other status becomes [`Answer::Status`].
     fn read(&self, read: impl FnOnce(&[u8]) -> Answer) -> Answer {
         if self.status == 200 { read(&self.body) } else { self.status() }
     }
 
-    /// Derives the answer from the status and headers alone.
+    /// Returns an [`Answer::Status`]. Uses the body only to find out whether the key is banned.
     fn status(&self) -> Answer {
         Answer::Status(Answered {
             status: self.status,
@@ -382,9 +378,9 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Returns the seconds until the window closes, from two headers: the reset and the server's
-/// `Date`. Rounding and an old `Date` make results from -1 to 62 possible. Any other result means
-/// that the server's clock was moved between the two times, so `None` is returned.
+/// Returns the seconds until the window closes, from the headers `X-RateLimit-Reset` and `Date` of
+/// a response. Rounding and an old `Date` make results from -1 to 62 possible. Any other result
+/// means that the clock of the server was set between the two times, so `None` is returned.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;
     let server_time = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;

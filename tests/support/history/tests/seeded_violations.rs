@@ -41,8 +41,8 @@ fn each_violation_is_found_by_exactly_its_rule() {
     assert_eq!(rules, all, "each rule has a recording that breaks it");
 }
 
-/// A late answer that no stall explains must be found even after a thousand late answers that
-/// stalls explain.
+/// Only a thousand late answers are kept. A late answer that no stall explains must be found even
+/// after a thousand that stalls explain.
 #[test]
 fn a_late_answer_is_found_after_a_thousand_excused_ones() {
     const SECOND: u64 = 1_000_000_000;
@@ -63,7 +63,7 @@ fn a_late_answer_is_found_after_a_thousand_excused_ones() {
     assert_eq!(rules, [Rule::LateAnswer]);
 }
 
-/// Every event serializes to JSON that parses to the same event.
+/// Parsing a serialized event returns the same event.
 #[test]
 fn events_are_lines_of_json() {
     for path in recordings().unwrap() {

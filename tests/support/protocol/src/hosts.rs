@@ -2,16 +2,16 @@
 
 use crate::agreement::journal::{Answer, Change, Seen};
 
-/// The maximum number of changes in a journal.
 const MAX_CHANGES: u8 = 3;
 
-/// Bit of a change's id that marks a cancellation of the order or a revocation of the key.
+/// The bit in the id of a change that marks it as a cancellation of the order or a revocation of
+/// the key.
 const ENDS: u8 = 0x80;
 
-/// Bit of a change's id that marks a change of keys; all other changes concern orders.
+/// The bit in the id of a change that marks it as a change of keys. All other changes concern
+/// orders.
 const KEYS: u8 = 0x40;
 
-/// The part of the store that a change concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeScope {
     Orders,
@@ -21,7 +21,7 @@ pub enum ChangeScope {
 /// A set of changes, one bit each.
 pub type Set = u8;
 
-/// The ids of a journal's changes, beginning with number 1.
+/// The ids of the changes in a journal. The first change has the number 1.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Journal {
     ids: [u8; MAX_CHANGES as usize],
@@ -85,7 +85,7 @@ impl Journal {
         self.ids().iter().filter(|id| **id & ENDS != 0).fold(0, |all, id| all | set_of(*id))
     }
 
-    /// The answer of the server to a replica that has seen these changes.
+    /// The answer of this journal's server to a replica whose last seen change is in `seen`.
     pub fn answer(&self, seen: &Seen<u8>) -> Answer<u8> {
         let is_known = self.is_known(seen);
         let [orders, keys] =
@@ -102,7 +102,7 @@ fn set_of(id: u8) -> Set {
     1 << (id & !(ENDS | KEYS))
 }
 
-/// The leader, or a replaced primary that does not know that it was replaced.
+/// A host that is the leader, or a replaced primary that does not know that it was replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Primary {
     pub timeline: u8,

@@ -8,7 +8,7 @@
 //!
 //! # Promises
 //!
-//! 1. No list that is requested after a 204 shows the order.
+//! 1. No list that is requested after a cancellation was answered 204 shows the cancelled order.
 //! 2. A replica with a session contains only changes that are in the journal of its server. A
 //!    cached key contains every change of keys that the cache reflects. The list shows exactly the
 //!    changes (steps of imports, and cancellations) up to the position that it claims.

@@ -1,5 +1,5 @@
-//! A model replica: its memory, and its reaction to each answer. It makes every decision with the
-//! server's own code.
+//! A replica in the model: its memory, and how it reacts to each answer. It makes every decision
+//! with the server's own code.
 
 use crate::agreement::journal::{Answer, AnswerRejected, Seen};
 use crate::agreement::key_cache::{
@@ -16,7 +16,7 @@ use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 /// The maximum number of concurrent queries that the model supports.
 const MAX_QUERIES: usize = 2;
 
-/// The changes whose rows are on the first of two pages.
+/// When all rows are read in two pages, the changes whose rows are on the first page.
 const FIRST_PAGE: Set = 0b0101_0101;
 
 /// A replica that only cancels; its list and keys are not modelled.
@@ -45,20 +45,19 @@ fn new_wait(server: Server, before: &Option<(Server, OldLeaseWait<Tick>)>) -> Ol
     OldLeaseWait::for_session(NOW, &server, before.as_ref().map(|(server, wait)| (server, *wait)))
 }
 
-/// Moves the end of the wait one tick closer; a finished wait stays finished.
+/// Brings the end of the wait one tick closer. A finished wait stays finished.
 fn age(wait: &mut OldLeaseWait<Tick>) {
     wait.until = wait.until.older().max(NOW);
 }
 
-/// A session of a [`Replica`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Session {
     pub host: usize,
     pub history: u64,
     pub wait: OldLeaseWait<Tick>,
     pub lease: Lease<Tick>,
-    /// True if rows were restored while this session was open. The content of the replica is then
-    /// not checked until the session ends.
+    /// True if rows were restored while this session was open. The promises about the content of
+    /// the replica are then not checked until the session ends.
     pub is_restored: bool,
     queries: SharedQueries<NextQuery>,
     under_way: [Option<Query>; MAX_QUERIES],
@@ -70,15 +69,15 @@ impl Session {
     }
 }
 
-/// The next query, which all waiting requests for the list share. Its answer must reflect the
-/// changes `must_reflect`. `list` is the last change that the replica's list reflects.
+/// The next query, which all waiting list requests share. Its answer must reflect the changes
+/// `must_reflect`. `list` is the position of the replica's list.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct NextQuery {
     must_reflect: Set,
     list: Position,
 }
 
-/// A query that was sent, and its answer. The answer includes the rows if they are few.
+/// A query that was sent, and its answer. `rows` is `None` if there are too many rows to include.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Query {
     must_reflect: Set,
@@ -86,16 +85,16 @@ struct Query {
     rows: Option<(Position, Set)>,
 }
 
-/// The progress of a request for the list, from its query to the client.
+/// The progress of a list request, from the answer to its query until the list is sent.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
     None,
-    /// The query was answered.
+    /// The query was answered; the list has not been compared with the answer yet.
     Answered(Answered),
-    /// The rows are being read.
+    /// The list lacks rows that the answer did not include, so they are being read.
     Reading(Reading, Answered),
-    /// A new snapshot is ready to replace the current one.
+    /// The new snapshot is ready to replace the current one.
     Ready { snapshot: Set, removed: Set, reached: Position, answered: Answered },
     /// The list is sent to the client. The state lasts for one step.
     Sent { must_reflect: Set },
@@ -108,23 +107,23 @@ pub struct Answered {
     rows: Option<(Position, Set)>,
 }
 
-/// A read of rows in progress, and the snapshot that the rows are applied to.
+/// A read of rows that has begun, and the snapshot to which its rows are applied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
     /// Cancellations that are removed from the snapshot at the end of the read.
     removed: Set,
     after: Position,
-    /// The server's last change before the current query for rows; `None` until this change has
-    /// been read.
+    /// The last change of the server before the current query for rows; `None` before this change
+    /// has been read.
     before: Option<Position>,
     /// The number of pages that the current query has read, and the last change on the last page.
     pages: u8,
     highest: Option<i64>,
 }
 
-/// The rows of an answer about keys: a change number, and the key's changes after that number.
-/// `None` if the answer has no rows.
+/// The rows in an answer about keys: a change number, and the changes of the key after that number.
+/// `None` if there are too many rows to include.
 type ChangedKeys = Option<(Position, Set)>;
 
 /// A poll for changes of the keys.
@@ -136,7 +135,7 @@ pub enum KeyPoll {
     Accepted(ChangesAsOf<Tick>, ChangedKeys),
 }
 
-/// A lookup of the key, with the changes that its row contains.
+/// A lookup of the key. The sets are the changes that the row of the key contains.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum KeyLookUp {
     #[default]
@@ -153,10 +152,10 @@ pub struct Replica {
     pub seen: Seen<u8>,
     pub orders: ListState<Set, Set>,
     pub list: List,
-    /// This replica's own cancellation, until the list in memory reflects it: the positions before
-    /// and after the cancellation, and the cancellation itself.
+    /// The cancellation by this replica, until its list in memory reflects it: the positions before
+    /// and after the cancellation, and the cancellation as a set.
     pub unapplied: Option<((Position, Position), Set)>,
-    /// The last change of keys that the cache reflects.
+    /// The last change of keys that the cache of this replica reflects.
     pub reflected: Position,
     /// The changes that the cached key's row contains.
     pub cached: Option<Set>,
@@ -166,8 +165,8 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Creates a replica whose list reflects the beginning of `history`. If no session has this
-    /// history, the replica must first read the whole list.
+    /// Creates a replica whose list is at the beginning of `history`. If no session has this
+    /// history, the replica must read the whole list first.
     pub fn new(history: u64) -> Replica {
         let orders = ListState::new(0, Position::beginning(history));
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
@@ -195,7 +194,7 @@ impl Replica {
         }
     }
 
-    /// Ends the session. Requests that wait for an answer of this session fail.
+    /// Ends the session. Requests that wait for an answer in this session fail.
     pub fn end_session(&mut self) {
         self.session = None;
         if let KeyPoll::Asked(..) = self.key_poll {
@@ -243,23 +242,23 @@ impl Replica {
         }
     }
 
-    /// Applies the replica's own cancellation in memory. This happens before the 204 is sent.
+    /// Applies the replica's own cancellation in memory, which must happen before the 204 is sent.
     pub fn apply_own_cancellation(&mut self) -> Option<Set> {
         let (positions, change) = self.unapplied.take()?;
         self.orders.add_removals(Some(positions), |removals| *removals |= change);
         Some(change)
     }
 
-    /// A request for the list arrives. Its answer must reflect the changes `must_reflect`, which
-    /// include all changes that earlier requests required.
+    /// Takes a list request. Its answer must reflect the changes `must_reflect`, which include
+    /// everything that earlier list requests must reflect.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
         Some(())
     }
 
-    /// Sends the query, which the server answers at once. `with_rows` is false if there are too
-    /// many rows to include.
+    /// Sends the next query, which the server answers immediately. `with_rows` is false if there
+    /// are too many rows to include in the answer.
     pub fn send_query(
         &mut self,
         with_rows: bool,
@@ -325,7 +324,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the next step of a read of rows from the session's server.
+    /// Takes one step of a read of rows: the server's last changes before the rows, then each page
+    /// of rows, then the last changes after the rows.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -382,8 +382,8 @@ impl Replica {
         Some(())
     }
 
-    /// Returns the last changes of the server if the server has the last change that the replica
-    /// has seen.
+    /// Returns the last changes of the server. If its journal lacks the last change that the
+    /// replica has seen, ends the session and returns `None`.
     fn accept_last_changes(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
         let last_changes = journal.answer(&self.seen).accept(session.history, &mut self.seen);
         if last_changes.is_err() {
@@ -401,7 +401,7 @@ impl Replica {
     }
 
     /// Polls the server for changes of the keys. `with_rows` is false if there are too many rows to
-    /// include.
+    /// include in the answer.
     pub fn poll_keys(&mut self, with_rows: bool, journal: &Journal) -> Option<()> {
         if self.key_poll != KeyPoll::None {
             return None;
@@ -413,7 +413,7 @@ impl Replica {
         Some(())
     }
 
-    /// Handles the answer to the poll.
+    /// Handles the answer to the poll. If it is rejected, the poll has no effect.
     pub fn accept_poll(&mut self) -> Option<()> {
         let KeyPoll::Asked(asked, answer, rows) = std::mem::take(&mut self.key_poll) else {
             return None;
@@ -424,7 +424,8 @@ impl Replica {
         Some(())
     }
 
-    /// Applies the accepted poll to the cached key.
+    /// Applies the accepted answer to the cache: adds its rows to the cached key, or removes the
+    /// key if the answer does not have all changed rows.
     pub fn apply_poll(&mut self) -> Option<()> {
         let KeyPoll::Accepted(polled, rows) = std::mem::take(&mut self.key_poll) else {
             return None;
@@ -443,7 +444,7 @@ impl Replica {
         Some(())
     }
 
-    /// Looks the key up for a request.
+    /// Sends a lookup of the key for a request, which the server answers immediately.
     pub fn look_up(&mut self, journal: &Journal) -> Option<()> {
         if self.look_up != KeyLookUp::None {
             return None;
@@ -453,8 +454,8 @@ impl Replica {
         Some(())
     }
 
-    /// Handles the answer to the lookup: caches the key if allowed, and authorises the request if
-    /// the answer is recent.
+    /// Handles the answer to the lookup of the key: caches the key unless the cache reflects later
+    /// changes, and authorises the request if the answer is recent enough.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
             return None;
@@ -470,13 +471,12 @@ impl Replica {
         Some(())
     }
 
-    /// True while a query about keys is waiting for its answer.
     pub fn queries_keys(&self) -> bool {
         matches!(self.key_poll, KeyPoll::Asked(..)) || matches!(self.look_up, KeyLookUp::Asked(..))
     }
 
-    /// Returns the last changes in an answer about keys, with their `as_of`: they include every
-    /// change that was acknowledged before that time. Returns `None` if the answer is rejected.
+    /// Returns the last changes in an answer about keys. They include every change that was
+    /// acknowledged before their `as_of`. Returns `None` if the answer is rejected.
     fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<ChangesAsOf<Tick>> {
         let session = self.session?;
         let polled = answer.with_as_of(session.history, &session.lease, asked, &mut self.seen);
@@ -486,7 +486,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if a request would be authorised with a row of the key that lacks this change.
+    /// True if this replica would authorise a request with a row of the key that lacks the change
+    /// `end`.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

@@ -7,10 +7,12 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Mutex;
 use std::thread;
 
-/// A state of the model and its index in the list of steps.
+/// The index in `steps` of the step that first reached a state (`usize::MAX` for the initial
+/// state), and the state.
 type Numbered = (usize, World);
 
-/// A broken promise, the index of the state before it, and the step that broke it.
+/// A broken promise, the index of the state before it (as in [`Numbered`]), and the step that broke
+/// it.
 type BrokenAfter = (Broken, usize, Step);
 
 /// Returns the number of reachable states, or a shortest sequence of steps to a broken promise.
@@ -18,7 +20,8 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::all(scope);
     let worlds = ReachedWorlds::default();
     worlds.insert(&World::new(scope));
-    // For each state: the index of the previous state, and the step from there.
+    // For each state except the initial one: the index of the state before it, and the step between
+    // the two.
     let mut steps: Vec<(usize, Step)> = Vec::new();
     let mut level = vec![(usize::MAX, World::new(scope))];
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -52,7 +55,7 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
 struct ReachedWorlds([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
 
 impl ReachedWorlds {
-    /// Returns true if the state is new.
+    /// Adds a state, and returns true if it is new.
     fn insert(&self, world: &World) -> bool {
         let hash = hash_of(world);
         let part = &self.0[(hash >> 32) as usize % self.0.len()];
@@ -96,7 +99,7 @@ fn hash_of(world: &World) -> u64 {
 #[derive(Default)]
 struct Mixer {
     state: u64,
-    /// Buffered bytes, and their number of bits.
+    /// The bytes that have not been multiplied in yet, and their number of bits.
     bytes: u64,
     bits: u32,
 }
@@ -131,7 +134,8 @@ impl Hasher for Mixer {
         self.mix(value as u64);
     }
 
-    /// Called with the variant of an enum.
+    /// Derived implementations of `Hash` call this with the discriminant of an enum, which is
+    /// small.
     fn write_isize(&mut self, value: isize) {
         self.write_u8(value as u8);
     }

@@ -1,10 +1,10 @@
-//! The clock of the search: an instant is its distance from now in ticks.
+//! The clock of the search. It stores an instant as its distance from now, in ticks.
 
 use crate::agreement::lease::LEASE;
 use std::ops::Add;
 use std::time::Duration;
 
-/// Half a lease.
+/// The time step of the model. Half a lease suffices: a lease is then new, half over, or expired.
 const TICK: Duration = LEASE.checked_div(2).unwrap();
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,11 +13,11 @@ pub struct Tick(i8);
 pub const NOW: Tick = Tick(0);
 /// A lease that was renewed at this instant has expired.
 pub const EXPIRED: Tick = Tick(-2);
-/// The oldest instant: all earlier ones are treated as this one.
+/// The oldest instant. All earlier instants are treated as this one.
 pub const LONG_AGO: Tick = Tick(-3);
 
 impl Tick {
-    /// The same instant, seen one tick later.
+    /// Returns the same instant after the clock has advanced by a tick.
     pub fn older(self) -> Tick {
         Tick(self.0 - 1).max(LONG_AGO)
     }

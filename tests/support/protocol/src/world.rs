@@ -9,33 +9,35 @@ use crate::time::{NOW, Tick};
 /// The bounds of a search.
 #[derive(Clone, Copy)]
 pub struct Scope {
-    /// The part of the store that changes: replicas cancel the order, or a command revokes the key.
+    /// The part of the store that changes: either replicas cancel the order, or a command revokes
+    /// the key.
     pub change_scope: ChangeScope,
     /// Maximum number of changes, on all hosts together.
     pub changes: u8,
     /// Maximum number of concurrent queries: one or two.
     pub queries: usize,
-    /// True if the replica has read nothing yet and reads in pages.
+    /// True if the replica starts without a list and reads rows in pages.
     pub reads_pages: bool,
-    /// True if primaries are replaced and time passes. If false, a request for the list and its
-    /// query are separate steps.
+    /// True if primaries are replaced and time passes. A list request and its query are then one
+    /// step, which keeps the number of states small; otherwise they are two steps.
     pub has_failovers: bool,
     /// True if the leader may be restored: either the whole server, or only its rows while it runs.
     pub has_restores: bool,
-    /// True if the part of the store that is not `change_scope` changes, too.
+    /// True if the other part of the store (orders or keys) changes as well.
     pub has_other_changes: bool,
-    /// True if other steps may come between a lookup of the key and its answer, and between the
-    /// answer to a poll and its use.
+    /// True if other steps can happen between a lookup of the key and its answer, and between the
+    /// answer to a poll and its use. If false, each of these pairs is one step.
     pub delays_key_answers: bool,
 }
 
-/// A broken promise.
+/// The ways in which a step can break a promise of `lib.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// A list that was requested after the 204 shows the order.
+    /// A list requested after a cancellation was acknowledged (204) still contains the cancelled
+    /// order.
     ListShowsCancelledOrder,
     ContainsAnotherHistory,
-    /// A list differs from the store's state at the position that it claims.
+    /// A list differs from the store's state at the position that the list claims.
     ListDiffersFromItsTag,
     /// The cached key lacks a change that the cache claims to reflect.
     CachesOutdatedKey,
@@ -50,65 +52,69 @@ pub struct World {
     hosts: [Option<Primary>; 3],
     leader: usize,
     committed: u8,
-    /// The cancellation if it was acknowledged; otherwise empty.
+    /// The cancellation, once it has been acknowledged; until then empty.
     acknowledged: Set,
-    /// The acknowledged cancellation if a restore or failover has lost it; otherwise empty.
+    /// The acknowledged cancellation, once a restore or failover has lost it; until then empty.
     lost: Set,
-    /// The time at which the revocation of the key was acknowledged.
+    /// The time at which the revocation of the key was acknowledged; `None` before, and after a
+    /// restore or failover has lost it.
     revoked: Option<Tick>,
-    /// One replica only cancels, and the other takes all steps. Two are enough, because the memory
-    /// of one replica does not affect the other.
+    /// This replica only cancels, and `replica` does everything else. Two replicas are enough,
+    /// because the memory of one does not affect the others.
     canceller: Canceller,
     replica: Replica,
 }
 
-/// Names one of the two replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicaKind {
     Canceller,
     Full,
 }
 
-/// A step of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Tick,
-    /// A standby with the journal up to this number becomes the leader. If the standby never
-    /// followed the leader's timeline, its new timeline has the same number as the leader's.
+    /// A standby with the journal up to the number `up_to` becomes the leader. If the standby never
+    /// followed the timeline of the leader (`has_followed` is false), its new timeline gets the
+    /// same number as that of the leader.
     Promote {
         up_to: u8,
         has_followed: bool,
     },
-    /// The leader is restored to the change `up_to`. If `running`, only its rows are restored,
-    /// while it runs. Otherwise, the leader is stopped and restarted from a base backup.
+    /// The leader is restored to the change `up_to`. If `running` is true, only its rows are
+    /// restored while the server runs. Otherwise, the server is stopped, and restarted from a base
+    /// backup.
     Restore {
         up_to: u8,
         running: bool,
     },
-    /// A replaced primary commits without a standby and shows the commit to readers.
+    /// A replaced primary commits without a standby and shows the commit to readers. If `ends` is
+    /// true, the commit cancels the order or revokes the key.
     CommitUnconfirmed {
         host: usize,
         change_scope: ChangeScope,
         ends: bool,
     },
-    /// A command commits a step of an import or a change of a key, and is acknowledged.
+    /// A command commits a change and is acknowledged. If `ends` is true, the change revokes the
+    /// key. Otherwise, it is a step of an import or another change of the key.
     Command {
         change_scope: ChangeScope,
         ends: bool,
     },
-    /// The process of the replica that only cancels is restarted.
+    /// The process of the replica that only cancels restarts, so it forgets its sessions.
     Start,
-    /// A replica's session ends, and a new session to the leader is opened.
+    /// The session of a replica ends, and the replica opens a new session to the leader.
     Open(ReplicaKind),
-    /// A heartbeat is sent and confirmed in one step, because a slower heartbeat would only shorten
-    /// the lease.
+    /// A heartbeat is sent and confirmed. This is one step, because a slower heartbeat would only
+    /// shorten the lease.
     Heartbeat,
-    /// A batch with the cancellation commits. If its answer is lost, the batch is executed again.
+    /// A batch with the cancellation commits. If its answer is lost (`is_answered` is false), a
+    /// later step executes the batch again.
     Cancel {
         replica: ReplicaKind,
         is_answered: bool,
     },
-    /// The replica applies its own cancellation in memory and sends the 204.
+    /// The replica applies its own cancellation in memory and sends the 204 for it.
     Acknowledge,
     RequestList,
     SendQuery {
@@ -118,7 +124,7 @@ pub enum Step {
     Refresh,
     Read,
     Publish,
-    /// The keys are polled; the answer includes the rows if they are few.
+    /// The replica polls for changes of the keys. The answer includes the rows if they are few.
     PollKeys {
         with_rows: bool,
     },
@@ -129,7 +135,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The steps that a search explores.
+    /// Returns the steps that a search tries in each state.
     pub fn all(scope: &Scope) -> Vec<Step> {
         use Step::{AcceptAnswer, AcceptPoll, Acknowledge, ApplyPoll, EnterKey, LookUpKey};
         use Step::{Publish, Refresh, Start};
@@ -154,7 +160,7 @@ impl Step {
             }
         }
         match change_scope {
-            // No command cancels the order: only replicas cancel.
+            // The model has no command that cancels the order. Only replicas cancel it.
             ChangeScope::Orders => {
                 all.extend([Acknowledge, AcceptAnswer, Refresh, Publish]);
                 if scope.has_failovers {
@@ -179,8 +185,8 @@ impl Step {
 }
 
 impl World {
-    /// The initial world: one primary without changes. Both replicas have had a session for a long
-    /// time.
+    /// Creates the initial world: one primary without changes, and two replicas that have had a
+    /// session for a long time.
     pub fn new(scope: &Scope) -> World {
         let (timeline, forked_at, was_restored, journal) = (1, 0, false, Journal::default());
         let first = Primary { timeline, forked_at, was_restored, journal };
@@ -199,8 +205,8 @@ impl World {
         World { hosts, leader: 0, committed, acknowledged, lost, revoked, canceller, replica }
     }
 
-    /// Takes a step, which may break a promise. Returns `None` if the step is impossible; the state
-    /// may have changed even then.
+    /// Takes a step, and returns an error if this breaks a promise. Returns `None` if the step is
+    /// impossible; the state may have changed even then.
     pub fn step(&mut self, step: Step, scope: &Scope) -> Option<Result<(), Broken>> {
         self.apply_step(step, scope)?;
         let broken = self.broken(scope);
@@ -344,8 +350,8 @@ impl World {
         let queries_keys = self.replica.queries_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
-            // A restore of rows locks them until each running query has timed out (an assumption in
-            // lib.rs), so this step is impossible while a query runs.
+            // A restore locks the rows until each running query has timed out (an assumption in
+            // lib.rs). So this step is impossible while a query runs.
             (Some(session), true) if session.under_way() > 0 || queries_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),
@@ -358,7 +364,7 @@ impl World {
         Some(())
     }
 
-    /// If the leader no longer has an acknowledged change, the promises no longer cover the change.
+    /// If the leader has lost an acknowledged change, the promises no longer cover this change.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);
@@ -422,8 +428,8 @@ impl World {
         }
         let journal = self.hosts[host]?.journal;
         if is_answered && journal.end() != 0 {
-            // The order was cancelled before, maybe by an earlier attempt, so the answer is 204 or
-            // 404.
+            // An earlier attempt may have cancelled this order already. Whether the answer is 204
+            // or 404, the client takes it as success, so the cancellation counts as acknowledged.
             let is_new = self.acknowledged & journal.end() == 0;
             return is_new.then(|| self.acknowledged |= journal.end());
         }

@@ -3,16 +3,16 @@
 //! rustc compiles the copies directly.
 //!
 //! Some removals break no promise, so they are not mutants:
-//! - The comparisons of `publish` that move `position`, `read.max` of a page, and
-//!   `Opening::record` of the first change. If they are removed, lists are read again and again, or
-//!   all answers are rejected. The tests of `list.rs` and the conformance tests of PostgreSQL find
-//!   these mutants. Recording a change before the commit is confirmed does not compile.
-//! - `is_all` of a whole read. Without `is_all`, a list may show part of an import's step, but
+//! - In `publish`, the comparisons that decide whether `position` moves; in `page`, `read.max`; and
+//!   `Opening::record` for the first change. Without one of these, lists are read again and again,
+//!   or all answers are rejected. The tests of `list.rs` and the conformance tests of PostgreSQL
+//!   find these mutants. Recording a change before the commit is confirmed does not compile.
+//! - `is_all` after a read of all rows. Without it, a list may show part of an import's step, but
 //!   still contains everything up to the position that it claims.
-//! - `is_awaited`, `answered` and the replacement of `next` in `shared_queries.rs`. Without
-//!   `is_awaited`, queries are sent that no request needs; without `answered`, no query is sent;
-//!   the test of `shared_queries.rs` finds both. Without the replacement of `next`, the code does
-//!   not compile.
+//! - In `shared_queries.rs`, `is_awaited`, `record_answer` and the replacement of `next`. Without
+//!   `is_awaited`, queries are sent that no request needs. Without `record_answer`, queries stop
+//!   after the first few. The test of `shared_queries.rs` finds both. Without the replacement of
+//!   `next`, the code does not compile.
 
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
@@ -68,7 +68,8 @@ const MUTANTS: [(&str, &str); 32] = [
     ("self.under_way += 1;", ""),
 ];
 
-/// Returns the name of the file that contains the mutant's text, and the mutated file's text.
+/// Finds the file that contains the text of the mutant. Returns the name of the file and its
+/// mutated text. Fails unless the text occurs exactly once in all files.
 fn mutate((from, to): (&str, &str)) -> anyhow::Result<(PathBuf, String)> {
     let mut result = None;
     for file in std::fs::read_dir(Path::new(DECISIONS))? {
@@ -83,8 +84,8 @@ fn mutate((from, to): (&str, &str)) -> anyhow::Result<(PathBuf, String)> {
     result.with_context(|| format!("{from:?} is not there"))
 }
 
-/// Returns the time after which the search finds a broken promise in the mutant, or `None` if the
-/// search finds no broken promise.
+/// Returns the time until the search finds a broken promise in the mutant, or `None` if it finds
+/// none.
 fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Duration>> {
     let copy = |from: &Path, to: &str| -> anyhow::Result<()> {
         let to = directory.join(to);
@@ -112,7 +113,7 @@ fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Durat
         .stderr(Stdio::piped())
         .spawn()?;
     let lines = BufReader::new(searching.stderr.take().context("it is piped")?).lines();
-    // A search that fails for any other reason does not find the mutant.
+    // A search that fails for any other reason has not found the mutant.
     let broken = lines.map_while(Result::ok).find(|line| line.starts_with("broken promise: "));
     let elapsed = started.elapsed();
     // Stop the search, because one broken promise is enough.

@@ -1,4 +1,4 @@
-//! Accounts and their plans.
+//! Accounts: they are created, renamed and closed, and their plans change.
 
 use crate::engine::Engine;
 use crate::listing::{accounts, keys};
@@ -10,7 +10,7 @@ use store_orders_api::plans::{Plan, PlanLimits};
 
 pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyhow::Result<()> {
     let commands = engine.commands()?;
-    // Names are sorted by their bytes, independent of case and language.
+    // Accounts are sorted by the bytes of their names, regardless of case and language.
     let sorted = ["Acme", "Zeta", "a b", "acme", "acme-2", "zoo", "Ärzte", "école"];
     for name in sorted.iter().rev() {
         commands.create_account(name, Plan::Pro, None, now())?;

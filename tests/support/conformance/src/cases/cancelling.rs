@@ -1,4 +1,4 @@
-//! Batches of cancellations.
+//! Cancellations, which a server executes in batches.
 
 use crate::engine::Engine;
 use crate::listing::{changed_ids, last_changes, list};
@@ -50,7 +50,8 @@ pub fn a_cancelled_order_records_key_and_time(engine: &dyn Engine) -> anyhow::Re
         cancelled(2, "2027-01-15T08:00:00.250Z", "key_other")?,
     ] {
         let id = expected.id;
-        // A server can read the cancelled order, to return it to a caller.
+        // Version 2 of the API also returns cancelled orders, so a server must be able to read
+        // them.
         let read = [commands.order(id)?, store.cancelled_order(id)?];
         ensure!(read == [Some(expected.clone()), Some(expected)], "{read:?}");
     }

@@ -1,4 +1,4 @@
-//! A server that reads only the changes since the last change it knows.
+//! Servers that keep their list current by reading only what has changed since their last read.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, changed_ids, last_changes, list};
@@ -33,8 +33,9 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     Ok(())
 }
 
-/// Order 1 changes before a list is requested, and again before the changes for this list are read
-/// (in several pages). The list must contain at least the first change.
+/// Order 1 changes before a list is requested. It changes again before the server has read the
+/// changes for this list, which fill several pages. The list must contain at least the first
+/// change.
 pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1])?;

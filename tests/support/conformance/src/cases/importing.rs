@@ -15,25 +15,23 @@ use store_orders::store::{
 };
 use store_orders_api::types::Pet;
 
-/// The number of orders for two and a half steps.
+/// Enough orders for an import of two and a half steps.
 const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 
-/// The number of records for an import that takes long enough to cancel orders meanwhile.
+/// Enough records that orders can be cancelled while the import runs.
 const LONGER: i64 = STEP_RECORDS as i64 * 30;
 
-/// Maximum time for a cancellation, like the timeout of a client.
+/// The time that a cancellation may take: as long as a typical client waits.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn orders(ids: impl IntoIterator<Item = i64>) -> Vec<Order> {
     ids.into_iter().map(pending).collect()
 }
 
-/// The callback of an import that is never stopped.
 fn never_stop(_: ImportOutcome) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Returns the error of an import that ended early.
 fn expect_unfinished(
     result: Result<ImportOutcome, UnfinishedImport>,
 ) -> anyhow::Result<UnfinishedImport> {
@@ -47,7 +45,7 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     let (before, all) = (last_changes(&store)?, list(&store)?);
     ensure!(all.len() == 100);
 
-    // The error names the first order in the file that the store already has.
+    // The error names the first of these orders that the store already has, not the lowest id.
     let more: Vec<_> = (99..=200).rev().map(shipped).collect();
     let refused = commands.import(Records::Orders(&more), false);
     ensure!(refusal(refused)? == "order 100 is already in the store");
@@ -62,11 +60,11 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     Ok(())
 }
 
-/// Each step is an ordinary change: its orders are listed and can be cancelled at once.
+/// Each step is an ordinary change: servers list its orders immediately and can cancel them.
 pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
-    // The number of this change depends on the engine, because only one of the engines numbers all
-    // changes. The other engine numbers changes of orders only.
+    // The number of the first change depends on the engine: 1 in SQLite, but 2 in PostgreSQL, where
+    // the journal of a new store already has a row. So make a change and read its number.
     import(&*commands, [-1])?;
     let mut follower = Follower::new(&store)?;
     let (mut steps, first) = (0, last_changes(&store)?.orders.number);
@@ -179,7 +177,7 @@ pub fn existing_ids_are_returned_in_the_order_of_the_query(
 
 pub fn concurrent_imports_store_each_id_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let store = engine.server_store()?;
-    // These are short and long imports with overlapping ids.
+    // Some of these imports fit into one step, some do not. Their ids overlap.
     let ranges = [(1, LONG), (LONG / 2, 2 * LONG), (1, 100), (50, LONG)];
     let import = |(first, last): (i64, i64)| -> anyhow::Result<usize> {
         let (commands, orders) = (engine.commands()?, orders(first..=last));
@@ -204,7 +202,8 @@ pub fn orders_are_cancelled_while_pets_are_imported(engine: &dyn Engine) -> anyh
     cancel_during_import(engine, Records::Pets(&pets))
 }
 
-/// Cancels orders one after the other while these records are imported.
+/// Cancels one order after another while these records are imported. A cancellation fails if the
+/// import makes it wait longer than its deadline.
 fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Result<()> {
     const CANCELLED: i64 = 100_000;
     let (store, commands) = (engine.server_store()?, engine.commands()?);
@@ -215,8 +214,8 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
         ensure!(outcomes == [Some(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // Cancel an order first, because a PostgreSQL session acknowledges no cancellation in its first
-    // second.
+    // Cancel an order before the import starts, because a PostgreSQL session does not acknowledge
+    // cancellations in its first second.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {

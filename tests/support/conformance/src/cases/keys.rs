@@ -1,4 +1,4 @@
-//! Keys: issue, rotate, revoke, unban, record uses.
+//! Keys are issued, rotated, revoked, banned and unbanned, and their uses are recorded.
 
 use crate::ServedStore;
 use crate::engine::Engine;
@@ -24,7 +24,8 @@ fn record(commands: &dyn OperatorStore, id: &str) -> anyhow::Result<Key> {
     records.find(|key| *key.id == *id).context("no record")
 }
 
-/// Reads the key like a server, which reads the same rows as commands.
+/// Reads the key in the two ways in which a server does: it looks up the digest, and it reads the
+/// keys that have changed. Both must return the same row.
 fn served(store: &ServedStore, digest: &Digest) -> anyhow::Result<Key> {
     let mut keys = store.look_up_keys(&[*digest])?.keys;
     let row = keys.pop().context("the key is not served")?;
@@ -151,7 +152,8 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
     Ok(())
 }
 
-/// If two servers decide on the same ban, the second server does not extend the ban.
+/// If two servers decide on the same ban, only the first decision counts, so the second does not
+/// extend the ban.
 pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
@@ -209,7 +211,7 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     ensure!(after(&[NOW_MS])? == Some(NOW_MS));
     ensure!(after(&[NOW_MS + minute - 1])? == Some(NOW_MS));
     ensure!(after(&[NOW_MS + minute])? == Some(NOW_MS + minute));
-    // An earlier time is stored, too, because the wall clock may have been set back.
+    // An earlier time is stored as well, because the wall clock may have been set back.
     ensure!(after(&[NOW_MS - minute])? == Some(NOW_MS - minute));
     store.record_last_used(&[(i64::MAX, NOW_MS)])?;
     ensure!(served(&store, &key.key.digest())?.used_at == Some(NOW_MS - minute));
@@ -219,7 +221,8 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     Ok(())
 }
 
-/// A change of an account is one changed row, regardless of the number of the account's keys.
+/// Changing an account changes one row, however many keys the account has, so servers read only
+/// this row.
 pub fn only_changed_keys_and_accounts_are_read(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     let first = account_and_key(&*commands)?;

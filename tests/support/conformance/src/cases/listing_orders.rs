@@ -1,4 +1,4 @@
-//! The exact bytes of lists.
+//! The exact bytes of lists, and the sequence in which a command reads all orders.
 
 use crate::engine::Engine;
 use crate::listing::{list, stored, stored_lines};
@@ -7,12 +7,12 @@ use anyhow::{Context, ensure};
 use std::ops::ControlFlow;
 use store_orders::store::{Order, Records, Status};
 
-/// The number of orders for more than three pages on any engine.
+/// Enough orders for more than three pages on any engine.
 const MANY_ORDERS: i64 = 16_000;
 
 pub fn lists_are_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
-    // Each field takes its extreme values.
+    // The orders have the extreme values of each field.
     let orders = [
         Order { pet_id: i64::MIN, quantity: i32::MAX, complete: true, ..pending(i64::MAX) },
         Order { ship_date: Some("2026-12-24T09:30:00Z".parse()?), ..pending(0) },
@@ -31,7 +31,7 @@ pub fn lists_are_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::
 {"id":9223372036854775807,"petId":-9223372036854775808,"quantity":2147483647,"complete":true}"#;
     let listed = list(&store)?.join("\n");
     ensure!(listed == expected.trim_start(), "{listed}");
-    // An operator's command lists cancelled orders, too, and shows statuses.
+    // An operator's command also lists cancelled orders, and shows the status of each order.
     cancel(&store, &[2, i64::MAX])?;
     let expected = r#"
 {"id":-9223372036854775808,"petId":9223372036854775807,"quantity":1,"complete":false,"status":"pending"}
@@ -68,7 +68,7 @@ pub fn orders_are_visited_once_in_pages_until_the_visitor_breaks(
     ensure!(visited(Some(Status::Cancelled))?.is_empty());
     let mut first = Vec::new();
     commands.for_each_order(None, &mut |order| {
-        // The callback may query the store, too.
+        // The callback may itself query the store.
         first.push(commands.order(order.id).ok().flatten().map(|order| order.id));
         if first.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

@@ -15,7 +15,7 @@ struct Server {
 }
 
 impl Server {
-    /// Opens the list like a server that starts.
+    /// Opens the list like a server that has just started.
     fn start(engine: &dyn Engine) -> anyhow::Result<Server> {
         let log = Logger::root(Discard, o!());
         let store = engine.server_store()?;
@@ -23,8 +23,7 @@ impl Server {
         Ok(Server { orders: store.wait(opened)?, store })
     }
 
-    /// Returns the tag of the list. The list is requested twice: the second time the server sends
-    /// it in one piece, and the tag must be the same.
+    /// Requests the list twice and returns its tag, which must be the same both times.
     fn tag(&self) -> anyhow::Result<String> {
         let tag = || -> anyhow::Result<String> {
             Ok(self.store.wait(self.orders.list())?.tag().to_str()?.to_string())
@@ -51,7 +50,8 @@ pub fn a_list_has_one_tag_on_every_server_until_an_order_changes(
     ensure!(Some(&tag("a new key")?) == tags.first(), "a new key changes the tag");
     cancel(&engine.server_store()?, &[1])?;
     tags.push(tag("a cancellation of another server")?);
-    // The orders of version 1 have no status, so the list with a shipped order is the same.
+    // Version 1 of the API does not show the status of an order, so shipping one does not change
+    // the list.
     commands.ship_orders(&[2])?;
     ensure!(Some(&tag("a shipment")?) == tags.last(), "a shipment changes the tag");
     import(&*commands, [5])?;

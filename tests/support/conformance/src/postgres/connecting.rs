@@ -1,4 +1,4 @@
-//! The certificates that connections accept, and errors about passwords.
+//! Which server certificates connections accept, and what errors say about passwords.
 
 use super::database::{Database, PostgresUnderTest};
 use anyhow::{Context, ensure};
@@ -8,13 +8,12 @@ use store_orders::store::{OperatorStore, StoreError};
 use testbed::postgres::Installed;
 use testbed::{Authority, WAIT_TIMEOUT, wait_blocking};
 
-/// A host name other than the server's.
+/// A host name that the server does not have.
 const OTHER_NAME: &str = "db.example.com";
 
 /// A password that no error may contain.
 const PASSWORD: &str = "ZmFsc2NoZXMgUGFzc3dvcnQ";
 
-/// Reads a setting that contains a path.
 fn read_path(database: &Database<'_>, setting: &str) -> anyhow::Result<PathBuf> {
     Ok(database.value::<String>("SELECT current_setting($1)", &[&setting])?.into())
 }
@@ -41,8 +40,8 @@ pub fn each_sslmode_accepts_the_right_certificates(
                 (format!("sslmode=verify-ca&sslrootcert={strange}"), false),
                 (format!("sslmode=verify-full&sslrootcert={ca}"), is_server_name),
                 (format!("sslmode=verify-full&sslrootcert={strange}"), false),
-                // Without `sslrootcert`, the certificate authorities of the system apply. The
-                // test's own authority is not among them.
+                // Without `sslrootcert`, the system's certificate authorities apply. They do not
+                // include the test's own authority.
                 ("sslmode=verify-full".to_string(), false),
             ] {
                 let url = format!("{}?{query}", database.url().replace("127.0.0.1", "localhost"));
@@ -60,7 +59,7 @@ pub fn each_sslmode_accepts_the_right_certificates(
     tried
 }
 
-/// Configures the server to use a certificate for this host.
+/// Configures the server to present a certificate for this host, and waits until it does.
 fn serve_with(
     database: &Database<'_>,
     authority: &Authority,

@@ -1,4 +1,4 @@
-//! Request counts: all servers of a store count in one database.
+//! Request counts: all servers of a store keep them in one database.
 
 use super::database::{Database, PostgresUnderTest, ServedPostgres};
 use crate::engine::Engine;
@@ -22,12 +22,14 @@ use store_orders_api::plans::PlanLimits;
 use testbed::WAIT_TIMEOUT;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// The time on a server's clock. It does not affect the counts, which PostgreSQL keeps.
+/// The time on a server's clock. It does not affect the counts, because PostgreSQL counts by its
+/// own clock.
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Admits a request of account 1 and returns the number of requests that remain in its minute.
+/// Counts a request of account 1, which must be admitted. Returns the number of requests that the
+/// account may still send in this minute.
 fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
     let limits = store.rate_limiter(1_000, Logger::root(Discard, o!()));
     let plan = PlanLimits { per_minute: 10, per_day: 1_000 };
@@ -38,8 +40,8 @@ fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
     Ok(expect_admitted(decision)?.remaining)
 }
 
-/// Returns the status of an admitted request. The error is `TimedOut` if the request was not
-/// counted in time.
+/// Returns the status of an admitted request. Fails with `TimedOut` if the request could not be
+/// counted in time, and with another error if it was refused.
 pub fn expect_admitted(decision: Decision) -> anyhow::Result<RateLimitStatus> {
     match decision {
         Decision::Admitted(status) => Ok(status),
@@ -63,7 +65,8 @@ pub fn all_servers_count_in_one_separate_database(
     ensure!(admit_and_count(&database.server_of_owner()?)? == 9);
     ensure!(admit_and_count(&database.server_of_owner()?)? == 8);
     ensure!(PostgresCountsReport::open(&url)?.usage(1, NOW)?.minute.is_some());
-    // A server or command is refused if its database for the counts does not exist.
+    // If the database for the counts does not exist, servers and commands fail instead of creating
+    // it.
     let other = database.name_of_another();
     let elsewhere = database.url_counting_in(Some(&other))?;
     let refusals = [
@@ -94,7 +97,7 @@ pub fn concurrent_migrations_create_one_database(server: &PostgresUnderTest) -> 
     database.server_of_owner().map(drop)
 }
 
-/// The row that `add_server` adds is never updated, like the row of a suspended server.
+/// The row that `add_server` adds gets no heartbeats, like the row of a suspended server.
 pub fn a_new_store_id_removes_the_row_of_a_suspended_server(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -130,8 +133,8 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     Ok(())
 }
 
-/// Requests that would be refused in any case are refused at once, even while the table of counts
-/// is locked. Another key of the account is counted as usual.
+/// A request with a banned key, or of an account whose limit is 0, is refused immediately. This
+/// does not need the table of counts, so it works even while the table is locked.
 pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -160,7 +163,7 @@ pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     ensure!(matches!(sibling, Decision::Limited(..)), "{sibling:?}");
     let locks = "LOCK TABLE limits_accounts IN ACCESS EXCLUSIVE MODE";
     database.counts()?.before_commit(locks, || {
-        // The ban applies both before and after it is stored in the key's row.
+        // The ban applies even before it is stored in the row of the key.
         for ban in [none, new.ban] {
             let Decision::Banned { status, begins: false } = decide(1, ban, 1_000, now) else {
                 bail!("the key is not banned")

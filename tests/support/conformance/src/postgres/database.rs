@@ -20,10 +20,10 @@ use tokio::runtime::{self, Runtime};
 use tokio_postgres::types::{FromSqlOwned, ToSql};
 use tokio_postgres::{Client, NoTls};
 
-/// Acquires the lock that every change needs.
+/// Acquires the change lock, which every change of the store needs.
 pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 
-/// The number of databases that this process has created, for unique names.
+/// The number of databases that this process has named; it makes their names unique.
 static DATABASE_COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// A PostgreSQL server and a role that may create databases and roles.
@@ -32,7 +32,7 @@ pub struct PostgresUnderTest {
     role: String,
 }
 
-/// A database for one case. It is not dropped.
+/// A database for one case. It is never dropped.
 pub struct Database<'a> {
     server: &'a PostgresUnderTest,
     name: String,
@@ -41,7 +41,8 @@ pub struct Database<'a> {
 }
 
 impl PostgresUnderTest {
-    /// Uses the server at this host and port, such as `127.0.0.1:5432`. The role needs no password.
+    /// Uses the server at this host and port, such as `127.0.0.1:5432`. The role must be able to
+    /// log in without a password.
     pub fn new(server: &str, role: &str) -> PostgresUnderTest {
         PostgresUnderTest { server: server.to_string(), role: role.to_string() }
     }
@@ -61,7 +62,6 @@ impl PostgresUnderTest {
         self.database(name)
     }
 
-    /// Creates a database with a new store.
     pub fn new_store(&self) -> anyhow::Result<Database<'_>> {
         let database = self.empty_database("")?;
         database.migrate()?;
@@ -70,12 +70,11 @@ impl PostgresUnderTest {
 }
 
 impl Database<'_> {
-    /// The URL of the database for this role.
     pub fn url_for(&self, role: &str) -> String {
         format!("postgres://{role}@{}/{}", self.server.server, self.name)
     }
 
-    /// The URL of the database for the role that owns it.
+    /// The URL with which the owner of the database connects.
     pub fn url(&self) -> String {
         self.url_for(&self.server.role)
     }
@@ -91,13 +90,13 @@ impl Database<'_> {
         Ok((relay, url.parse()?))
     }
 
-    /// The owner's URL, with `limits_database` as the database of the request counts.
+    /// The owner's URL, with this database for the request counts. `None` selects the default name.
     pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
         let url: PostgresUrl = self.url().parse()?;
         Ok(url.with_limits_database(limits_database.map(str::to_string)))
     }
 
-    /// The database of the request counts.
+    /// The database in which the servers of this store count requests by default.
     pub fn counts(&self) -> anyhow::Result<Database<'_>> {
         self.server.database(self.url_counting_in(None)?.limits_database())
     }
@@ -112,12 +111,11 @@ impl Database<'_> {
         self.counts()?.execute(counts)
     }
 
-    /// Returns a name for another database of the same server. No database has this name yet.
+    /// Returns an unused name for another database on the same server.
     pub fn name_of_another(&self) -> String {
         format!("{}_{}", self.name, DATABASE_COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Runs `work` with a connection of this role.
     pub fn as_role<T>(
         &self,
         role: &str,
@@ -128,7 +126,7 @@ impl Database<'_> {
         runtime.block_on(work(&mut client))
     }
 
-    /// Runs `work` with a connection of the owner.
+    /// Runs `work` like `as_role`, with the role that owns the database.
     pub fn with<T>(
         &self,
         work: impl AsyncFnOnce(&mut Client) -> anyhow::Result<T>,
@@ -159,7 +157,7 @@ impl Database<'_> {
         })
     }
 
-    /// Waits until some session waits for a lock.
+    /// Waits until a session in this database waits for a lock.
     pub fn wait_for_lock(&self) -> anyhow::Result<()> {
         let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity
                                    WHERE datname = current_database() AND wait_event_type = 'Lock')";
@@ -168,7 +166,7 @@ impl Database<'_> {
         })
     }
 
-    /// Returns the single value of a query.
+    /// Runs a query that returns one row, and returns the first column of this row.
     pub fn value<T: FromSqlOwned>(
         &self,
         query: &str,
@@ -177,8 +175,8 @@ impl Database<'_> {
         self.with(async |client| Ok(client.query_one(query, parameters).await?.try_get(0)?))
     }
 
-    /// Adds the row of a server `f00`. The SQL expression `heard_at` is the time at which the
-    /// server was last heard.
+    /// Adds a row for the server `f00`, which does not exist and so sends no heartbeats. `heard_at`
+    /// is an SQL expression for the time of its last heartbeat.
     pub fn add_server(&self, heard_at: &str) -> anyhow::Result<()> {
         self.execute(&format!(
             "INSERT INTO replicas (id, program, address, list_change_number, heard_at)
@@ -186,12 +184,13 @@ impl Database<'_> {
         ))
     }
 
-    /// Creates or migrates the store.
+    /// Creates the store or brings it up to date, as the owner. Returns a line for each step.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
         Ok(migrate(&self.url().parse()?)?)
     }
 
-    /// The backend process ids of the servers' sessions, which change if a session is reopened.
+    /// The process ids of the backends that serve the sessions of servers. If a session is lost and
+    /// opened again, its backends have other ids.
     pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (
@@ -200,7 +199,7 @@ impl Database<'_> {
         self.value(query, &[])
     }
 
-    /// Creates a role without rights. It is not dropped.
+    /// Creates a role without rights in the database. The role is never dropped.
     pub fn new_role(&self) -> anyhow::Result<String> {
         let role = format!("role_of_{}", self.name);
         self.execute(&format!("CREATE ROLE {role} LOGIN"))?;
@@ -212,12 +211,10 @@ impl Database<'_> {
         Ok(PostgresOperatorStore::connect(&self.url_for(role).parse()?)?)
     }
 
-    /// Opens the store like a command that connects as the owner.
     pub fn commands_of_owner(&self) -> anyhow::Result<PostgresOperatorStore> {
         self.commands_of(&self.server.role)
     }
 
-    /// Opens the store like a server that connects as the owner.
     pub fn server_of_owner(&self) -> anyhow::Result<ServedPostgres> {
         self.server_of(&self.server.role)
     }
@@ -227,8 +224,8 @@ impl Database<'_> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }
 
-    /// Opens the store at this URL like a server. The server removes other servers that are silent
-    /// for `silent_for`.
+    /// Opens the store at this URL like a server. The server removes the rows of other servers that
+    /// send no heartbeats for `silent_for`.
     pub fn server_at(
         &self,
         url: PostgresUrl,
@@ -237,7 +234,7 @@ impl Database<'_> {
         self.open(url, false, silent_for)
     }
 
-    /// Opens the store like a server with `confirm-lists`.
+    /// Opens the store like a server with the setting `confirm-lists`.
     pub fn server_that_confirms_lists(&self) -> anyhow::Result<ServedPostgres> {
         self.open(self.url().parse()?, true, SILENT_FOR)
     }
@@ -260,7 +257,7 @@ impl Database<'_> {
 /// A server's store in PostgreSQL, with the blocking interface.
 pub struct ServedPostgres {
     served: ServedStore,
-    /// The same store, for methods that other engines lack.
+    /// The same store, for the methods that only PostgreSQL has.
     store: Arc<PostgresStore>,
 }
 
@@ -304,11 +301,11 @@ impl Engine for Database<'_> {
     }
 }
 
-/// Connects. The connection works only while this runtime runs.
+/// The connection works only while `runtime` runs.
 fn connect(runtime: &Runtime, url: &str) -> anyhow::Result<Client> {
     let connected = runtime.block_on(tokio_postgres::connect(url, NoTls));
     let (client, connection) = connected.with_context(|| url.to_string())?;
-    // Ignore errors of the connection, because the statements report them.
+    // Ignore the error that ends the connection, because statements then fail with it.
     runtime.spawn(async move { drop(connection.await) });
     Ok(client)
 }

@@ -1,4 +1,4 @@
-//! The rights of a server's role.
+//! The rights that the role of a server needs, and those that it must not have.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;

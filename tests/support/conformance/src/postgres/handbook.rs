@@ -16,14 +16,15 @@ const RUNBOOK: &str = "src/handbook/runbook.md";
 const REPLICAS: &str = "src/handbook/replicas.md";
 const READY: &str = "readyz: ready";
 
-/// The servers of the handbook's example: the primary of the store on the host `db1`, and the
-/// standby `s1` on `db2`. Drop this value after both databases, because dropping it deletes their
-/// directories.
+/// The handbook's example: a store with the primary on the host `db1` and the standby `s1` on
+/// `db2`, and a server that uses this store. Drop this value after both databases, because dropping
+/// it deletes their directories.
 struct Site {
     server: ServerProcess,
     admin: String,
     ports: [u16; 2],
-    /// The network from the server to `db1`. It is used only if `is_relayed` was true at the start.
+    /// The network between the server and `db1`. The server uses it only if `is_relayed` was true
+    /// at the start.
     network: Relay,
     data: DataDir,
     sandbox: CliSandbox,
@@ -72,7 +73,8 @@ impl Site {
         })
     }
 
-    /// Runs the session `text` in a shell after `setup`.
+    /// Runs the session `text` of the page in a shell, after the commands `setup`, and compares its
+    /// output with the page. Names such as `db1` stand for the real addresses.
     fn console(&self, page: &str, text: &str, setup: &str) -> anyhow::Result<()> {
         let [db1, db2] = self.ports.map(|port| format!("127.0.0.1:{port}"));
         let (store, admin, [port, _]) = (url(self.ports), &self.admin, self.ports);
@@ -95,7 +97,6 @@ impl Site {
     }
 }
 
-/// The URL of the store at these ports.
 fn url([first, second]: [u16; 2]) -> String {
     format!("postgres://{USER}@127.0.0.1:{first},127.0.0.1:{second}/{DATABASE}")
 }
@@ -183,7 +184,7 @@ pub fn the_handbook_shows_a_server_that_is_too_old(_: &PostgresUnderTest) -> any
     site.console(PAGE, &refused, "")
 }
 
-/// The server runs as the role without the rights of the owner.
+/// The server runs as the role `replica`, which does not have the rights of the owner.
 pub fn the_handbook_creates_a_store_and_its_roles(_: &PostgresUnderTest) -> anyhow::Result<()> {
     let [roles, store, status] = sessions(REPLICAS, "From nothing to three replicas")?;
     let (servers, sandbox, program) = (OwnServers::new()?, CliSandbox::new(), Program::built()?);

@@ -58,8 +58,8 @@ pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::
     Ok(())
 }
 
-/// Once a command has requested the lock, it sends all other statements without waiting for
-/// answers, so PostgreSQL commits the change even if no answer arrives.
+/// Once a command has requested the change lock, it sends all other statements without waiting for
+/// answers. So PostgreSQL commits the change even if no answer reaches the command.
 pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -119,8 +119,8 @@ pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     Ok(())
 }
 
-/// Commands read the store before they wait for the lock, so they must detect changes that are
-/// committed in between.
+/// Commands read the store before they wait for the change lock, so they must detect what others
+/// commit in between.
 pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -149,12 +149,12 @@ pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
                 join(under_way)?
             })
         };
-    // The command fails for both orders, so order 2 is not shipped either.
+    // Order 1 makes the whole command fail, so order 2 is not shipped either.
     let refused = refusal(after(cancel, &|store| store.ship_orders(&[1, 2]).map(drop))?)?;
     ensure!(refused.contains("order 1 is cancelled"), "{refused}");
     let order = database.commands()?.order(2)?.context("order 2 is missing")?;
     ensure!(order.status == OrderStatus::Pending, "{order:?}");
-    // A change of another order does not affect the command.
+    // A change of an order that the command does not name has no effect on the command.
     let other = cancel.replace("id = 1", "id = 2");
     after(&other, &|store| store.ship_orders(&[3]).map(drop))??;
     let refused =

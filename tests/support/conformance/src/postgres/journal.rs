@@ -21,7 +21,8 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
     )?;
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
     let before = last_changes(&store)?;
-    // Restore a backup. The next change then gets the number of the lost change.
+    // Restore a backup that lacks the cancellation. The next change then gets the number of this
+    // lost change.
     database.execute(
         "BEGIN; DELETE FROM orders; INSERT INTO orders SELECT * FROM saved_orders;
          DELETE FROM changes; INSERT INTO changes SELECT * FROM saved_changes; COMMIT",
@@ -65,8 +66,8 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     let before = last_changes(&store)?.orders;
     let lowest = || database.value::<i64>("SELECT min(change_number) FROM changes", &[]);
     let first = lowest()?;
-    // Make these changes old, and add a new change. The last old change must be kept, because it
-    // may be the last change that a server has seen.
+    // Make all changes old, and add a new one. The last old change must be kept, because it may be
+    // the last change that a server has seen.
     database.execute(
         "BEGIN; UPDATE changes SET made_at = now() - interval '11 minutes';
          INSERT INTO changes (change_number, orders, keys)
@@ -79,14 +80,14 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     Ok(())
 }
 
-/// The journal has a newer change, but no longer the last change that the server has seen. The
+/// The restored journal has a newer change, but lacks the last change that the server has seen. The
 /// server must detect this and refuse the list.
 pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_store()?, database.commands()?);
     import(&*commands, 1..=3)?;
     let before = last_changes(&store)?;
-    // Use one transaction, so that the session cannot query the journal in between.
+    // Use one transaction so that the session cannot query the journal in between.
     database.execute(
         "BEGIN; UPDATE changes SET id = gen_random_uuid();
          INSERT INTO changes (change_number, orders, keys)

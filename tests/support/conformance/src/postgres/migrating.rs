@@ -12,14 +12,14 @@ use store_orders::store::postgres::schema::{
 use store_orders::store::{CancelOutcome, StoreError};
 use testbed::{CliSandbox, WAIT_TIMEOUT, wait_blocking};
 
-/// A migration after which servers of this program can continue to run.
+/// A migration after which servers of this version can continue to run.
 const COMPATIBLE: Migration = Migration {
     what: "a column that this program does not know",
     sql: "ALTER TABLE orders ADD COLUMN of_newer_program text DEFAULT 'none'",
     oldest_program: env!("CARGO_PKG_VERSION"),
 };
 
-/// A migration after which only a later program may run.
+/// A migration after which only a newer version can run.
 const NEEDS_NEWER: Migration = Migration {
     what: "a column that only a newer program knows",
     sql: "ALTER TABLE orders ADD COLUMN other text",
@@ -137,8 +137,7 @@ pub fn the_error_for_a_role_that_cannot_create_tables_names_a_fix(
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let role = database.new_role()?;
-    // Revoke the right to create tables, which new databases do not grant by default since
-    // PostgreSQL 15.
+    // Before PostgreSQL 15, every role may create tables in a new database, so revoke that right.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
     let refused =
         refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE).await?)))?;
@@ -163,7 +162,7 @@ pub fn the_error_for_a_role_that_cannot_create_databases_names_a_fix(
         ensure!(refused.contains(&create) && refused.contains("--limits-database"), "{refused}");
         ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
     }
-    // A superuser creates the database.
+    // Create the database as a superuser, as the error suggests.
     let create = format!("CREATE DATABASE {default} TEMPLATE template0 OWNER {role}");
     database.execute(&create)?;
     store_orders::store::postgres::migrate(&database.url_for(&role).parse()?)?;

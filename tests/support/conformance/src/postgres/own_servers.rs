@@ -1,5 +1,5 @@
-//! Cases that start their own servers, with hosts that fail or with transaction ids near the
-//! wraparound.
+//! Cases that start their own PostgreSQL servers, because hosts must fail or transaction ids must
+//! be close to the wraparound.
 
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
@@ -17,20 +17,22 @@ use testbed::relay::{Fault, Relay};
 use testbed::{DataDir, Program, Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 
-/// Maximum start time: half a second for the first host, and time to open a session.
+/// Maximum time for a server to start: half a second until it gives up on the first host, and the
+/// time to open a session to the second.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Maximum time until every server uses the other host.
+/// Maximum time until every server of the store uses the other host.
 const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time without an answer after which a server closes its session to PostgreSQL.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The next transaction id. It is the first id of a segment of pg_xact, as `set_next_transaction`
-/// requires. Warnings begin 40 million ids before the wraparound, and this id is 36 million before.
+/// The id of the next transaction. Warnings begin 40 million ids before the wraparound; this id is
+/// 36 million ids before it. `set_next_transaction` requires the first id of a segment of pg_xact,
+/// so the id is a multiple of 1,048,576.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
-/// The servers' directory, and the runtime of their connections.
+/// The directory of a case's own PostgreSQL servers, and the runtime for connections to them.
 pub struct OwnServers {
     runtime: Runtime,
     pub cluster: Cluster,
@@ -47,8 +49,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Cancels a commit's wait for the standby. `role` selects the server's session, such as
-    /// `writer`.
+    /// Cancels the wait of a commit for the standby. `role` names the connection that commits, such
+    /// as `writer`.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -67,7 +69,8 @@ pub fn servers_at(ports: &[u16]) -> PostgresUnderTest {
     PostgresUnderTest::new(&hosts.join(","), USER)
 }
 
-/// Creates the directory of a server process that uses this store.
+/// Creates the data directory of a server process that uses this store. Dropping the `TempDir`
+/// deletes the directory.
 pub fn data_on(database: &Database<'_>) -> anyhow::Result<(DataDir, TempDir)> {
     let directory = tempfile::tempdir()?;
     let data = DataDir::on_store(&Program::built()?, directory.path(), &database.url());
@@ -98,7 +101,7 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     import(&*database.commands()?, 1..=10)?;
     let running = database.server_of_owner()?;
     servers.wait(standby.promote())?;
-    // Let the old primary commit without a standby.
+    // Let the old primary commit even though its standby was promoted.
     servers.wait(primary.set("synchronous_standby_names", ""))?;
     let fenced = Instant::now();
     servers.wait(primary.set("default_transaction_read_only", "on"))?;
@@ -111,7 +114,7 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
         })?;
         wait_blocking("it is ready", remaining_time(), || store.require_ready().ok())?;
     }
-    // Check the error if no other host is configured.
+    // If no other host is configured, the error must say that this host is read-only.
     let alone = database.url().replace(&format!(",127.0.0.1:{}", standby.port), "");
     let refused = PostgresOperatorStore::connect(&alone.parse()?).err().context("not refused")?;
     let message = format!("{:#}", anyhow::Error::new(refused));
@@ -119,8 +122,8 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     Ok(())
 }
 
-/// If a commit's wait for the standby is cancelled, other sessions see the commit although a
-/// failover would lose it.
+/// If the wait of a commit for the standby is cancelled, other sessions see the commit, although a
+/// failover would lose it. So a server must not show the order as cancelled yet.
 pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -182,7 +185,8 @@ pub fn a_list_with_confirm_lists_waits_for_the_standby(
 }
 
 /// PostgreSQL keeps a connection whose commit waits for the standby, even if the client has closed
-/// it. So a new session must not commit, or each attempt to open one would add a connection.
+/// the connection. So a server must detect an absent standby before the first commit of a new
+/// session; otherwise, each attempt to open a session would leave another connection.
 pub fn sessions_that_a_suspended_standby_refuses_leave_no_connection(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -249,7 +253,7 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     let [direct, relayed] = [primary.port, network.port].map(|port| format!(":{port}/"));
     let url = database.url().replace(&direct, &relayed).parse()?;
     let store = database.server_at(url, SILENT_FOR)?;
-    // On a slow disk, the session may be lost, and each lookup then fails. So repeat the attempt.
+    // On a slow disk, the session may be lost, and then every lookup fails. So repeat the attempt.
     wait_blocking("all lookups are sent without an answer", WAIT_TIMEOUT, || {
         store.pet(1).ok()?;
         database.execute("ALTER SEQUENCE asked RESTART").ok()?;
@@ -277,7 +281,8 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     let servers = OwnServers::new()?;
     let settings = [("wal_level", "logical")];
     let primary = servers.wait(servers.cluster.primary("primary", &settings))?;
-    // The slot prevents a vacuum of the catalogs, which would end the warnings.
+    // The slot keeps vacuum from freezing rows of the catalogs. Otherwise, the age of the oldest
+    // rows would fall, and the warnings would end.
     let slot = "SELECT pg_create_logical_replication_slot('old', 'pgoutput')";
     servers.wait(async { Ok(primary.admin("postgres").await?.batch_execute(slot).await?) })?;
     let port = primary.port;
@@ -303,7 +308,7 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     Ok(())
 }
 
-/// A line is logged once, as it is, even if it has quotes and dollars.
+/// A line is logged exactly once and verbatim, even if it has quotes and dollar signs.
 pub fn the_log_of_postgresql_is_the_audit_log(_: &PostgresUnderTest) -> anyhow::Result<()> {
     let servers = OwnServers::new()?;
     let primary = servers.wait(servers.cluster.primary("primary", &[]))?;

@@ -1,4 +1,4 @@
-//! The servers that `status` lists.
+//! The rows of servers in the table `replicas`, which `status` lists.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
@@ -11,7 +11,8 @@ use store_orders::store::OperatorStore;
 use store_orders::store::postgres::ReplicaRow;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// Maximum time until the row of a server has the server's address and the last change of its list.
+/// Maximum time until the row of a server shows a new address of the server and the last change of
+/// its list.
 const ROW_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub fn a_server_is_named_with_its_program_and_address(
@@ -39,9 +40,11 @@ pub fn a_killed_server_is_silent_and_then_removed(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // Add a row that was written with a clock that is ahead, as after a failover.
+    // Add a row with a time in the future. After a failover, the clock of the new primary may be
+    // behind the clock of the old one, which set this time.
     database.add_server("now() + interval '1 day'")?;
-    // `silent_replicas` watches for 5 s, so this server must not remove the row earlier.
+    // `silent_replicas` watches the rows for 5 s, so this server removes silent servers only after
+    // 6 s.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
@@ -56,8 +59,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     Ok(store.require_ready()?)
 }
 
-/// Only a running server removes the row of a killed server. No server is running, so the row
-/// stays. Commands must not count the killed server as running.
+/// Only a running server removes the row of a killed server. Here no server runs, so the row stays,
+/// but commands must not treat the killed server as running.
 pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
@@ -74,7 +77,8 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // Add a row that was written with a clock that is behind, as after a failover.
+    // Add a row with an old time. After a failover, the clock of the new primary may be ahead of
+    // the clock of the old one, which set this time.
     database.add_server("now() - interval '2 days'")?;
     let store = database.server_of_owner()?;
     ensure!(commands.replicas()?.len() == 2, "a server that may hold a lease was removed");
@@ -90,32 +94,34 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     import(&commands, [1])?;
     ensure!(!list(&store)?.is_empty());
     cancel(&store, &[1])?;
-    // A server that stops removes its row and does not add it again.
+    // A server that stops removes its row, and must not add it again.
     store.deregister(Duration::from_secs(5))?;
     std::thread::sleep(Duration::from_secs(1));
     ensure!(commands.replicas()?.is_empty());
     Ok(())
 }
 
-/// A server that cannot open its first session tries again. If it left its row when it ends, commands
-/// would wait for its heartbeats.
+/// A server that cannot open its first session keeps trying. If it stopped without removing its
+/// row, commands would wait for heartbeats that never arrive.
 pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // The journal is read after the row was added.
+    // A new session adds the row before it reads the journal, so this attempt fails after the row
+    // was added.
     database.execute("DELETE FROM changes")?;
     let store = database.server_of_owner()?;
     let error = store.require_ready().err().context("it is ready")?;
     let error = ErrorChain(&error).to_string();
     ensure!(error.contains("the table changes, has no row"), "{error}");
-    // An attempt may be under way, which has added the row.
+    // Another attempt may be running at this moment, and may already have added the row.
     drop(store);
     wait_blocking("no row is left", WAIT_TIMEOUT, || {
         commands.replicas().ok()?.is_empty().then_some(())
     })
 }
 
-/// A server that is ready for requests must not be shown as not listening, or its list as behind.
+/// `status` must not report that a ready server does not listen, or that its current list is
+/// behind.
 pub fn a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -59,8 +59,8 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     Ok(embedded)
 }
 
-/// Creates a store with rows of every kind and a backup of it. Returns the directory with both, and
-/// the backup's file.
+/// Creates an embedded store with rows of every kind, and a backup of it. Returns the directory
+/// that contains both, and the path of the backup.
 fn backup() -> anyhow::Result<(TempDir, PathBuf)> {
     let directory = tempfile::tempdir()?;
     embedded(directory.path())?;
@@ -104,7 +104,6 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     Ok(())
 }
 
-/// The names of the columns of a table, sorted.
 fn columns(store: &Connection, table: &str) -> anyhow::Result<BTreeSet<String>> {
     let mut names = store.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let names = names.query_map([table], |row| row.get(0))?;
@@ -178,15 +177,16 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     let store = database.server_of_owner()?;
-    // Make the row look old, as on a new primary whose clock is ahead of the old primary's clock.
+    // Make the row look old, as it does on a new primary whose clock is ahead of the old one.
     database.execute("UPDATE replicas SET heard_at = now() - interval '120 s'")?;
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     store.deregister(Duration::from_secs(5))?;
-    // Add the row of a killed server, written with a clock that is ahead.
+    // Add the row of a killed server with a time in the future, which a clock that is ahead may
+    // have set.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
-    // A new server starts, and uses the same database for the counts as before.
+    // A server must be able to start afterwards, with the same database for the counts as before.
     database.server_of_owner().map(drop)
 }
 
@@ -232,7 +232,7 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
 }
 
 /// After the restore, the next change gets the number of the lost change. The server `quiet` never
-/// saw the lost change, and must list what the store now has.
+/// saw the lost change, and must list what the store has now.
 pub fn a_server_follows_tables_that_are_restored_under_it(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -1,4 +1,5 @@
-//! Sessions while others hold locks or statements fail, and the settings that sessions override.
+//! Sessions that wait for locks that others hold, or whose statements fail, and settings that
+//! sessions override.
 
 use super::counting::expect_admitted;
 use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
@@ -20,7 +21,7 @@ use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::sync::mpsc;
 
-/// Time for which a lock is held after the deadline of the request that needs the lock.
+/// The time for which a case holds a lock beyond the deadline of the request that needs the lock.
 const EXTRA_LOCK_TIME: Duration = Duration::from_secs(3);
 
 pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Result<()> {
@@ -40,7 +41,7 @@ pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Re
     Ok(())
 }
 
-/// `try_write` must fail if a batch of cancellations would fail.
+/// The readiness check uses `try_write`, so it must fail if a batch of cancellations would fail.
 pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
@@ -121,8 +122,8 @@ pub fn a_failed_statement_does_not_end_the_session(
     Ok(())
 }
 
-/// While the counts are locked, requests are refused in time. Once the lock is released, requests
-/// are admitted again.
+/// While the table of counts is locked, requests are refused before their deadlines. Once the lock
+/// is released, requests are admitted again.
 pub fn locked_counts_refuse_requests_but_keep_the_session(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -143,7 +144,7 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     let decision = database.counts()?.before_commit("LOCK TABLE limits_accounts", || {
         let began = Instant::now();
         let first = wait_blocking("an answer", EXTRA_LOCK_TIME, || Some(admit()))?;
-        // Continue for longer than any statement may wait for the lock.
+        // Send requests for longer than any statement may wait for the lock.
         while began.elapsed() < 2 * EXTRA_LOCK_TIME {
             admit();
         }
@@ -157,8 +158,8 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     Ok(())
 }
 
-/// A server whose heartbeats are not confirmed must not use what PostgreSQL answers. So it refuses
-/// requests, and must not count them.
+/// While its heartbeats are not confirmed, a server must not use the answers of PostgreSQL. So it
+/// refuses requests, and must not count what it refuses.
 pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, log) = (database.server_of_owner()?, Logger::root(Discard, o!()));
@@ -173,7 +174,7 @@ pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> a
         runtime.block_on(limits.admit(request, &key_id, now, deadline))
     };
     expect_admitted(admit())?;
-    // Lock the row that each heartbeat locks.
+    // Each heartbeat updates this row, so no heartbeat can be confirmed while it is locked.
     let decision = database.before_commit("SELECT FROM replicas FOR UPDATE", || {
         wait_blocking("the lease expires", WAIT_TIMEOUT, || store.require_ready().err())?;
         Ok(admit())
@@ -186,7 +187,7 @@ pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> a
     Ok(())
 }
 
-/// A ban is stored only once the lock that every change needs is free. The waiting ban must not
+/// A ban can be stored only when the change lock is free. A ban that waits for this lock must not
 /// delay other requests.
 pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
     server: &PostgresUnderTest,
@@ -216,7 +217,6 @@ pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
     Ok(())
 }
 
-/// Waits until a statement in this database executes `pg_sleep`.
 fn wait_for_sleeping_statement(database: &Database<'_>, what: &str) -> anyhow::Result<()> {
     let sleeps = "SELECT EXISTS (SELECT FROM pg_stat_activity
                                 WHERE datname = current_database() AND wait_event = 'PgSleep')";
@@ -311,7 +311,7 @@ pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     Ok(())
 }
 
-/// Reads these settings in the session of a command.
+/// Returns the values of these settings in the session of a command, separated by `|`.
 fn read_command_settings(url: &str, names: &[&str]) -> anyhow::Result<String> {
     let settings = "SELECT string_agg(current_setting(name), '|') FROM unnest($1::text[]) name";
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -352,14 +352,15 @@ pub fn role_settings_do_not_affect_sessions(server: &PostgresUnderTest) -> anyho
     Ok(())
 }
 
-/// The time in a server's row proves nothing: after a failover, the database clock may be ahead of
-/// the clock that wrote the row.
+/// The time in the row of a server proves nothing: after a failover, the clock of the database may
+/// be ahead of the clock that wrote the row.
 pub fn a_command_waits_for_a_server_regardless_of_clocks(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
-    // This server may hold a lease on the old primary, although its heartbeats do not arrive here.
+    // The server of this row may hold a lease on the old primary, although its heartbeats no longer
+    // arrive here.
     database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
     commands.await_servers();

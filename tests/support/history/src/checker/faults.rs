@@ -4,27 +4,26 @@ use super::findings::Interval;
 use crate::event::FaultBegun;
 use std::time::Duration;
 
-/// Time after a fault during which clients may still find that their connections were closed. It
-/// also covers differences between the recorded times of faults and answers.
+/// Each fault is extended by this time, in nanoseconds, at both ends. After a fault, clients may
+/// still find that their connections were closed. The recorded times of faults and answers are also
+/// inexact.
 const GRACE_NANOS: u64 = 250_000_000;
 
-/// All faults so far.
 #[derive(Default)]
 pub struct Faults {
     past: Vec<(Interval, FaultBegun)>,
 }
 
-/// The effect of faults on an answer: it may be late or lost.
+/// The effect of faults on the answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Excuse {
     /// The additional time that the answer may take.
     pub lasted: Duration,
-    /// True if an answer may be lost.
+    /// True if the answer may be lost. Otherwise it may only be late.
     pub loses_answers: bool,
 }
 
 impl Faults {
-    /// Records that a fault begins.
     pub fn begin(&mut self, at: u64, fault: FaultBegun) {
         self.past.push((Interval { from: at, to: u64::MAX }, fault));
     }
@@ -51,14 +50,14 @@ impl Faults {
         })
     }
 
-    /// The nanoseconds of the interval during which there was no fault.
+    /// The time in the interval without any fault, in nanoseconds.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();
         interval.length().saturating_sub(faults)
     }
 
-    /// The faults that overlap the interval.
+    /// The faults that overlap the interval, last fault first. Each is extended by `GRACE_NANOS`.
     fn overlapping(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
         let faults = self.past.iter().rev();
         let faults = faults.map(move |(fault, begun)| {

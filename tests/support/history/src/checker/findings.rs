@@ -1,22 +1,22 @@
-//! Collects the violations of each rule: their number and the first few. Exceeded time limits are
-//! compared with the machine's stalls only when the violations are read.
+//! Collects the violations of each rule: their number and the first few. A stall of the machine is
+//! recorded only when it ends, so exceeded time limits are compared with the stalls only when the
+//! violations are read.
 
 use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Maximum number of violations that are kept per rule.
+/// Maximum number of violations that are kept per rule. Further violations are only counted.
 const MAX_KEPT: usize = 3;
 
-/// Maximum number of exceeded time limits that are kept per rule. At this number, exceeded time
-/// limits that stalls explain are removed.
+/// Maximum number of exceeded time limits that are kept per rule. When this number is reached, the
+/// ones that stalls explain are removed to make room.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// Time for which a server continues to answer after its last read of the store, in nanoseconds.
 const STALE_AFTER_NANOS: u64 = 1_000_000_000;
 
-/// The total length of stalls, in nanoseconds, that can keep a server from reading the store in
-/// time.
+/// Stalls of this total length, in nanoseconds, can keep a server from reading the store in time.
 const EXCUSING_STALL_NANOS: u64 = 200_000_000;
 
 /// An interval of the recording, in nanoseconds.
@@ -27,12 +27,11 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The time that two intervals have in common.
     pub fn overlap(self, other: Interval) -> u64 {
         self.to.min(other.to).saturating_sub(self.from.max(other.from))
     }
 
-    /// The total time that this interval has in common with the others.
+    /// Adds up the overlaps with the other intervals. Time that is in two of them counts twice.
     pub fn overlaps<'a>(self, others: impl IntoIterator<Item = &'a Interval>) -> u64 {
         others.into_iter().map(|other| other.overlap(self)).sum()
     }
@@ -42,7 +41,6 @@ impl Interval {
     }
 }
 
-/// The violations of a recording.
 #[derive(Default)]
 pub struct Findings {
     found: BTreeMap<Rule, (usize, Vec<Violation>)>,
@@ -91,9 +89,9 @@ impl Findings {
         }
     }
 
-    /// Adds a violation. It is excused if the machine stalled for 200 ms in total during the
-    /// interval and the second before it: stalls can keep a server from reading the store, and a
-    /// server that has not read the store for a second refuses requests.
+    /// Adds a violation unless the machine stalled for 200 ms in total during the interval and the
+    /// second before it. Such stalls can keep a server from reading the store, and a server that
+    /// has not read the store for a second refuses requests.
     pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
         let from = interval.from.saturating_sub(STALE_AFTER_NANOS);
         let bound = (interval.to - from).saturating_sub(EXCUSING_STALL_NANOS);
@@ -101,12 +99,12 @@ impl Findings {
         self.add_if_longer(since, Duration::from_nanos(bound), violation);
     }
 
-    /// Records a stall of the machine.
     pub fn record_stall(&mut self, from: u64, to: u64) {
         self.stalls.push(Interval { from, to });
     }
 
-    /// The total length of the known stalls of the machine during the interval.
+    /// Returns for how many nanoseconds of the interval the machine stalled, as far as has been
+    /// recorded.
     pub fn stalled_time(&self, interval: Interval) -> u64 {
         interval.overlaps(&self.stalls)
     }
@@ -127,7 +125,8 @@ impl Findings {
         excused
     }
 
-    /// The first violations of each rule.
+    /// The first violations of each rule; the last one of a rule says how many more there are.
+    /// Exceeded time limits are included only if stalls do not explain them.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();
         for (times, first) in self.found.values() {

@@ -1,5 +1,5 @@
-//! Checks keys: a revoked key is accepted for at most a second, and a valid key is never refused
-//! once the command that issued it has ended.
+//! Checks that a revoked key is accepted for at most a second, and that a valid key is never
+//! refused once the command that issued it has ended.
 
 use super::findings::Findings;
 use crate::violation::{Operation, Rule, Violation};
@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Maximum time until a replica knows that a key was revoked, in nanoseconds. Stalls of the machine
-/// do not extend this time: a server that has not read the store for this long accepts no key.
+/// do not extend this time, because a server that has not read the store for this long does not
+/// accept any key.
 const MAX_REVOCATION_DELAY_NANOS: u64 = 1_000_000_000;
 
-/// The keys of a recording.
 #[derive(Default)]
 pub struct Keys {
     keys: HashMap<String, Key>,
@@ -24,19 +24,19 @@ struct Key {
 }
 
 impl Keys {
-    /// Adds a key that was issued at this time.
     pub fn add(&mut self, key: String, at: u64) {
         self.keys.insert(key, Key { issued: at, revoking: None, revoked: None });
     }
 
-    /// Records that a command to revoke the key begins.
+    /// Records that a command to revoke the key begins. From now on, the key may be refused.
     pub fn record_revocation_start(&mut self, key: &str, at: u64) {
         if let Some(key) = self.keys.get_mut(key) {
             key.revoking.get_or_insert(at);
         }
     }
 
-    /// Records that the command to revoke the key succeeded.
+    /// Records that the command to revoke the key succeeded. A second later, the key must be
+    /// refused.
     pub fn record_revocation(&mut self, key: &str, by: &Arc<Operation>) {
         if let Some(key) = self.keys.get_mut(key) {
             key.revoked.get_or_insert_with(|| Arc::clone(by));
@@ -44,15 +44,15 @@ impl Keys {
     }
 
     /// True if the key may have been revoked before the server answered. The server may then have
-    /// counted the request for the client's address, not for the account.
+    /// counted the request against the address of the client instead of the account.
     pub fn may_be_revoked(&self, operation: &Operation) -> bool {
         let name = operation.asked.key.as_ref();
         let revoking = name.and_then(|name| self.keys.get(name)?.revoking);
         revoking.is_some_and(|revoking| revoking < operation.ended())
     }
 
-    /// Checks the answer to a request with a key. `has_limit` is true if the key's account has a
-    /// limit that can be reached.
+    /// Checks the status of the answer to a request with a key. `has_limit` is true if the account
+    /// of the key has a limit that can be reached.
     pub fn check_answer(
         &self,
         operation: &Arc<Operation>,
@@ -70,9 +70,9 @@ impl Keys {
             let because = [revoked, operation];
             findings.add(Violation::new(Rule::RevokedKeyAccepted, text, &because));
         }
-        // If the account has no limit, a 429 means that the key was not accepted: requests without
-        // a valid key are counted for the client's address, and the limit of the address was
-        // reached.
+        // If the account has no limit that can be reached, a 429 means that the key was not
+        // accepted: requests without a valid key count against the address of the client, and the
+        // limit of the address was reached.
         let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
         if is_refused && is_valid && key.issued <= operation.begun {

@@ -10,7 +10,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 impl Orders {
-    /// Checks a whole list.
+    /// Checks a whole list. If the list lacks an order that a request may have cancelled, the order
+    /// counts as gone, so later lists must not show it.
     pub fn check_list(
         &mut self,
         list: &Arc<Operation>,
@@ -95,8 +96,8 @@ impl Orders {
         }
     }
 
-    /// Returns the imports of which the list shows at least one order. The list must show all
-    /// orders of these imports.
+    /// Returns the imports of which the list shows at least one order, and records that they
+    /// succeeded. An import is atomic, so the list must show all orders of these imports.
     fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
         let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();

@@ -1,4 +1,4 @@
-//! The known state of each order, and the answers that this state allows.
+//! What is known about each order, and the answers that this allows.
 
 use super::faults::Faults;
 use super::findings::{Findings, Interval};
@@ -10,13 +10,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum time from the start of a cancellation's request to its execution, not counting faults
-/// and stalls: the request's deadline, and a second for differences between event times.
+/// Maximum time from the start of a cancellation to its execution, not counting faults and stalls.
+/// It is the deadline of the request, plus a second because the times of events are inexact.
 const MAX_EXECUTION_TIME: Duration = ANSWER_LIMIT.saturating_add(Duration::from_secs(1));
 
 pub const NEVER: u64 = u64::MAX;
 
-/// The orders of a recording.
 #[derive(Default)]
 pub struct Orders {
     pub(super) orders: Vec<Order>,
@@ -24,17 +23,17 @@ pub struct Orders {
     pub(super) known: IdSet,
     /// The orders that lists must show, as far as the checker knows.
     pub(super) live: IdSet,
-    /// The orders that lists no longer show.
+    /// The orders that lists must no longer show, as far as the checker knows.
     pub(super) gone: IdSet,
     /// Imports that are not known to have succeeded.
     pub(super) imports: Vec<(usize, usize)>,
-    /// Cancellations without a known outcome, with their orders.
+    /// Cancellations whose outcome is unknown, with the ids of their orders.
     unresolved: Vec<(usize, Arc<Operation>)>,
     /// The last list of each client.
     pub(super) last_lists: HashMap<String, (Arc<Operation>, IdSet)>,
 }
 
-/// The known state of an order.
+/// What the checker knows about an order.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// A time at which the order was certainly in the store; [`NEVER`] if it may not exist.
@@ -57,7 +56,6 @@ pub struct Order {
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     op: u64,
-    /// The start time of the request.
     pub begun: u64,
     /// True for a command that ships the order, false for a cancellation.
     pub ships: bool,
@@ -123,7 +121,7 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// Records the start of a request or command.
+    /// Records that a request or command begins. From now on, the orders that it names may change.
     pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {
@@ -148,7 +146,7 @@ impl Orders {
         }
     }
 
-    /// Records that an import had succeeded by this time.
+    /// Records that an import had succeeded by this time, so lists must show its orders.
     pub fn record_import(&mut self, first: usize, last: usize, at: u64) {
         self.imports.retain(|one| *one != (first, last));
         for id in first..=last {
@@ -159,7 +157,8 @@ impl Orders {
         }
     }
 
-    /// Records that a ship command succeeded.
+    /// Records that a command to ship these orders succeeded. Adds a violation for each of them
+    /// whose cancellation was answered 204.
     pub fn record_shipment(&mut self, ids: &[usize], by: &Arc<Operation>, findings: &mut Findings) {
         for id in ids {
             let Some(order) = self.orders.get_mut(*id) else { continue };
@@ -172,16 +171,16 @@ impl Orders {
         }
     }
 
-    /// Records a cancellation whose outcome is unknown, because no answer reported it.
+    /// Records a cancellation whose outcome is unknown, because its answer was lost or a 503.
     pub fn add_unresolved(&mut self, id: usize, by: &Arc<Operation>) {
         if self.known.contains(id) {
             self.unresolved.push((id, Arc::clone(by)));
         }
     }
 
-    /// Uses a list that was requested at `begun` to resolve cancellations of unknown outcome. If a
-    /// cancellation's deadline had passed and the list still shows the order, the cancellation will
-    /// never be executed.
+    /// Uses a list that was requested at `begun` to resolve cancellations whose outcome is unknown.
+    /// If the deadline of a cancellation had passed by then and the list still shows the order, the
+    /// cancellation will never be executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,
@@ -207,7 +206,7 @@ impl Orders {
         }
     }
 
-    /// Records that lists requested after this operation do not show the order.
+    /// Records that lists requested after this operation must not show the order.
     pub(super) fn mark_gone(&mut self, id: usize, by: &Arc<Operation>) {
         let Some(order) = self.orders.get_mut(id) else { return };
         if order.gone.as_ref().is_none_or(|gone| by.ended() < gone.ended()) {
@@ -217,7 +216,8 @@ impl Orders {
         self.gone.insert(id);
     }
 
-    /// Checks the answer to a cancellation.
+    /// Checks the status of the answer to a cancellation, and derives from it what is known about
+    /// the order.
     pub fn check_cancellation(
         &mut self,
         id: usize,

@@ -1,5 +1,5 @@
-//! Checks the recovery after each fault: every server becomes ready and serves, and all lists
-//! agree.
+//! Checks that servers recover after each fault: every server becomes ready and serves, and the
+//! lists of all servers agree.
 
 use super::findings::{Findings, Interval};
 use crate::event::Request;
@@ -17,7 +17,7 @@ const SERVES_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum time from the first comparison of the lists until they agree.
 const AGREEMENT_WITHIN: Duration = Duration::from_secs(2);
 
-/// Observations since the last fault was undone.
+/// The servers, the last fault, and the observations since it was undone.
 #[derive(Default)]
 pub struct Recovery {
     servers: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Recovery {
     last_digests: String,
 }
 
-/// One kind of request at a ready server, and the interval in which the server refused it.
+/// One kind of request at one ready server, and the interval in which the server refused it.
 struct Service {
     server: String,
     kind: Discriminant<Request>,
@@ -51,7 +51,7 @@ impl Recovery {
         self.fault = name.to_string();
     }
 
-    /// Records that the fault was undone.
+    /// Records that the fault was undone, and forgets all earlier observations.
     pub fn record_undone(&mut self, at: u64) {
         (self.undone, self.compared, self.agreed) = (Some(at), None, false);
         self.ready.clear();
@@ -59,14 +59,14 @@ impl Recovery {
         self.last_digests.clear();
     }
 
-    /// Records that a server reports to be ready. A server whose primary was replaced may report
-    /// this twice, because the first report may be wrong.
+    /// Records that a server has reported readiness. After its primary was replaced, a server may
+    /// report readiness twice, because it may not have detected the replacement the first time.
     pub fn record_ready(&mut self, at: u64, server: String, findings: &mut Findings) {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // Once all lists have agreed, every server has been ready. A later report is then a
-        // repeated one, and its time is not checked.
+        // If all lists have agreed, this server was ready before. It reports its readiness again,
+        // so the time of this report is not checked.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }
@@ -74,7 +74,7 @@ impl Recovery {
         self.ready.insert(server, at);
     }
 
-    /// Records a server's answer with this status.
+    /// Records whether a ready server executed a request of this kind or refused it with 503.
     pub fn record_answer(&mut self, by: &Operation, status: u16, findings: &mut Findings) {
         let Some(server) = by.asked.server.as_ref().filter(|_| self.undone.is_some()) else {
             return;
@@ -85,7 +85,8 @@ impl Recovery {
         let is_served = match status {
             503 => false,
             200..300 | 404 | 409 => true,
-            // Other statuses refuse a request before any of it is executed, so they are ignored.
+            // Other statuses refuse a request before any of it is executed, so they do not show
+            // whether the server can execute it.
             _ => return,
         };
         let kind = discriminant(&by.asked.request);
@@ -108,7 +109,8 @@ impl Recovery {
         Violation::new(Rule::NotServing, format!("{server} after {}", self.fault), &[])
     }
 
-    /// Records a comparison of the lists of all servers.
+    /// Records a comparison of the lists of all servers. `digests` has no entry for a server that
+    /// did not return its list.
     pub fn record_comparison(
         &mut self,
         at: u64,

@@ -2,7 +2,7 @@
 //! more requests than the limit, nor refuse requests below it. Bans are tested in `tests/limits`,
 //! and across servers in the scenario `limits::servers` of `cargo xtask faults`.
 //!
-//! A minute window is identified by its closing time. The closing time in an answer is inexact by
+//! A minute window is identified by its closing time. The closing time in an answer can be wrong by
 //! two seconds of rounding plus the time between request and answer. A recording is shorter than a
 //! day, so an account has only one daily window.
 //!
@@ -16,36 +16,36 @@ use crate::violation::{Operation, Rule, Violation};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// A second in nanoseconds.
+/// A second, in nanoseconds.
 pub const SECOND: i64 = 1_000_000_000;
 
-/// The length of a window in nanoseconds.
+/// The length of a minute window.
 const WINDOW_NANOS: i64 = 60 * SECOND;
 
 /// Maximum error of a closing time: `X-RateLimit-Reset` is rounded up to a second, and `Date` may
 /// be a second old.
 const ROUNDING_NANOS: i64 = 2 * SECOND;
 
-/// Maximum time from the moment that saving works again until the counts are saved, in nanoseconds:
-/// a second between two writes, and the write itself.
+/// Maximum time until the counts are saved once saving works again, in nanoseconds: up to a second
+/// until the next write, and the write itself.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
 /// The longest `Retry-After` of a full minute window. A longer `Retry-After` means that the daily
 /// limit was reached.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
-/// Higher limits are never reached, so accounts with such limits are not checked.
+/// Maximum limit per minute that clients can reach. Accounts with a higher limit are not checked.
 const MAX_REACHABLE_LIMIT: u32 = 100_000;
 
-/// The accounts of a recording.
 #[derive(Default)]
 pub struct Windows {
     accounts: HashMap<String, Account>,
     /// The account of each key.
     keys: HashMap<String, String>,
-    /// The counts may lack requests that were sent before this time.
+    /// The servers may not have counted requests that were sent before this time, so these requests
+    /// are not added to `admitted`.
     trusted_from: u64,
-    /// The time at which saving stopped working. Unused once counts are saved again.
+    /// The time at which saving stopped working. It has no meaning once counts are saved again.
     unsaved_from: u64,
     /// The time at which saving worked again; `u64::MAX` while it does not work.
     saved_from: u64,
@@ -55,12 +55,12 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// The times of answers that show that the daily window counted the request.
+    /// For each request that the daily window certainly counted, the time of its answer.
     admitted: Vec<u64>,
     /// Maximum number of requests that the daily window may have counted so far.
     may_be_admitted: usize,
     windows: VecDeque<Window>,
-    /// Requests of the last minutes that a window has counted or may have counted.
+    /// The requests of the last three minutes that a window has counted or may have counted.
     counted: VecDeque<Counted>,
 }
 
@@ -76,7 +76,6 @@ struct Counted {
 }
 
 impl Windows {
-    /// Adds a key and the limits of its account.
     pub fn add_key(&mut self, key: &str, account: &str, per_minute: u32, per_day: Option<u32>) {
         self.keys.insert(key.to_string(), account.to_string());
         let account = self.accounts.entry(account.to_string()).or_default();
@@ -91,7 +90,7 @@ impl Windows {
         self.saved_from = u64::MAX;
     }
 
-    /// Records that counts can be saved again.
+    /// Records that counts can be saved again from this time on.
     pub fn resume_saving(&mut self, at: u64) {
         self.saved_from = self.saved_from.min(at);
     }
@@ -100,9 +99,12 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records that the counts of requests from a second before this time on may be lost. If counts
-    /// cannot be saved at this time, even the counts from a second before saving stopped may be
-    /// lost. Requests whose counts may be lost can still justify a refusal.
+    /// Records a fault that may lose counts: those of the last second before `at`, and all later
+    /// ones until [`Windows::trust_counts_from`]. If counts could not be saved when the fault
+    /// began, it may lose everything that was counted since a second before saving stopped.
+    ///
+    /// A request whose count may be lost no longer counts as admitted. It can still justify a
+    /// refusal, because its count may also have survived.
     pub fn distrust_counts(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };
@@ -116,12 +118,12 @@ impl Windows {
         }
     }
 
-    /// Records that the counts of requests that are sent from this time on are not lost.
+    /// Records that requests sent from this time on do not lose their counts.
     pub fn trust_counts_from(&mut self, from: u64) {
         self.trusted_from = self.trusted_from.min(from);
     }
 
-    /// Records that a request is about to be sent; it may be counted from now on.
+    /// Records that a request is about to be sent. From now on, a window may have counted it.
     pub fn record_request(&mut self, operation: &Operation) {
         let Some(account) = self.account_of(operation) else { return };
         let from = operation.begun;
@@ -196,8 +198,8 @@ impl Account {
         }
     }
 
-    /// Adds a violation if a request was refused before the daily limit can have been reached: even
-    /// with every request that may have been counted, the day is below the limit.
+    /// Adds a violation if a request was refused although the daily limit cannot have been reached:
+    /// all requests that may have been counted are fewer than the limit.
     fn check_refused_by_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
         let counted = self.may_be_admitted;
         if self.per_day.is_none_or(|limit| counted < limit as usize) {
@@ -244,7 +246,7 @@ impl Account {
     }
 
     /// Adds a violation if a request was refused although its window cannot have been full: the
-    /// number of requests that the window may have counted is below the limit.
+    /// requests that the window may have counted are fewer than the limit.
     fn check_refused(
         &self,
         operation: &Arc<Operation>,

@@ -9,41 +9,40 @@ use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The number of recent orders that a writer may choose again, to race with another writer.
+/// A writer may choose one of this many last orders again, to race with another writer.
 const NEIGHBOURS: usize = 6;
 
 /// Time for which a key is used after it was revoked.
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
 
-/// The factor by which clients lengthen their pauses when they should send little.
+/// The factor by which clients lengthen their pauses when there should be little load.
 pub const CALM: u32 = 8;
 
 /// Interval at which sleeping clients check whether the run has ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The state that clients and the operator share.
 #[derive(Default)]
 pub struct Pool {
     /// The id of the next order to cancel.
     next: AtomicUsize,
     /// The id of the last existing order.
     last: AtomicUsize,
-    /// Keys of callers. A revoked key has the time until which callers use it.
+    /// The keys of callers, oldest first. For a revoked key, the time until which callers still use
+    /// it.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
-    /// Read-locked by each request that changes or counts something.
+    /// Read-locked during each request that changes or counts something.
     turns: RwLock<()>,
-    /// Read-locked by each operator's command; write-locked by a fault during which no command may
-    /// run.
+    /// Read-locked during each command of the operator; write-locked during a fault in which no
+    /// command may run.
     pub commands: RwLock<()>,
     is_over: AtomicBool,
-    /// The factor of the clients' pauses.
+    /// The factor by which clients lengthen their pauses.
     rests: AtomicU32,
     /// The index of the server that clients avoid, plus one; 0 for none.
     avoided: AtomicUsize,
 }
 
 impl Pool {
-    /// Creates a pool with these orders to cancel.
     pub fn new(orders: RangeInclusive<usize>) -> Pool {
         Pool {
             next: AtomicUsize::new(*orders.start()),
@@ -54,8 +53,8 @@ impl Pool {
     }
 
     /// Returns an order to cancel. In about one of four calls, this is an order that another client
-    /// may be cancelling at this moment. Otherwise, it is an order that no client has tried to
-    /// cancel, or `None` if no such order is left.
+    /// may be cancelling at this moment. Otherwise, no client has tried to cancel it; if no such
+    /// order is left, the result is `None`.
     pub fn order_to_cancel(&self, random: &mut fastrand::Rng) -> Option<usize> {
         let next = self.next.load(Ordering::SeqCst);
         if random.u8(0..4) == 0 && next > NEIGHBOURS {
@@ -75,12 +74,13 @@ impl Pool {
         self.next.load(Ordering::SeqCst) + by
     }
 
-    /// Adds the imported orders, up to the id `last`, to the orders to cancel.
+    /// Adds imported orders to the orders to cancel. `last` is the highest id.
     pub fn imported(&self, last: usize) {
         self.last.store(last, Ordering::SeqCst);
     }
 
-    /// The keys for callers to use now.
+    /// Returns the keys that callers use now: all valid keys, and those that were revoked a moment
+    /// ago.
     pub fn keys(&self) -> Vec<Key> {
         let mut keys = self.keys.lock();
         keys.retain(|(_, until)| until.is_none_or(|until| Instant::now() < until));
@@ -100,7 +100,7 @@ impl Pool {
         (valid.count() + 1 >= at_least).then_some(oldest)
     }
 
-    /// Marks the key as revoked; callers use it for a while longer.
+    /// Marks the key as revoked. Callers use it for a while longer, to test that it is refused.
     pub fn revoked(&self, id: &str) {
         let mut keys = self.keys.lock();
         for (_, until) in keys.iter_mut().filter(|(key, _)| key.id == id) {
@@ -108,19 +108,19 @@ impl Pool {
         }
     }
 
-    /// Permits a request that changes or counts something, until the result is dropped. First waits
-    /// for the end of a [`Pool::rest`].
+    /// Permits one request that changes or counts something, until the result is dropped. Waits if
+    /// a [`Pool::rest`] is in progress.
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
 
-    /// Waits for all running requests that change or count something to end, and blocks new ones
+    /// Waits until no request that changes or counts something is running, and blocks new ones
     /// until the result is dropped.
     pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().await
     }
 
-    /// Sets the factor of all pauses of clients.
+    /// Sets the factor by which clients lengthen all their pauses.
     pub fn set_rests(&self, times: u32) {
         self.rests.store(times, Ordering::SeqCst);
     }
@@ -150,12 +150,11 @@ impl Pool {
         }
     }
 
-    /// Ends the work of all clients.
+    /// Makes each client stop after its current request.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
 
-    /// True after [`Pool::end`].
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)
     }
