@@ -238,7 +238,9 @@ impl KeyCache {
 
     /// True if the last successful refresh is recent enough to accept keys.
     pub fn is_current(&self) -> bool {
-        self.elapsed_ms() <= self.valid_until_ms.load(Ordering::Relaxed)
+        // Both are rounded down to whole milliseconds, so `<=` would accept keys for up to a
+        // millisecond too long.
+        self.elapsed_ms() < self.valid_until_ms.load(Ordering::Relaxed)
     }
 
     /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. Uses its own thread and
