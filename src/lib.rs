@@ -24,6 +24,26 @@
 //! | `blocking` | blocking work, with a limit for each kind |
 //! | [`clock`] | clocks, which tests can set |
 //!
+//! # Stories
+//!
+//! The hard parts, each told once, in the module that owns it: the problem, the obvious solution
+//! and what breaks it, the idea, and what is always true.
+//!
+//! | Story | File |
+//! |---|---|
+//! | How a list stays fresh | `orders.rs` |
+//! | Leases, and why a replaced primary misleads nobody | `store/agreement/lease.rs` |
+//! | The journal, and how a failover that lost changes is noticed | `store/agreement/journal.rs` |
+//! | Group commit | `orders/writer.rs` |
+//! | A cancellation whose answer to COMMIT is lost | `store/postgres/session/writer.rs` |
+//! | The snapshot's pages and edits | `orders/snapshot.rs` |
+//! | Why a revoked key works for at most a second | `key_cache.rs` |
+//! | Windows, strikes and bans | `rate_limiter.rs` |
+//! | Counting exactly with several servers | `store/postgres/rate_limiter.rs` |
+//! | The generator: from document to contract | `xtask/codegen/src/lib.rs` |
+//! | Why `check` compares more than two copies | `xtask/src/check.rs` |
+//! | Which changes of a document break callers | `xtask/src/compatibility.rs` |
+//!
 //! # Where to look
 //!
 //! | Question | File |
@@ -36,7 +56,7 @@
 //! | How does a list learn of changes? | `orders.rs`, `orders/refresh.rs` |
 //! | What happens to a cancellation, also if the answer to its commit is lost? | `orders/writer.rs`, `store/postgres/session/writer.rs` |
 //! | What happens in a failover? | `store/postgres/session.rs`, `store/agreement/lease.rs`, `store/agreement/journal.rs` |
-//! | How soon is a revoked key refused? | `store/agreement/key_cache.rs` |
+//! | How soon is a revoked key refused? | `key_cache.rs` |
 //! | Where are requests counted? | `rate_limiter/in_memory.rs`, `store/postgres/rate_limiter/count.sql` |
 //! | Which columns has an order, an account or a key? | `store/order_rows.rs`, `store/account_rows.rs` |
 //! | What does a setting do? | `config/settings.rs` |

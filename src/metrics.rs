@@ -46,7 +46,7 @@ impl Metrics {
 /// batch.
 pub fn batch_sizes() -> prometheus::Result<Histogram> {
     let name = "store_orders_commit_batch_size";
-    let help = "Cancellations that one transaction carried out.";
+    let help = "Cancellations in one transaction.";
     let bounds = prometheus::exponential_buckets(1.0, 2.0, 11)?;
     Histogram::with_opts(HistogramOpts::new(name, help).buckets(bounds))
 }

@@ -74,10 +74,10 @@ const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
     /// The batch failed.
-    #[error("the cancellation was not carried out")]
+    #[error("the cancellation failed, or its outcome is unknown")]
     Store(#[source] Arc<StoreError>),
     /// The store did not answer in time.
-    #[error("the store did not carry the cancellation out in time")]
+    #[error("the store did not confirm the cancellation in time")]
     TimedOut,
     /// A batch has been running for too long, so the request was not queued.
     #[error("a batch of cancellations has been under way for {} s", .0.as_secs())]

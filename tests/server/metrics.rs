@@ -97,7 +97,7 @@ store_orders_banned_requests_total counter {plan} Requests refused because their
 store_orders_bans_total counter {} Bans of keys that have begun.
 store_orders_build_info gauge {api_version,version} The program that runs, and the API that it serves.
 store_orders_certificate_expiry_timestamp_seconds gauge {} When the TLS certificate in use ends, in Unix time.
-store_orders_commit_batch_size histogram {le} Cancellations that one transaction carried out.
+store_orders_commit_batch_size histogram {le} Cancellations in one transaction.
 store_orders_last_backup_timestamp_seconds gauge {} When the data directory was last backed up with the command backup, in Unix time; 0 if never.
 store_orders_limited_requests_total counter {plan,window} Requests refused because a window was exhausted; without a valid key the plan is none.
 store_orders_list_lag_seconds gauge {} How long the list in memory has lacked a change of the store; each request for a list waits for what it lacks.
