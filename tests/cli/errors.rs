@@ -221,7 +221,7 @@ fn a_failure_is_reported_although_standard_output_is_closed() {
     }
 }
 
-/// A limit of the file size simulates the full disk.
+/// A limit on the file size simulates the full disk.
 #[test]
 fn on_a_full_disk_commands_fail_with_one_line_and_leave_no_file() {
     let sandbox = CliSandbox::new();
