@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 /// Four times the number of tokio's blocking threads.
 const LOOK_UPS: usize = 2_048;
 
-/// The number of requests that are sent at once, each on its own connection.
+/// The number of requests that are sent concurrently, each on its own connection.
 const WAVE: usize = 250;
 
 /// Makes a pet's name take forever to compute, so that a lookup never releases the connection that

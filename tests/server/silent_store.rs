@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use store_orders_api::plans::Plan;
 use test_server::{Fault, TestSetup, unknown_key};
 
-/// The time that a request waits for the store.
+/// The server refuses a request that has waited this long for the store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread")]
