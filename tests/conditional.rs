@@ -28,7 +28,6 @@ async fn serve(plan: Plan) -> (TestServer, Key) {
     (server, key)
 }
 
-/// Sends a request with `If-None-Match: {known}`.
 async fn send_if_none_match(
     server: &TestServer,
     key: &Key,

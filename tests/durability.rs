@@ -143,8 +143,9 @@ async fn without_its_files_a_server_acknowledges_nothing() {
     }
 }
 
-/// SQLite's locks are in the index of its write-ahead log. If this file is removed, the next
-/// command creates a new one, so the server and the command no longer exclude each other.
+/// SQLite's locks are in the index of its write-ahead log, `store.sqlite-shm`. If this file is
+/// removed, the next command creates a new one, so the server and the command no longer exclude
+/// each other.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_logs_index_was_removed_only_one_process_writes() {
     for signal in [Signal::KILL, Signal::TERM] {

@@ -10,8 +10,8 @@ use store_orders_api::plans::Plan;
 use test_server::wire_check::{Exchange, Promise, WireCheck, wire_check};
 use test_server::{Fault, TestCertificate, TestSetup};
 
-/// Returns the method and path of a request for each documented operation. Its path names order 1
-/// or pet 7, which each of the servers below has.
+/// Returns the method and path of a request for each documented operation. A path with an id names
+/// order 1 or pet 7, which each of the servers below has.
 fn requests() -> impl Iterator<Item = (&'static str, String)> {
     wire_check().operations.iter().map(|operation| {
         let segment = |segment: &String| match segment.as_str() {
@@ -95,8 +95,8 @@ fn tls_setup() -> TestSetup {
     TestSetup::new().with_certificate(TestCertificate::new())
 }
 
-/// Collects the responses of all operations, to unknown paths and methods, and to requests without
-/// a key.
+/// Collects the responses to requests for all operations, for unknown paths and methods, and
+/// without a key.
 async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);

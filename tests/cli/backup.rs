@@ -248,7 +248,6 @@ fn an_interrupted_backup_leaves_nothing() {
     assert_eq!(sandbox.names(""), ["store-orders-data"]);
 }
 
-/// Starts a backup or restore command and hides its output.
 fn start_copy(sandbox: &CliSandbox, arguments: &[&str]) -> ChildProcess {
     let mut command = sandbox.command(arguments);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

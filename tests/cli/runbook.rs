@@ -37,7 +37,6 @@ fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {
     consoles(RUNBOOK, section).try_into().unwrap()
 }
 
-/// A server's data directory in a sandbox, and its admin listener's address.
 struct Site {
     sandbox: CliSandbox,
     data: DataDir,

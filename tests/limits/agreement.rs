@@ -47,7 +47,6 @@ enum Step {
         account: i64,
         limits: PlanLimits,
     },
-    /// The operator lifts this key's ban.
     Unban(i64),
     Advance(Duration),
     /// Advances the time to the reset in the last response, plus these nanoseconds.
@@ -110,7 +109,6 @@ struct Both {
     model: Model,
     /// The model as it was when the counts file was last written.
     recorded: Model,
-    /// Receives bans when they begin.
     begun: UnboundedReceiver<NewBan>,
     /// The bans that are in the store, by key. They survive a crash.
     rows: HashMap<i64, KeyBan>,

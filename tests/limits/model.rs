@@ -31,7 +31,8 @@ pub struct Outcome {
     pub retry_after: u64,
 }
 
-/// A window on the wall clock. Its recorded end is kept after it has closed.
+/// A window on the wall clock. `closes` keeps its end even after the window has closed, so the
+/// window is open again if the clock is set back.
 #[derive(Clone, Debug, Default)]
 struct FixedWindow {
     closes: Time,

@@ -128,7 +128,7 @@ async fn a_store_whose_orders_cannot_be_read_is_not_served_unless_the_operator_w
     drop(server);
     let server = serve(&data, &["--serve-damaged"]);
     let served = expect_served(&server, &key, damage).await;
-    // One page is lost, which has about 100 orders.
+    // The lost page has about 100 orders.
     assert!((ORDERS as usize - 200..ORDERS as usize).contains(&served), "{served} orders");
     assert_eq!(send(&server, &key, "DELETE", "/store/orders/999").await.0, 204);
     assert_eq!(expect_served(&server, &key, damage).await, served - 1);

@@ -101,9 +101,9 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // A list must not need temporary files. By default, SQLite would sort the rows of the first
-    // import in one. The second import has more rows than the server sorts (100,000), so the server
-    // reads the whole table.
+    // The server must list orders without temporary files. By default, SQLite would use one to sort
+    // the rows of the first import. The second import has more rows than the server sorts
+    // (100,000), so the server reads the whole table instead.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

@@ -201,7 +201,6 @@ fn expected(counts: &[(&str, f64)]) -> Vec<(String, f64)> {
     counts
 }
 
-/// Sends each request as many times as given, and asserts its status.
 async fn send(server: &TestServer, key: &Key, requests: &[(&str, &str, u16, usize)]) {
     for (method, path, status, times) in requests {
         for _ in 0..*times {

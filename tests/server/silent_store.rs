@@ -23,7 +23,7 @@ async fn requests_to_a_silent_store_get_503_after_five_seconds() {
     assert_eq!(send(&key, list).await.0.status, 200);
     store.set(Fault::Silent);
     let answers = async { tokio::join!(send(&key, list), send(&key, pet), send(&unknown, pet)) };
-    // Allow three times as long on a busy machine.
+    // Allow three times as long, because the machine may be busy.
     let answers = tokio::time::timeout(3 * STORE_TIMEOUT, answers).await.unwrap();
     store.set(Fault::None);
     for (answer, took) in [answers.0, answers.1, answers.2] {

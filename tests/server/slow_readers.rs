@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 
 const MIB: f64 = 1_048_576.0;
 
-/// The metric for the memory of the whole process.
 const RESIDENT: &str = "process_resident_memory_bytes";
 
 /// Memory that the server may use in addition to outdated lists. It includes a new list that is

@@ -19,7 +19,6 @@ use testbed::{
 };
 use tokio::io::AsyncWriteExt;
 
-/// Returns the certificate that the server presents on a new connection.
 async fn presented_certificate(port: u16, certificates: &[&TestCertificate]) -> Vec<u8> {
     let url = format!("https://localhost:{port}/openapi.json");
     let client = client_trusting(certificates).build().unwrap();
@@ -207,7 +206,8 @@ async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
     assert_eq!((ended.code(), log.matches("certificate reloaded").count()), (Some(0), 1), "{log}");
 }
 
-/// The server reads the certificate twice: to check the settings, and when it starts.
+/// The server reads the certificate twice: when it checks the settings, and when it starts. The
+/// FIFOs let signals arrive during both reads.
 #[test]
 fn a_server_that_reads_its_certificate_survives_sighup_and_stops_at_sigterm() {
     let data = DataDir::temporary().unwrap();

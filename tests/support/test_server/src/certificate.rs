@@ -4,9 +4,7 @@ use store_orders::server::TlsFiles;
 
 #[derive(Clone)]
 pub struct TestCertificate {
-    /// The certificate, as PEM.
     pub pem: String,
-    /// The same certificate, as DER.
     pub der: Vec<u8>,
     /// The certificate's private key, as PEM.
     pub key: String,

@@ -117,7 +117,8 @@ impl TestServer {
         self.send(method, path, &[headers, &[("authorization", &bearer)]].concat()).await
     }
 
-    /// Sends a request with these headers and no key.
+    /// Sends a request with exactly these headers, so a key is sent only if one of them contains
+    /// it.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let sent = SentRequest::new(method, path, headers.iter().map(|(name, _)| *name));
         let method = Method::from_bytes(method.as_bytes()).unwrap();

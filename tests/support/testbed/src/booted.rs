@@ -89,8 +89,8 @@ impl Booted {
         Ok(out.into_owned())
     }
 
-    /// Runs the commands of a session in a document in root's home directory, and asserts that they
-    /// print what it shows.
+    /// Runs a document's session in root's home directory, and asserts that its commands print what
+    /// the document shows.
     #[track_caller]
     pub fn console(&self, console: &Console<'_>) {
         Shell { command: self.enter("sh"), errors: PathBuf::from("/tmp/errors") }.check(console);

@@ -69,7 +69,7 @@ impl CliSandbox {
         assert_session(self.program.path(), self.directory.path(), expected);
     }
 
-    /// Runs the commands of a session in a document, and asserts that they print what it shows.
+    /// Runs a document's session, and asserts that its commands print what the document shows.
     #[track_caller]
     pub fn console(&self, console: &Console<'_>) {
         assert_console(self.program.path(), self.directory.path(), console);

@@ -13,14 +13,12 @@ use tempfile::TempDir;
 /// Flags that `serve` adds unless its caller sets them: a free port and no admin listener.
 const DEFAULT_FLAGS: [(&str, &str); 2] = [("--listen", "127.0.0.1:0"), ("--admin-listen", "off")];
 
-/// A data directory and the program that uses it.
 #[derive(Debug)]
 pub struct DataDir {
     program: Program,
     path: PathBuf,
     /// The store's URL, if the store is not in the directory.
     store: Option<String>,
-    /// Environment variables for commands and servers.
     variables: Vec<(&'static str, PathBuf)>,
     /// The parent directory, which is deleted when the `DataDir` is dropped.
     _temporary: Option<TempDir>,
@@ -61,8 +59,8 @@ impl DataDir {
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Makes processes keep a copy of each file that they sync in `directory`. The copies contain
-    /// only synced bytes, which survive a power cut.
+    /// Whenever a process syncs a file, a copy of the file is kept in `directory`. The copies
+    /// contain only synced bytes, which survive a power cut.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("TESTBED_SYNCED", directory.to_path_buf())];

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Prints an error, if there is one. The exit code of an error is 2.
+/// Returns the exit code of a result. Prints an error and returns 2 for it.
 pub fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),

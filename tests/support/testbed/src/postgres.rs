@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tokio_postgres::{Client, NoTls};
 
-/// The oldest supported major version.
 const OLDEST_MAJOR: u32 = 15;
 
 /// The superuser of every server, who also owns the store.

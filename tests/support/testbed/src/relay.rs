@@ -17,9 +17,7 @@ const MAX_IN_TRANSIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Bytes are delivered immediately.
     None,
-    /// Bytes are delivered with this delay.
     Delay(Duration),
     /// Nothing is delivered in either direction, but connections stay open.
     Silent,
@@ -220,8 +218,8 @@ impl Direction<'_> {
                     return Err(Cut);
                 }
                 Fault::Silent | Fault::NoAnswers => {
-                    // Deliver bytes that were sent during the fault after it, as TCP does after an
-                    // outage.
+                    // When the fault is over, deliver the bytes that were sent during it, as TCP
+                    // does after an outage.
                     let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);
                     match self.faults.wait_for(over).await {
                         Ok(fault) if *fault != Fault::Reset => {}

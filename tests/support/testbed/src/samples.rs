@@ -35,7 +35,7 @@ const STOPS_WITHIN: Duration = Duration::from_secs(30);
 /// a test shows whether the sample obeys the header.
 const RETRY_AFTER: Duration = Duration::from_secs(3);
 
-/// The effect of the proxy of [`start_faulty_proxy`] on a request.
+/// The effect that a proxy ([`start_faulty_proxy`]) has on a request.
 #[derive(Clone, Copy)]
 enum SampleFault {
     None,
@@ -169,7 +169,6 @@ impl Samples<'_> {
         }
     }
 
-    /// Runs a sample with these ids as arguments.
     fn output(
         &self,
         version: &str,

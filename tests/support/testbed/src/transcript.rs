@@ -57,7 +57,7 @@ pub fn consoles(page: &str, heading: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Runs the commands of a session in a document, and asserts that they print what it shows.
+/// Runs a document's session, and asserts that its commands print what the document shows.
 #[track_caller]
 pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
     let errors = tempfile::NamedTempFile::new().unwrap();
@@ -85,7 +85,7 @@ fn shell(program: &Path, directory: &Path, errors: &Path) -> Shell {
 }
 
 impl Shell {
-    /// Runs the commands of a session in a document, and asserts that they print what it shows.
+    /// Runs a document's session, and asserts that its commands print what the document shows.
     #[track_caller]
     pub(crate) fn check(self, console: &Console<'_>) {
         let shown = parse_commands(console.text);
@@ -116,7 +116,6 @@ impl Shell {
         }
     }
 
-    /// Runs the commands in one shell and returns the output of each.
     #[track_caller]
     fn run(mut self, setup: &str, commands: &[String]) -> Vec<String> {
         let script = commands.iter().map(|command| {
@@ -155,8 +154,7 @@ fn normalize_for_document(text: &str) -> String {
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
         (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
-        // This pattern comes before the one for ids, which would match 16 decimals of such a
-        // number.
+        // This pattern comes before the one for ids, which would match a number with 16 decimals.
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),

@@ -33,7 +33,7 @@ pub struct DocumentFacts {
 pub struct Operation {
     /// The operation's id. It begins with the version, except in `v1`.
     pub id: String,
-    /// The method in capitals.
+    /// The method, in capitals.
     pub method: String,
     /// The segments of the path, beginning with the version. A segment in braces matches any
     /// string.

@@ -1,5 +1,5 @@
 //! Labels for the fields of a body, such as `Order.shipDate`. Schemas yield the labels that must be
-//! seen, and bodies those that were. The difference is the fields that no body contained.
+//! seen, and bodies the labels that were seen. The difference shows which fields no body contained.
 
 use codegen::pointer::component;
 use serde_json::Value;

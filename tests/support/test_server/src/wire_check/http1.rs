@@ -13,7 +13,6 @@ const MAX_HEADERS: usize = 256;
 /// The rule for finding the end of a body.
 #[derive(Clone, Copy)]
 enum Framing {
-    /// The body has this many bytes.
     Length(usize),
     /// The body ends with an empty chunk.
     Chunked,
@@ -67,8 +66,8 @@ pub struct RequestReader {
 }
 
 impl RequestReader {
-    /// Returns the requests whose headers end in these bytes. No bytes mean that the client has
-    /// sent everything.
+    /// Returns the requests whose headers end in these bytes. An empty slice means that the client
+    /// has sent everything.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<SentRequest> {
         let mut sent = Vec::new();
         self.buffer.extend_from_slice(bytes);

@@ -29,7 +29,6 @@ impl Observer {
         self.shared.clone()
     }
 
-    /// Starts to keep requests and responses.
     pub fn keep_exchanges(&self) {
         self.shared.0.lock().exchanges.get_or_insert_default();
     }

@@ -7,7 +7,6 @@ use super::schema::Reader;
 use semver::Version;
 use std::path::Path;
 
-/// A published document, compiled for checks.
 pub struct PublishedDocument {
     check: WireCheck,
 }

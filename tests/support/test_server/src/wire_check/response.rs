@@ -18,7 +18,6 @@ const HTTP_HEADERS: [&str; 7] = [
     "vary",
 ];
 
-/// Returns the label of a header in the lists of documented parts.
 pub fn header_label(name: &str) -> String {
     format!(" header {name}")
 }

@@ -79,7 +79,6 @@ impl Cluster {
         Ok(std::fs::write(directory.join("postgresql.auto.conf"), "")?)
     }
 
-    /// Returns the `primary_conninfo` of a standby that follows the primary at this port.
     pub fn upstream(port: u16) -> String {
         format!("host=127.0.0.1 port={port} user={USER} application_name=standby")
     }
