@@ -1,4 +1,4 @@
-//! DELETE /store/orders/{orderId}.
+//! Cancellations by `DELETE /store/orders/{orderId}`, in all versions of the API.
 
 use store_orders::store::{Cancelled, OrderStatus, Status};
 use store_orders::store::{OperatorStore, OrderCommands, Records};

@@ -40,17 +40,17 @@ fn name_of(command: &clap::Command) -> &str {
     command.get_bin_name().unwrap_or(command.get_name())
 }
 
-/// Opens the store of the sandbox as the server does.
+/// Opens the sandbox's store as the server does.
 fn store(sandbox: &CliSandbox) -> SqliteStore {
     SqliteStore::open(&sandbox.path("store-orders-data")).unwrap()
 }
 
-/// Blocks until a future of the store has completed.
+/// Runs a store's future to completion, because most tests of commands are not async.
 fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// Inverts every byte of a page of a file.
+/// Inverts every byte of one page (4,096 bytes) of a database file.
 fn damage(file: &Path, page: usize) {
     let mut content = std::fs::read(file).unwrap();
     let bytes = &mut content[page * 4096..(page + 1) * 4096];

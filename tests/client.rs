@@ -12,8 +12,8 @@ use test_server::{TestSetup, pending_order};
 use testbed::Key;
 use testbed::relay::{ReadAlong, Relay};
 
-/// Replaces the first answer by this text. The replaced answer is a success, so the request was
-/// executed, but the client does not learn this.
+/// Replaces the first response with this string. The server sent a success, so it executed the
+/// request, but the client does not learn this.
 struct ReplaceFirstAnswer(Arc<Mutex<Option<&'static str>>>);
 
 impl ReadAlong for ReplaceFirstAnswer {
@@ -144,8 +144,8 @@ async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     }
 }
 
-/// Cancels 200 orders at once on the Free plan, with `clients` independent clients that share one
-/// key. Returns the failed attempts and the elapsed time.
+/// Cancels 200 orders concurrently on the Free plan, with `clients` independent clients that share
+/// one key. Returns the failed attempts and the elapsed time.
 fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
     let server_runtime = tokio::runtime::Runtime::new().unwrap();
     let setup = TestSetup::new();
@@ -197,9 +197,9 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     // At 60 requests a minute, the last requests are sent after 180 s, plus up to a second of
     // jitter per window. A ban would take five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
-    // The client cannot know exactly when a window resets, because `Date` and the reset time come
-    // from different clocks of the server. So after each of the three exhausted windows it first
-    // sends one request, and here each of these requests is refused.
+    // The client cannot know exactly when a window resets, because the server computes `Date` and
+    // the reset time from different clocks. So after each of the three exhausted windows, it first
+    // sends a single request, and in this test the server refuses each of them.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

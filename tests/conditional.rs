@@ -7,7 +7,7 @@ use testbed::Key;
 
 const LIST: &str = "/v1/store/orders";
 
-/// Paths whose answers have an entity tag. Orders 1 to 8 are pending, 9 has shipped and 10 is
+/// Paths whose responses have an entity tag. Orders 1 to 8 are pending, 9 has shipped and 10 is
 /// cancelled.
 const TAGGED: [&str; 6] = [
     LIST,
@@ -28,7 +28,6 @@ async fn serve(plan: Plan) -> (TestServer, Key) {
     (server, key)
 }
 
-/// Sends a request with `If-None-Match: {known}`.
 async fn send_if_none_match(
     server: &TestServer,
     key: &Key,
@@ -97,8 +96,7 @@ async fn tags_are_the_same_compressed_and_after_a_restart() {
     }
     let server = server.stop().await.serve().await;
     assert_eq!(tags(&server, &key).await, before);
-    // When a list is requested again, the server sends it from one buffer. The tag must be the
-    // same.
+    // From the second request on, the server sends a list from one buffer. Its tag must not change.
     assert_eq!(tags(&server, &key).await, before);
 }
 
@@ -111,8 +109,8 @@ async fn each_change_changes_the_tags_of_the_responses_that_show_it() {
     store.revoke_key(&another.id, 0).unwrap();
     server.setup.key(Plan::Free);
     assert_eq!(tags(&server, &key).await, before, "a change of keys");
-    // This page shows orders 1 and 2, so only the change of order 1 changes its tag. The orders of
-    // version 1 have no status, so a shipment does not change its list.
+    // This page shows orders 1 and 2, so only the cancellation of order 1 changes its tag. In
+    // version 1, orders have no status, so a shipment does not change the list.
     let two = "/v2/store/orders?limit=2&status=pending";
     for (change, shown_in) in [
         ("a cancellation", vec![LIST, "/v2/store/orders"]),
@@ -182,7 +180,7 @@ async fn errors_ignore_if_none_match() {
         .await
         .assert_error(503, "service_unavailable");
     store.set(Fault::None);
-    // A cancellation ignores `If-None-Match`.
+    // Cancellations ignore `If-None-Match`, so this one is executed.
     assert_eq!(
         send_if_none_match(&server, &key, "DELETE", "/v1/store/orders/1", "*").await.status,
         204

@@ -14,14 +14,13 @@ use test_server::{Answer, TestServer, TestSetup};
 
 const GZIP: (&str, &str) = ("accept-encoding", "br, gzip;q=0.9");
 
-/// The sources that the content security policy allows for a directive.
+/// Returns the sources that the content security policy allows for this directive.
 fn sources<'a>(answer: &'a Answer, directive: &str) -> Option<Vec<&'a str>> {
     let policy = answer.text("content-security-policy");
     let mut directives = policy.split(';').map(|part| part.split_whitespace().collect::<Vec<_>>());
     directives.find(|words| words[0] == directive).map(|words| words[1..].to_vec())
 }
 
-/// The values of `src` and `href` in a page.
 fn links(page: &str) -> Vec<&str> {
     let parts = page.split("src=\"").skip(1).chain(page.split("href=\"").skip(1));
     parts.map(|part| part.split('"').next().unwrap()).collect()
@@ -121,8 +120,8 @@ async fn a_matching_tag_gets_304() {
                 assert!(!answer.headers.contains_key("content-length"), "{method} {path}");
             }
         }
-        // These requests get no 304: the plain form of a page has another tag than the gzip form,
-        // and "other" is no tag of the page.
+        // Neither request gets a 304: the plain form of a page has a different tag from the gzip
+        // form, and "other" is not the tag of any page.
         for (headers, status) in [
             (vec![("if-none-match", tag.as_str())], 200),
             (vec![GZIP, ("if-none-match", "\"other\"")], 200),
@@ -213,7 +212,7 @@ fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
     &section[..rest + ends.min().unwrap()]
 }
 
-/// The HTML that the section of an operation must contain.
+/// Returns pieces of HTML that must be in the operation's section of the reference.
 fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
     let code = |value: &Value| format!("<code>{}</code>", value.as_str().unwrap());
     let mut texts = vec![
@@ -274,8 +273,8 @@ async fn the_plain_reference_lists_every_response_header() {
     }
 }
 
-/// The compressed size below which a reference page must be: 12,000 bytes for version 2.0.0. The
-/// page may grow with the operations, parameters and codes of its document.
+/// The gzip size that a reference page must stay below: 12,000 bytes for version 2.0.0. The limit
+/// grows with the document's operations, parameters and error codes.
 fn most_bytes(document: &Value) -> usize {
     let paths = document["paths"].as_object().unwrap().values();
     let operations: Vec<_> = paths.flat_map(|path| path.as_object().unwrap().values()).collect();
@@ -485,8 +484,8 @@ async fn the_changelog_has_the_removal_date_of_the_deprecated_operation() {
     assert!(page.contains("<a href=\"#deprecated\">"), "{page}");
 }
 
-/// Checks that the document has the error codes that nginx itself sends with the configuration of
-/// `nginx-conf`.
+/// The configuration that `nginx-conf` prints makes nginx send errors of its own. Checks that the
+/// document lists their codes.
 #[test]
 fn the_document_has_the_error_codes_of_the_proxy() {
     let configuration = testbed::CliSandbox::new().run(&["nginx-conf"]).done();
@@ -500,7 +499,8 @@ fn the_document_has_the_error_codes_of_the_proxy() {
         assert_eq!(errors::status(*listed).as_str(), expected, "{code}");
         codes.insert(code.trim());
     }
-    // The server sends these codes too.
+    // The document attributes only the remaining codes to the proxy, because the server also sends
+    // these two.
     for code in ["method_not_allowed", "service_unavailable"] {
         assert!(codes.remove(code), "{code}");
     }

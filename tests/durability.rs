@@ -18,7 +18,7 @@ use test_server::wire_check::WireCheckProxy;
 use testbed::relay::Relay;
 use testbed::{DataDir, Key, Report, ServerProcess, Signal, wait_until};
 
-/// The server can detect a failed disk only because it syncs each cancellation before the answer.
+/// The server can detect a failed disk only because it syncs each cancellation before it responds.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn no_cancellation_is_answered_204_while_syncs_fail() {
@@ -36,8 +36,7 @@ async fn no_cancellation_is_answered_204_while_syncs_fail() {
     assert_eq!(client.cancel_order(2).await.unwrap().status(), 204);
 }
 
-/// A hanging write returns no error, so the server must notice the hang by the duration of the
-/// write.
+/// A hanging write returns no error, so the server can notice it only by how long it takes.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hanging_disk_is_logged_when_counts_are_saved() {
@@ -72,7 +71,7 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     data.import_pending(1..=320).unwrap();
     let server = data.serve(&[]).unwrap();
     let (_proxy, client) = client(&server, &key);
-    // After 250 commits the write-ahead log restarts.
+    // The write-ahead log restarts after 250 commits, so 310 cancellations include a restart.
     for id in 1..=310 {
         assert_eq!(client.cancel_order(id).await.unwrap().status(), 204);
     }
@@ -85,8 +84,7 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     assert_eq!(ids, (311..=320).collect::<Vec<i64>>());
 }
 
-/// Starts a server and cancels order 1. Also returns a client and the address of the admin
-/// listener.
+/// Starts a server and cancels order 1. Also returns a client and the admin listener's address.
 async fn serve_with_one_cancelled()
 -> (DataDir, Key, ServerProcess, (WireCheckProxy, Client), String) {
     let data = DataDir::temporary().unwrap();
@@ -145,8 +143,9 @@ async fn without_its_files_a_server_acknowledges_nothing() {
     }
 }
 
-/// SQLite's locks are in the log's index. After it was removed, a command creates another one, so
-/// server and command no longer exclude each other.
+/// SQLite's locks are in the index of its write-ahead log, `store.sqlite-shm`. If this file is
+/// removed, the next command creates a new one, so the server and the command no longer exclude
+/// each other.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_logs_index_was_removed_only_one_process_writes() {
     for signal in [Signal::KILL, Signal::TERM] {
@@ -179,7 +178,7 @@ async fn after_the_logs_index_was_removed_only_one_process_writes() {
     }
 }
 
-/// `cp` keeps the inode, and SQLite does not notice it.
+/// `cp` overwrites the file but keeps its inode, so SQLite does not notice the change.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_overwritten_under_a_server_is_not_served() {
     let (data, _, server, (_proxy, client), admin) = serve_with_one_cancelled().await;
@@ -193,7 +192,8 @@ async fn a_store_that_is_overwritten_under_a_server_is_not_served() {
     let why = format!("{} was overwritten while it was in use", store.display());
     assert!(status == 503 && body.contains(&why), "{body}");
     server.kill().unwrap();
-    // The log belongs to the overwritten file.
+    // The write-ahead log still belongs to the overwritten file, so nothing may open the store with
+    // it.
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["orders", "list"]] {
         let output = data.command().args(arguments).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
@@ -211,7 +211,8 @@ async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
     assert_refuses_without_file(&server, &client, &admin, &data.path().join("store.sqlite")).await;
     std::fs::rename(data.path(), name("restored")).unwrap();
     std::fs::rename(name("moved"), data.path()).unwrap();
-    // On a busy machine, the server may read keys late and answer 503. So repeat the cancellation.
+    // On a busy machine, the server may read keys late and respond with 503, so repeat the
+    // cancellation.
     wait_until("cancellations succeed again", || async { client.cancel_order(30).await.is_ok() })
         .await;
     wait_until("the server is ready", || async { ask(&admin, "/readyz").await.0 == 200 }).await;
@@ -220,8 +221,8 @@ async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
     server.stop().unwrap();
 }
 
-/// Runs lists, cancellations and an operator's commands concurrently, and kills the server with
-/// `kill -9` three times.
+/// Clients list and cancel orders while an operator runs commands. Meanwhile the test kills the
+/// server with `kill -9` three times.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_saw_across_kills_breaks_no_rule() {
     const ORDERS: usize = 800;

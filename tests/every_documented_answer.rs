@@ -1,5 +1,5 @@
 //! Makes a server send every documented status, header and error code of every operation. The wire
-//! check lists the parts of the documents that no answer contained.
+//! check lists the parts of the documents that no response contained.
 
 use crate::limits::bans::BURST;
 use codegen::pointer;
@@ -10,8 +10,8 @@ use store_orders_api::plans::Plan;
 use test_server::wire_check::{Exchange, Promise, WireCheck, wire_check};
 use test_server::{Fault, TestCertificate, TestSetup};
 
-/// Returns a request for each documented operation: the method and the path. The parameters of the
-/// path identify an order and a pet of each server below.
+/// Returns the method and path of a request for each documented operation. A path with an id names
+/// order 1 or pet 7, which each of the servers below has.
 fn requests() -> impl Iterator<Item = (&'static str, String)> {
     wire_check().operations.iter().map(|operation| {
         let segment = |segment: &String| match segment.as_str() {
@@ -27,8 +27,8 @@ fn requests() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// Requests with a valid key and the expected statuses, in the order of sending. At first, orders 1
-/// and 3 are pending, order 2 has shipped, and pet 7 exists.
+/// Requests with a valid key and the expected statuses, in the order in which they are sent. At
+/// first, orders 1 and 3 are pending, order 2 has shipped, and pet 7 exists.
 const ANSWERS: &[(&str, &str, u16)] = &[
     ("GET", "/v1/store/orders", 200),
     ("GET", "/v1/store/orders?limit=1", 200),
@@ -85,19 +85,18 @@ fn next_page(page: &Value) -> String {
     format!("/v2/store/orders?cursor={}", page["nextCursor"].as_str().unwrap())
 }
 
-/// Paths whose answers have an entity tag. They are requested after `ANSWERS`.
+/// Paths whose responses have an entity tag. They are requested after `ANSWERS`.
 const TAGGED: [&str; 3] = ["/v1/store/orders", FIRST_PAGE, "/v2/store/orders/2"];
 
-/// A function that creates the setup of a server: with HTTP/1.1 without TLS, or with HTTP/2 over
-/// TLS.
+/// Creates the setup of a server that uses either HTTP/1.1 without TLS or HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
 
 fn tls_setup() -> TestSetup {
     TestSetup::new().with_certificate(TestCertificate::new())
 }
 
-/// Collects the answers of all operations, of unknown paths and methods, and of requests without a
-/// key.
+/// Collects the responses to requests for all operations, for unknown paths and methods, and
+/// without a key.
 async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);
@@ -122,7 +121,7 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
 }
 
 /// Collects the 429s of each operation. The account may send one request a minute, so the second
-/// request is refused. Another request after `BURST` bans the key.
+/// request is refused. Another request after [`BURST`] gets the key banned.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in requests() {
@@ -146,7 +145,7 @@ async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     exchanges
 }
 
-/// Collects the answers while the store returns errors (503) and while it panics (500).
+/// Collects the responses while the store returns errors (503) and while it panics (500).
 async fn answers_of_faults(new_setup: NewSetup) -> Vec<Exchange> {
     let mut setup = new_setup();
     let key = setup.key(Plan::Pro);
@@ -181,7 +180,7 @@ async fn every_documented_status_header_and_code_is_seen_over_tls_and_http_2() {
     every_documented_answer_is_seen(tls_setup).await;
 }
 
-/// Collects every kind of answer, over HTTP/1.1.
+/// Collects every kind of response, over HTTP/1.1.
 pub async fn answers_of_server() -> Vec<Exchange> {
     answers_of(TestSetup::new).await
 }
@@ -233,7 +232,9 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // The other promises of an operation say whether its responses have the changed parts.
+    // Each part was added to a schema or response that several operations share, so each of them
+    // now promises it. `like` is an existing part of the same place, from which the test learns
+    // these operations.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

@@ -1,4 +1,4 @@
-//! GET /store/orders/{orderId} of version 2, which returns cancelled orders, too.
+//! `GET /store/orders/{orderId}` of version 2, which also returns cancelled orders.
 
 use store_orders_api::plans::Plan;
 use store_orders_client::v2;
@@ -39,8 +39,9 @@ async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {
     assert_eq!(fields, expected);
 }
 
-/// The old primary had cancelled order 5, and the new primary has it as pending. So neither the old
-/// list nor the new row of a cancelled order shows it.
+/// Order 5 was cancelled on the old primary but is pending on the new one. The server's list still
+/// comes from the old primary and lacks the order, and the new primary has it, but not as a
+/// cancelled order. A 404 would be wrong.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_is_read_during_a_failover_is_not_reported_missing() {
     let mut setup = TestSetup::new();

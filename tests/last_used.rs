@@ -20,7 +20,6 @@ async fn wait_until_recorded(server: &TestServer, key: &Key, seconds: i64) {
     wait_until(&what, || async { used_at(server, key) == Some(seconds) }).await;
 }
 
-/// Issues another key and uses it once.
 async fn issue_and_use_key(server: &TestServer) -> Key {
     let key = server.setup.another_key("business-0");
     assert_eq!(server.list_with(&key).await.status, 200);

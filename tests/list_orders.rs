@@ -1,4 +1,4 @@
-//! GET /store/orders.
+//! `GET /store/orders` of version 1, which returns all orders in one response.
 
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
@@ -68,7 +68,7 @@ async fn gzip_is_the_same_list_before_and_after_cancellations() {
             let answer = server.send_with_headers(&key, "GET", "/v1/store/orders", &gzip).await;
             assert_eq!(answer.text("content-encoding"), "gzip");
             assert_eq!([answer.text("vary"), plain.text("vary")], ["Accept-Encoding"; 2]);
-            // The server knows the answer's length in advance only if the pages were compressed for
+            // The server knows the response's length in advance only if it compressed the pages for
             // an earlier request.
             if round == 1 {
                 assert_eq!(answer.text("content-length"), answer.body.len().to_string());

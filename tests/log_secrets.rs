@@ -11,10 +11,10 @@ use test_server::{CapturedLog, Fault, TestServer, TestSetup, unknown_key};
 use testbed::Key;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A text leaks a key if it contains this many consecutive bytes of the key.
+/// A string leaks a key if it contains this many consecutive bytes of the key.
 const PIECE_BYTES: usize = 20;
 
-/// All pieces of [`PIECE_BYTES`] of some keys and of their percent-encoded forms.
+/// Every substring of [`PIECE_BYTES`] bytes of some keys, and the same substrings percent-encoded.
 struct Secrets {
     pieces: HashSet<Vec<u8>>,
 }
@@ -41,17 +41,18 @@ impl Secrets {
             let before = String::from_utf8_lossy(&line.as_bytes()[..position.min(120)]);
             Some(format!("{before}<A KEY> at {position} of {}", line.len()))
         };
-        // Each distinct line is reported once.
+        // Report identical lines only once.
         text.lines().collect::<HashSet<_>>().into_iter().filter_map(leak).collect()
     }
 }
 
-/// Every octet as `%XX`.
+/// Encodes every byte as `%XX`, even those that need no encoding.
 fn percent_encode(key: &str) -> String {
     key.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// Sends these bytes unchanged, and returns the answer.
+/// Sends the request without an HTTP client, because some of these requests are malformed. Returns
+/// the response.
 async fn send_raw(server: &TestServer, request: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(server.direct_address()).await.unwrap();
     // Ignore the error: the server may refuse the request and close the connection before it has
@@ -64,7 +65,6 @@ async fn send_raw(server: &TestServer, request: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Formats a request for this target with these headers.
 fn request(method: &str, target: &str, headers: &[String]) -> String {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     format!("{method} {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n")
@@ -176,10 +176,10 @@ fn wrong_headers(key: &str) -> [String; 27] {
     ]
 }
 
-/// The label of a key. Lists show it to the operator; the log must never contain it.
+/// A key's label. Lists of keys show it to the operator, but the log must never contain it.
 const LABEL: &str = "web shop of Acme";
 
-/// A setup with a key of every kind.
+/// Creates keys of every kind, such as expired, revoked and rotated ones.
 fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
     let mut setup = TestSetup::new().with_log(captured).with_unauthenticated_per_minute(100_000);
     setup.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
@@ -210,8 +210,8 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     let mut shown = Vec::new();
     for fault in [Fault::None, Fault::Fails, Fault::Panics] {
         faulty.set(fault);
-        // Without a fault, the first key is sent in every place. For each other key or fault, only
-        // the first 40 requests are sent.
+        // Without a fault, the first key is sent in every place. Each other combination of a key
+        // and a fault sends only the first 40 requests.
         for (number, key) in keys.iter().enumerate() {
             let requests = requests(&key.text);
             let some = if number == 0 && fault == Fault::None { requests.len() } else { 40 };

@@ -1,5 +1,5 @@
 //! Measures, with a counting allocator, the memory of rate limits, cached keys and the order list.
-//! `cargo test --test memory -- --nocapture` prints the figures.
+//! `cargo test --test memory -- --nocapture` prints the numbers.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use allocation_counter::measure;
@@ -62,8 +62,8 @@ fn an_active_account_costs_less_than_100_bytes() {
     });
     println!("bytes each: windows {windows}, strikes {strikes}");
     assert!((1..100).contains(&windows), "{windows}");
-    // A key takes this much additional memory once one of its requests has been refused because of
-    // a limit.
+    // Once one of its requests has been refused because of a limit, a key takes this much more
+    // memory.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
@@ -112,8 +112,8 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// Up to an eighth of a page's buffer may be free. Each order takes 60 bytes besides its text, and
-/// the test allows 62. A search leaves no memory allocated.
+/// Up to an eighth of a page's buffer may be unused. In addition to its JSON, each order takes 60
+/// bytes; the test allows 62. A search leaves no memory allocated.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;

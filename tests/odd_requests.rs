@@ -117,7 +117,7 @@ fn request(random: &mut Rng, keys: &[&str], orders: std::ops::RangeInclusive<i64
     format!("{head}{framing}\r\n{body}")
 }
 
-/// Changes some bytes of the head.
+/// Corrupts a request within its first 400 bytes, so mostly in its head.
 fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
     for _ in 0..random.usize(1..4) {
         let start = random.usize(..bytes.len().min(400));
@@ -133,8 +133,8 @@ fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
 }
 
 /// Sends the bytes and reads until the server closes the connection; returns `None` after a
-/// timeout. If `closes_writing`, closes the write side after the bytes: the last request may be
-/// partial, and the server would wait for its rest.
+/// timeout. If `closes_writing`, closes the write side after the bytes, because the last request
+/// may be partial and the server would otherwise wait for the rest.
 async fn exchange(address: SocketAddr, bytes: &[u8], closes_writing: bool) -> Option<Vec<u8>> {
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     let mut received = Vec::new();

@@ -1,4 +1,4 @@
-//! GET /store/orders of v2, which lists orders in pages.
+//! `GET /store/orders` of version 2, which lists orders in pages.
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -178,7 +178,7 @@ async fn filters_can_be_combined() {
             expected(&|id| id % 2 == 1 && has_pet(id) && id % 5 != 0),
         ),
         ("shipDateFrom=2026-12-10T00:00:00Z", expected(&|id| dated(id, 10, 31))),
-        // This time is midnight of the 10th in UTC.
+        // In UTC, this is midnight at the start of the 10th.
         ("shipDateBefore=2026-12-10T02:00:00%2B02:00", expected(&|id| dated(id, 1, 10))),
         (
             "shipDateFrom=2026-12-05T00:00:00.000000001Z&shipDateBefore=2026-12-20T00:00:00Z&petId=-1",
@@ -202,7 +202,7 @@ async fn a_page_is_as_fresh_as_a_list() {
     let server = setup.serve().await;
     let first = page(&server, &key, "?limit=5").await.json();
     assert_eq!(ids(&first), [1, 3, 5, 7, 9]);
-    // Before the next page is requested, orders change: by the API and by other processes.
+    // Before the next page is requested, the API and other processes change orders.
     let cancelled = server.send_with(&key, "DELETE", "/v2/store/orders/11").await;
     assert_eq!(cancelled.status, 204);
     let store = &server.setup.store;
@@ -237,7 +237,7 @@ async fn a_wrong_query_is_400_and_names_the_parameter() {
         ("cursor=abc".to_string(), "cursor"),
         (format!("cursor={altered}&petId=7"), "cursor"),
         (format!("cursor={}&petId=7", &cursor[..20]), "cursor"),
-        // The filters of these requests differ from the filters in the cursor.
+        // In these requests, the filters differ from those that the cursor was issued for.
         (format!("cursor={cursor}"), "cursor"),
         (format!("cursor={cursor}&petId=8"), "cursor"),
         (format!("cursor={cursor}&petId=7&status=pending"), "cursor"),

@@ -1,4 +1,4 @@
-//! Unknown paths and methods.
+//! Responses to unknown paths and to methods that a path does not support.
 
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;
@@ -76,7 +76,7 @@ async fn an_unknown_path_of_the_api_gets_a_documented_error_and_counts() {
     }
 }
 
-/// RFC 3986, section 6.2.2.2.
+/// Such paths are equivalent by RFC 3986, section 6.2.2.2.
 #[tokio::test]
 async fn an_encoded_letter_or_digit_of_a_path_is_equal_to_the_plain_one() {
     let setup = TestSetup::new();

@@ -11,7 +11,7 @@ use std::error::Error;
 use std::process::{Command, ExitCode};
 use testbed::{Program, run_samples};
 
-/// The version, the operation and the program of a sample.
+/// A sample's version, operation and program.
 type Sample = (&'static str, &'static str, fn() -> Result<(), Box<dyn Error>>);
 
 include!("samples/generated.rs");

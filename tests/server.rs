@@ -1,6 +1,6 @@
 //! Running a server: TLS, the admin listener, metrics, stopping, and faults such as a full disk,
-//! too many open files, a store that is away at the start, hanging lookups and clients that stop
-//! reading.
+//! too many open files, a store that is unavailable at the start, hanging lookups and clients that
+//! stop reading.
 
 mod abandoned;
 pub mod admin;
@@ -31,8 +31,8 @@ use tokio::net::{TcpSocket, TcpStream};
 /// 7 MB of orders: more than the operating system buffers for a client that reads nothing.
 const MANY_ORDERS: i64 = 100_000;
 
-/// Creates a data directory with this many orders and a key of 1,000 requests a day. The limit is
-/// per day, because a minute may pass while a busy machine restarts a server.
+/// Creates a data directory with this many orders and a key that may send 1,000 requests a day. The
+/// limit is per day, because a minute may pass while a busy machine restarts a server.
 fn data_with(orders: i64) -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();

@@ -1,4 +1,5 @@
-//! The trace of a request in the log: `traceparent` of W3C Trace Context.
+//! A request's log line contains its trace id, which the client sends in `traceparent` (W3C Trace
+//! Context).
 
 use serde_json::{Value, json};
 use store_orders_api::plans::Plan;

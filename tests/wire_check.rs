@@ -32,7 +32,7 @@ fn error(status: &str, headers: &str, code: &str, status_in_body: u16) -> String
     response(status, &format!("{JSON}{LINK}{headers}"), &body)
 }
 
-/// Returns the violations that the proxy reports for this request and this answer.
+/// Returns the violations that the proxy reports for this exchange.
 async fn violations(request: &str, answer: &str) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxy = WireCheckProxy::before(listener.local_addr().unwrap());

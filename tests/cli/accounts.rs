@@ -1,4 +1,4 @@
-//! The `accounts` commands.
+//! The `accounts` commands. A command that is refused changes nothing.
 
 use testbed::{CliSandbox, str};
 

@@ -36,7 +36,7 @@ fn each_change_has_a_line_without_a_key() {
     sandbox.run(&["orders", "cancel", "-1", "--reason", "ticket \"4711\""]).done();
     sandbox.run_with_input(&["orders", "update", "-"], b"id,complete\n2,true\n").done();
     sandbox.run(&["accounts", "close", "globex", "--yes"]).done();
-    // Reads, refused changes, and changes that were made before have no line.
+    // The log gets no line for reads, for refused changes, and for changes that were already made.
     sandbox.run(&["orders", "list"]).done();
     sandbox.run(&["orders", "ship", "2", "3"]).done();
     assert_eq!(sandbox.run(&["orders", "ship", "99"]).status, 3);

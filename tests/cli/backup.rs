@@ -88,7 +88,7 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     assert_eq!(store.key_records().unwrap().len(), 1);
 }
 
-/// A store with one order, and a backup of it.
+/// Creates a store with one order, and a backup of it.
 fn sandbox_with_backup() -> CliSandbox {
     let sandbox = CliSandbox::new();
     sandbox.write("orders.csv", "id,petId,quantity\n7,1,1\n");
@@ -152,8 +152,8 @@ fn a_restored_store_has_a_new_id_and_reuses_no_ids_of_keys_or_accounts() {
 #[test]
 fn a_restore_overwrites_no_store() {
     let sandbox = sandbox_with_backup();
-    // A restore refuses to write beside a WAL file, because SQLite would apply the WAL file of
-    // another store to the restored store.
+    // A restore refuses to write next to a WAL file that belongs to another store, because SQLite
+    // would apply this file to the restored store.
     sandbox.session(str![[r#"
 $ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
 imported 1 order
@@ -248,14 +248,12 @@ fn an_interrupted_backup_leaves_nothing() {
     assert_eq!(sandbox.names(""), ["store-orders-data"]);
 }
 
-/// Starts a backup or restore command and hides its output.
 fn start_copy(sandbox: &CliSandbox, arguments: &[&str]) -> ChildProcess {
     let mut command = sandbox.command(arguments);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     ChildProcess::new(child, "backup or restore")
 }
 
-/// Waits until the condition is true or the command ends.
 fn wait_until_or_exit(command: &mut ChildProcess, condition: impl Fn() -> bool) {
     while command.is_running() && !condition() {
         std::thread::sleep(Duration::from_micros(100));
@@ -284,7 +282,8 @@ fn a_signal_leaves_a_whole_backup_or_none() {
     }
 }
 
-/// SIGTERM ends a restore at once. The partial copy has a temporary name that no server opens.
+/// SIGTERM ends a restore immediately. The partial copy has a temporary name, so no server opens
+/// it.
 #[test]
 fn a_signal_leaves_a_whole_restored_store_or_none() {
     let sandbox = CliSandbox::new();
@@ -307,7 +306,8 @@ fn a_signal_leaves_a_whole_restored_store_or_none() {
     }
 }
 
-/// systemd makes the data directory of a dynamic user a symbolic link, which must stay.
+/// For a dynamic user, systemd makes the data directory a symbolic link. A restore must keep this
+/// link.
 #[test]
 fn a_restore_replaces_a_store_and_keeps_the_old_files_in_the_directory() {
     let sandbox = sandbox_with_backup();
@@ -376,8 +376,9 @@ fn a_store_that_a_command_uses_is_not_replaced() {
     sandbox.run(&["restore", "--replace", "backup.sqlite"]).done();
 }
 
-/// The files are moved one by one. Between two moves, the store has neither its old nor its new
-/// file, so nothing opens it, and the next restore moves the rest to the same directory.
+/// A replacement moves the old files one by one. Between two moves, the directory has neither the
+/// old nor the new store, so nothing can open one. The next restore moves the remaining files to
+/// the same directory.
 #[test]
 fn an_unfinished_replacement_is_finished_by_the_same_command() {
     let names = ["store.sqlite", "store.sqlite-wal", "limits.snapshot"];

@@ -110,8 +110,8 @@ fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     assert!(error.contains("b.sqlite") && error.contains("Permission denied"), "{error}");
 }
 
-/// SQLite creates files next to the store even to read it. Root may write whatever the mode, so if
-/// the tests run as root, they run the commands as another user.
+/// SQLite creates files next to the store even to read it. Root may write whatever the mode is, so
+/// if the tests run as root, they run the commands as another user.
 #[test]
 fn a_directory_that_cannot_be_written_is_named_with_the_reason() {
     let sandbox = CliSandbox::new();
@@ -241,7 +241,7 @@ created account "other": pro, 300 requests a minute, 10000 a day
 "#]]);
 }
 
-/// A killed restore leaves its temporary directory.
+/// A restore that was killed leaves its temporary directory behind.
 #[test]
 fn an_unfinished_restore_counts_as_a_store() {
     let sandbox = CliSandbox::new();
@@ -267,7 +267,7 @@ write-intent.lock
 "#]]);
 }
 
-/// The owner of a data directory must not make root's commands write elsewhere.
+/// The owner of a data directory must not be able to make root's commands write elsewhere.
 #[test]
 fn files_of_a_data_directory_are_not_opened_through_links() {
     let sandbox = CliSandbox::new();

@@ -221,12 +221,13 @@ fn a_failure_is_reported_although_standard_output_is_closed() {
     }
 }
 
-/// A limit of the file size simulates the full disk.
+/// A limit on the file size simulates the full disk.
 #[test]
 fn on_a_full_disk_commands_fail_with_one_line_and_leave_no_file() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=1);
-    // A server keeps the store's files open, so that commands do not write when they open them.
+    // Run a server, which keeps the store's files open. Otherwise, commands would already write,
+    // and fail, when they open the store.
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     sandbox.session(str![[r#"
 $ limited() { sh -c 'trap "" XFSZ; ulimit -f 0; exec store-orders "$@"' sh "$@"; }

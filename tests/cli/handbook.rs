@@ -20,7 +20,7 @@ const PAGES: [&str; 9] = [
     "settings",
 ];
 
-/// Returns the path and text of each handbook page, the README, and the texts for GitHub.
+/// Returns the path and content of each handbook page, the README, and the documents in `.github`.
 fn texts() -> Vec<(String, String)> {
     let pages = PAGES.map(|page| format!("src/handbook/{page}.md"));
     let others = [README, ".github/CONTRIBUTING.md", ".github/SECURITY.md"];
@@ -47,7 +47,7 @@ fn code(text: &str) -> Vec<String> {
 }
 
 /// Returns the arguments if the line calls our program. Paths, messages, and names of units,
-/// directories and cluster objects contain the program's name, too, but are not calls.
+/// directories and cluster objects also contain the program's name, but are not calls.
 fn our_command(line: &str) -> Option<&str> {
     let calls = line.match_indices("store-orders ").find(|(at, _)| {
         let before = &line[..*at];
@@ -98,7 +98,7 @@ fn named_commands_exist_and_accept_their_arguments() {
         for line in code(&text).iter().filter(|line| !line.starts_with("docker run ")) {
             let Some(ours) = our_command(line) else { continue };
             let end = ours.find(['|', '>', '`', '#']).unwrap_or(ours.len());
-            // Text in quotes is one word.
+            // A quoted string is one argument.
             let parts = ours[..end].split('"').enumerate();
             let words: Vec<&str> = parts
                 .flat_map(|(number, part)| match number % 2 {
@@ -113,8 +113,8 @@ fn named_commands_exist_and_accept_their_arguments() {
                 names += 1;
             }
             checked += names;
-            // The text may mention a command by its name only. Do not parse it then: required
-            // arguments would be missing.
+            // A page may mention a command by its name only. Do not parse such a mention, because
+            // it lacks the required arguments.
             if words.len() > names && words.last() != Some(&"--help") {
                 let typed = ["store-orders"].iter().chain(&words);
                 let refused = commands[0].clone().try_get_matches_from(typed).err();
@@ -136,7 +136,7 @@ fn named_settings_exist() {
     let mut checked = 0;
     for (path, text) in texts() {
         for line in code(&text) {
-            // Skip the options of other programs.
+            // Skip the options of other programs, such as `docker`.
             let ours = line.starts_with("--") || our_command(&line).is_some();
             let other = ["docker", "cargo", "kubectl"].iter().any(|other| line.starts_with(other));
             let is_name =
@@ -196,15 +196,15 @@ fn pages_name_this_version() {
     let expected = format!("image: store-orders:{version}");
     assert!(images.clone().count() > 2 && images.clone().all(|line| line.ends_with(&expected)));
     assert!(kubernetes.contains(&format!("store-orders-migrate-{}\n", version.replace('.', "-"))));
-    // Check that the commands of the containers exist.
+    // Check that the containers' commands exist.
     for line in kubernetes.lines().filter_map(|line| line.trim().strip_prefix("args: [")) {
         let words = line.trim_end_matches(']').split(", ");
         let parsed =
             commands()[0].clone().try_get_matches_from(["store-orders"].into_iter().chain(words));
         assert!(parsed.is_ok(), "{line}");
     }
-    // The server stops within 35 s: 15 s of delay and 20 s of shutdown. Kubernetes kills it after
-    // 45 s.
+    // The server stops within 35 s (15 s of delay and 20 s of shutdown), before Kubernetes kills it
+    // after 45 s.
     for seconds in ["STOP_DELAY: 15s", "SHUTDOWN_TIMEOUT: 20s", "GracePeriodSeconds: 45"] {
         assert!(kubernetes.contains(seconds), "{seconds}");
     }
@@ -223,7 +223,7 @@ fn containers_of_kubernetes_are_restricted_and_servers_are_not_the_owner() {
     assert!(document("kind: PodDisruptionBudget").contains("unhealthyPodEvictionPolicy: "));
 }
 
-/// Runs the script of the nightly timer while a server uses the store.
+/// Runs the nightly timer's backup script while a server uses the store.
 #[test]
 fn the_backup_script_keeps_14_backups_and_checks_each() {
     let page = read("src/handbook/operating.md");
@@ -258,7 +258,7 @@ $ ls backups/*.sqlite | grep -c -F -x -f kept
 "#]]);
 }
 
-/// The backup's unit runs as the user of the server, so it must be confined as the server is.
+/// The backup's unit runs as the server's user, so it must be confined as tightly as the server.
 #[test]
 fn the_backup_unit_is_hardened_as_the_servers() {
     let server = CliSandbox::new().run(&["systemd-unit"]).done();
@@ -340,7 +340,7 @@ fn a_wrong_session_fails() {
     assert!(std::panic::catch_unwind(run).is_err());
 }
 
-/// Returns the texts of the source files below this directory, without their unit tests.
+/// Returns the contents of the source files below this directory, without their unit tests.
 fn sources(directory: &Path) -> Vec<String> {
     let mut texts = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 use testbed::{CliSandbox, DataDir, ServerProcess, str};
 
-/// Answers one request with this text and then stops listening. The thread returns the request.
+/// Sends this response to one request and then stops listening. The thread returns the request.
 fn serve_one_answer(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -27,7 +27,8 @@ fn a_running_server_is_ready() {
     let sandbox = CliSandbox::new();
     sandbox.write("address", admin);
     sandbox.write("settings.toml", format!("admin_listen = \"{admin}\"\n"));
-    // In a container, the server listens on 0.0.0.0. `health` uses only the port of the address.
+    // In a container, the server listens on 0.0.0.0. `health` can connect to this address, because
+    // the OS connects to the loopback instead.
     sandbox.session(str![[r#"
 $ store-orders health --admin-listen $(cat address)
 http://127.0.0.1:[PORT]/readyz: ready

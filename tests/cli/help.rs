@@ -55,8 +55,8 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
 #[test]
 fn completions_offer_every_command() {
     let sandbox = CliSandbox::new();
-    // The completion script of each shell contains this text for each command, with the command's
-    // name in place of NAME.
+    // Each shell's completion script contains this string for each command, with the command's name
+    // in place of NAME.
     for (shell, offer) in [
         ("bash", ",NAME)"),
         ("zsh", "\n'NAME:"),
@@ -138,14 +138,14 @@ fn the_systemd_unit_agrees_with_the_program() {
         let mut values = unit.lines().filter_map(|line| line.strip_prefix(&format!("{key}=")));
         values.next().unwrap_or_else(|| panic!("{key} is not in {unit}")).to_string()
     };
-    // The server notifies systemd when it is ready.
+    // systemd waits until the server reports that it is ready.
     assert_eq!(value("Type"), "notify");
     let command = value("ExecStart");
     assert!(Cli::try_parse_from(command.split(' ')).is_ok(), "{command}");
     let directory = format!("STORE_ORDERS_DATA_DIR=%S/{}", value("StateDirectory"));
     assert_eq!(value("Environment"), directory);
 
-    // The unit never gives up, and journald drops no line.
+    // systemd restarts the server however often it fails, and journald drops none of its log lines.
     assert_eq!(
         (value("StartLimitIntervalSec"), value("LogRateLimitIntervalSec")),
         ("0".into(), "0".into())
@@ -198,7 +198,7 @@ fn the_template_unit_names_its_instance_in_each_path() {
     );
 }
 
-/// Compares only texts. Another test, `with_curl_and_nginx_one_machine_is_set_up_from_nothing`,
+/// Compares only the two texts. The test `with_curl_and_nginx_one_machine_is_set_up_from_nothing`
 /// runs `nginx -t` on the site within Debian's configuration.
 #[test]
 fn the_nginx_site_has_the_same_server_as_the_whole_configuration() {
@@ -231,6 +231,6 @@ $ store-orders handbook runbook Nothing --json > /dev/null 2> /dev/null
 fn the_nginx_configuration_forwards_to_the_default_address() {
     let configuration = CliSandbox::new().run(&["nginx-conf"]).done();
     let server = format!("\n        server {} ", ServerConfig::default().listen);
-    // The server is also its own backup.
+    // The upstream lists the server twice, the second time as its own backup.
     assert_eq!(configuration.matches(&server).count(), 2, "{server} is not in {configuration}");
 }

@@ -1,5 +1,5 @@
-//! `orders import` and `pets import`. The whole file is checked first and then stored in steps. So
-//! an import that ends early has stored some steps completely, and nothing of the others.
+//! `orders import` and `pets import`. The whole file is checked first and then stored in steps, so
+//! an import that ends early has stored some steps completely and the others not at all.
 
 use super::orders::cancel;
 use super::{store, wait};
@@ -84,7 +84,7 @@ fn twenty_bad_rows_are_shown_unless_all_are_wanted() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([500]);
     sandbox.write("orders.csv", CSV);
-    // A row is also bad if its id is in the store already, or is twice in the file.
+    // A row is also bad if its id is already in the store, or on an earlier line of the file.
     sandbox.session(str![[r#"
 $ seq -f '%g,1,0,,,' 100 149 >> orders.csv; printf '500,1,1,,,\n1001,1,1,,,\n' >> orders.csv
 $ store-orders orders import orders.csv
@@ -112,7 +112,7 @@ fn an_existing_id_is_an_error_unless_it_is_skipped() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([1, 2]);
     cancel(&sandbox, 2);
-    // Skipped orders stay unchanged.
+    // Orders that are skipped must stay unchanged.
     sandbox.session(str![[r#"
 $ printf 'id,petId,quantity\n3,1,1\n2,9,9\n1,9,9\n' > orders.csv
 $ store-orders orders import orders.csv
@@ -189,7 +189,7 @@ $ store-orders orders list
 
 #[test]
 fn ids_that_javascript_rounds_are_imported_with_a_warning() {
-    // Skipped orders cause no warning, because they are in the store already.
+    // Orders that are skipped cause no warning, because the store already has them.
     CliSandbox::new().session(str![[r#"
 $ cat > orders.csv <<END
 > id,petId,quantity
@@ -246,7 +246,8 @@ $ ls
 "#]]);
 }
 
-/// The number of orders of a long import: two steps, or 40 smaller steps while a server runs.
+/// The number of orders in a long import: it takes two steps, or 40 smaller steps while a server
+/// runs.
 const LONG: usize = 2 * STEP_RECORDS;
 
 fn long_csv() -> String {
@@ -291,7 +292,7 @@ fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existin
 }
 
 /// The slow disk makes each step take half a second, so the signal arrives while a step holds the
-/// lock for writing.
+/// write lock.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_import_does_not_hold_up_cancellations() {
@@ -324,7 +325,7 @@ async fn a_suspended_import_does_not_hold_up_cancellations() {
     assert_eq!(client.list_orders().await.unwrap().len(), LONG);
 }
 
-/// An order that is inserted after the check of the file makes the second step fail.
+/// A trigger inserts an order after the file was checked, so the second step fails.
 #[test]
 fn an_import_that_fails_midway_reports_its_progress_and_the_cause() {
     let sandbox = CliSandbox::new();

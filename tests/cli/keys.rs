@@ -1,4 +1,4 @@
-//! The `keys` commands.
+//! The `keys` commands. A key is shown only when it is issued.
 
 use super::store;
 use store_orders::api_key::{Environment, digest_of};

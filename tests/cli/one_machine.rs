@@ -23,7 +23,7 @@ pub(super) const SECTIONS: [&str; 7] = [
     "An upgrade",
 ];
 
-/// Replaces `systemctl` by a function that starts only the backup. Runs nginx with Debian's
+/// Replaces `systemctl` with a function that only starts the backup, and runs nginx with Debian's
 /// configuration. `SITE` is a sed script that puts the sandbox's paths and free ports into the
 /// nginx site.
 const SETUP: &str = r#"
@@ -47,14 +47,16 @@ const CALL: &str = r#"$ call() {
 > }
 "#;
 
-/// Clients that never finish the TLS handshake, more than Debian's `worker_connections`.
+/// The number of clients that never finish the TLS handshake: more than Debian's
+/// `worker_connections`.
 const HALF_OPEN: usize = 900;
 
-/// The first bytes of a TLS handshake. nginx would close a connection without any byte in favour of a
-/// new one.
+/// The first bytes of a TLS handshake. If a client sent nothing at all, nginx would close its
+/// connection in favour of a new one.
 const HANDSHAKE_START: [u8; 3] = [0x16, 3, 1];
 
-/// nginx answers while it waits for the handshakes, for 10 s. The files of its logs are private.
+/// nginx still serves requests while it waits up to 10 s for the unfinished handshakes. Its log
+/// files are private.
 const WITH_HALF_OPEN: &str = r#"$ call --max-time 5 --output /dev/null --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders
 200
 $ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-orders-error.log
@@ -62,8 +64,8 @@ $ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-o
 640
 "#;
 
-/// nginx forwards a cancellation, and answers a large body itself, also over HTTP/2. It refuses some
-/// methods and transfer codings itself. The log withholds a path that may contain a key.
+/// nginx forwards a cancellation. It refuses a large body (also over HTTP/2), some methods and some
+/// transfer codings itself. Its log withholds a path that may contain a key.
 const FORWARDED: &str = r#"$ call --request DELETE --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders/1
 204
 $ head -c 20000 /dev/zero | call --data-binary @- https://orders.example.com/v1/x
@@ -80,7 +82,7 @@ $ tail -n 1 /var/log/nginx/store-orders-access.log | cut -d ' ' -f 3-5
 - withheld 404
 "#;
 
-/// While the store is away, nginx passes on the server's own 503.
+/// While the store's file is missing, nginx passes on the server's own 503.
 const WITHOUT_STORE: &str = r#"$ mv /var/lib/store-orders/store.sqlite /var/lib/store-orders/away
 $ until call https://orders.example.com/v1/store/orders | grep -q unavailable; do sleep 0.1; done
 $ for attempt in 1 2 3; do
@@ -95,8 +97,8 @@ $ for attempt in 1 2 3; do
 {"code":"service_unavailable","message":"The service cannot reach its data at the moment. Try again after the seconds in Retry-After.","status":503}
 "#;
 
-/// Without a server, nginx answers itself, after it has tried both servers. The log shows that
-/// neither accepted a connection, so nothing was sent.
+/// If no server runs, nginx tries both addresses of the site and then responds with its own 502.
+/// Its log shows that neither accepted a connection, so no request was sent.
 const WITHOUT_SERVER: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2?a
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 $ call https://orders.example.com/v1/store/orders
@@ -106,7 +108,8 @@ DELETE /v1/store/orders/2 502 502 : 502 - 127.0.0.1:8080 : 127.0.0.1:8080 - : - 
 GET /v1/store/orders 502 502, 502 - 127.0.0.1:8080, 127.0.0.1:8080 -, - 0, 0
 "#;
 
-/// A server reads the cancellation and closes the connection.
+/// A server reads the cancellation and closes the connection without a response. nginx must not
+/// send the cancellation again, because the server may have executed it.
 const UNANSWERED: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 "#;
@@ -117,7 +120,7 @@ const SYSTEM: [&str; 4] = ["/etc/", "/usr/local/", "/var/lib/", "/var/log/"];
 struct Machine(CliSandbox);
 
 impl Machine {
-    /// Returns the path in the sandbox for this path of the system.
+    /// Returns the path in the sandbox that stands for this system path.
     fn path(&self, path: &str) -> PathBuf {
         self.0.path(path.trim_start_matches('/'))
     }
@@ -142,11 +145,11 @@ impl Machine {
         fs::write(self.path(path), content).unwrap();
     }
 
-    /// Runs a session. `more` maps texts of the page to their replacements in this test.
+    /// Runs a session. `more` maps strings on the page to their replacements in this test.
     fn console(&self, text: &str, more: &[(&'static str, String)]) {
         let address =
             |name| more.iter().find(|(shown, _)| *shown == name).map_or("", |(_, it)| &**it);
-        // The second server of the site is the first one again.
+        // The site lists two servers. Both get the same address, because the test runs only one.
         let site = format!(
             "s#listen 443#listen {}#; /::/d; s/#server/server/; s#127.0.0.1:80[89]0#{}#; \
              s#/etc/ssl/#{}#; s#/var/log/#{}#; \
@@ -198,8 +201,8 @@ impl Machine {
         fs::write(self.path("/etc/nginx/nginx.conf"), configuration).unwrap();
     }
 
-    /// Verifies the systemd units, with the paths of the sandbox, and that their exposure is at most
-    /// 2.0 of 10.
+    /// Verifies the systemd units with the sandbox's paths, and that `systemd-analyze` rates their
+    /// exposure at 2.0 of 10 or lower.
     fn verify_units(&self) {
         let mut command = Command::new("systemd-analyze");
         command.args(["verify", "--man=no"]);
@@ -223,8 +226,8 @@ impl Machine {
     }
 }
 
-/// Listens at this address, reads the beginning of each request and closes its connection. Sends the
-/// requests to the receiver.
+/// Reads the beginning of each request to this address and closes the connection without a
+/// response. The receiver gets the requests.
 fn serve_without_answers(address: SocketAddr) -> Receiver<String> {
     let (listener, (sender, requests)) = (TcpListener::bind(address).unwrap(), channel());
     std::thread::spawn(move || {
@@ -239,7 +242,7 @@ fn serve_without_answers(address: SocketAddr) -> Receiver<String> {
     requests
 }
 
-/// Returns the contents of the code blocks of this language.
+/// Returns the contents of the code blocks in this language.
 fn blocks<'a>(text: &'a str, kind: &str) -> Vec<&'a str> {
     let fence = format!("```{kind}\n");
     text.split(&*fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
@@ -292,7 +295,7 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     let issued = machine.0.run(&[&issued[..], &[&data]].concat()).json();
     addresses.push(("sto_live_…", issued["key"].as_str().unwrap().to_string()));
     machine.console(&list, &addresses);
-    // The server trusts the client address that nginx forwards.
+    // The server must log the client address that nginx forwards.
     assert!(server.log().contains(r#""client":"127.0.0.1""#), "{}", server.log());
 
     let operating = machine.0.run(&["handbook", "operating", "Backups by a timer"]).done();

@@ -31,7 +31,7 @@ shipped 1 order
 "#]]);
 }
 
-/// Cancels an order, as a server does for `key_x`.
+/// Cancels an order as a server does for a request with the key `key_x`.
 pub fn cancel(sandbox: &CliSandbox, order_id: i64) {
     let cancelled_at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -237,7 +237,8 @@ $ store-orders orders cancel 4
 "#]]);
 }
 
-/// A script can tell missing orders from orders that cannot be changed, whatever the command.
+/// By the exit status, a script can tell missing orders from orders that cannot be changed,
+/// whatever the command is.
 #[test]
 fn orders_from_arguments_and_files_have_the_same_exit_status() {
     let sandbox = CliSandbox::new();

@@ -9,8 +9,8 @@ use testbed::{
 
 pub(super) const RUNBOOK: &str = "src/handbook/runbook.md";
 
-/// The runbook's sections that contain sessions. Sessions that need PostgreSQL run in `cargo xtask
-/// faults`, and all other sessions run here.
+/// The runbook's sections that contain sessions. `cargo xtask faults` runs the sessions that need
+/// PostgreSQL, and this file runs all others.
 pub(super) const SECTIONS: [&str; 15] = [
     "StoreOrdersDown",
     "StoreOrdersNotReady",
@@ -29,15 +29,14 @@ pub(super) const SECTIONS: [&str; 15] = [
     "StoreOrdersFilesRunOut",
 ];
 
-/// Duration of a hanging write. The server reports the hang after 5 s, and the sessions run in the
-/// rest of the time.
+/// The duration of a hanging write. The server reports the hang after 5 s, and the sessions run in
+/// the remaining time.
 const HUNG_MS: i64 = 12_000;
 
 fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {
     consoles(RUNBOOK, section).try_into().unwrap()
 }
 
-/// A sandbox with a data directory and `server.log`, and the address of the admin listener.
 struct Site {
     sandbox: CliSandbox,
     data: DataDir,
@@ -250,7 +249,7 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     server.stop().unwrap();
     let store = site.data.path().join("store.sqlite");
     let spoil = |sql: &str| rusqlite::Connection::open(&store).unwrap().execute_batch(sql).unwrap();
-    // Change an order while SQLite does not know the index, so that the index becomes wrong.
+    // Change an order while SQLite does not know the index, so the index becomes wrong.
     spoil(
         "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_change';
          PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_change'",

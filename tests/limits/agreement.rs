@@ -20,19 +20,20 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 const ADDRESSES: [&str; 5] =
     ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"];
 
-/// The names under which requests from `ADDRESSES` are counted: IPv4 addresses, and the /64
-/// networks of IPv6 addresses.
+/// The names under which requests from `ADDRESSES` are counted: the IPv4 address, or the /64
+/// network of an IPv6 address.
 const COUNTED_AS: [&str; 5] =
     ["192.0.2.1", "192.0.2.1", "2001:db8::", "2001:db8::", "2001:db8:0:1::"];
 
 const UNAUTHENTICATED_PER_MINUTE: u32 = 7;
 
-/// The interval at which the limiter removes expired entries.
+/// The limiter removes expired entries at this interval, which is a constant in
+/// `rate_limiter/persistence.rs`.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Requests of an account with one of its three keys.
+    /// Requests of an account, with one of its three keys.
     Requests {
         account: i64,
         key: i64,
@@ -46,7 +47,6 @@ enum Step {
         account: i64,
         limits: PlanLimits,
     },
-    /// The operator lifts the ban of a key.
     Unban(i64),
     Advance(Duration),
     /// Advances the time to the reset in the last response, plus these nanoseconds.
@@ -54,7 +54,7 @@ enum Step {
     /// Moves only the wall clock, by these seconds.
     SetWall(i64),
     Record,
-    /// A clean restart that takes this time. The wall clock is moved by these seconds meanwhile.
+    /// A clean restart that takes this long. Meanwhile, the wall clock also moves by these seconds.
     Restart(Duration, i64),
     /// A crash and a restart after these nanoseconds. Counts since the last `Record` are lost.
     Crash(u32),
@@ -109,11 +109,9 @@ struct Both {
     model: Model,
     /// The model as it was when the counts file was last written.
     recorded: Model,
-    /// `begun` receives new bans. `rows` has the bans that are in the store; these bans survive a
-    /// crash.
     begun: UnboundedReceiver<NewBan>,
+    /// The bans that are in the store, by key. They survive a crash.
     rows: HashMap<i64, KeyBan>,
-    /// The time at which the limiter next removes expired entries.
     next_cleanup: Duration,
     plans: [PlanLimits; 3],
     last_reset: Duration,
@@ -212,7 +210,8 @@ impl Both {
         let file = || self.directory.path().join("limits.snapshot").metadata().unwrap().ino();
         let before = file();
         self.record.write();
-        // If nothing was counted, the file stays as it is.
+        // If nothing was counted, `CountsFile` does not replace the file, so its inode stays the
+        // same.
         let is_written = file() != before;
         let now = self.clock.now().monotonic;
         if now >= self.next_cleanup {
@@ -224,7 +223,8 @@ impl Both {
         }
     }
 
-    /// Starts a new process.
+    /// Replaces the limiter and the clock with those of a new process, which has only the counts in
+    /// the file.
     fn restart(&mut self) {
         let before = std::mem::replace(&mut self.model, self.recorded.clone());
         self.model.restart(&before, self.wall());

@@ -169,8 +169,8 @@ async fn a_ban_is_stored_and_holds_at_another_server_within_a_second() {
     assert_eq!(other.list_with(&key).await.assert_limited("key_banned"), 300);
     assert_admitted(&other, &sibling, 1).await;
     other.setup.store.unban_key(&key.id).unwrap();
-    // The first server has received no request since the ban was stored, but must learn that the
-    // ban was lifted.
+    // The first server has received no request since the ban was stored, but must still learn that
+    // the ban was lifted.
     for server in [&server, &other] {
         server.setup.clock.advance(Duration::from_secs(60));
         wait_a_second_until("the ban is lifted", || async {
@@ -193,7 +193,7 @@ async fn a_ban_that_cannot_be_stored_at_first_holds_and_is_stored_later() {
     let key = setup.enterprise_key(1, 1_000);
     let other = setup.enterprise_key(100, 1_000);
     let server = setup.serve().await;
-    // Block writes to the store, like another process in a long transaction.
+    // Block writes to the store, as another process with a long transaction would.
     let writer = rusqlite::Connection::open(server.setup.store.path()).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(ban(&server, &key).await, 300);
@@ -276,11 +276,12 @@ async fn a_lifted_ban_ends_within_a_second_and_does_not_lengthen_the_next() {
     for (lifting, wall) in [NOON, NOON, NOON - Duration::from_secs(86_400)].iter().enumerate() {
         assert_eq!(ban(&server, &key).await, 300, "lifting {lifting}");
         server.setup.clock.advance(Duration::from_secs(60));
-        // A ban can be lifted also after the wall clock was set back.
+        // A ban can be lifted even after the wall clock was set back.
         server.setup.clock.set_wall(*wall);
         assert_eq!(code(&server, &key).await, "key_banned");
         server.setup.store.unban_key(&key.id).unwrap();
-        // The clock was set back into the window, which may refuse the request.
+        // At the earlier wall time, the minute's window is still open, so the limit may refuse the
+        // request.
         wait_a_second_until("the ban is lifted", || async {
             code_if_refused(&server, &key).await.as_deref() != Some("key_banned")
         })
@@ -307,7 +308,8 @@ async fn a_ban_is_lifted_while_the_server_is_down() {
     assert_eq!(code(&server, &key).await, "key_banned", "the new ban is not lifted");
 }
 
-/// Starts a server whose store does not answer, and lets a ban begin. The refusals need no store.
+/// Starts a server, silences its store and gets a key banned. To refuse requests, the server does
+/// not need the store.
 async fn ban_with_silent_store(mut setup: TestSetup) -> (TestServer, Arc<FaultyStore>, Key) {
     let (store, key) = (setup.add_faulty_store(), setup.enterprise_key(1, 1_000));
     let server = setup.serve().await;
@@ -319,7 +321,7 @@ async fn ban_with_silent_store(mut setup: TestSetup) -> (TestServer, Arc<FaultyS
     (server, store, key)
 }
 
-/// A store that is far away needs several round trips to write a ban.
+/// A distant store needs several round trips to write a ban, so a stopping server must wait for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_waits_until_the_last_bans_are_stored() {
     let (server, store, key) = ban_with_silent_store(TestSetup::new()).await;

@@ -26,7 +26,6 @@ fn quarantined(setup: &TestSetup) -> Vec<PathBuf> {
     quarantined
 }
 
-/// The number of accounts in the file.
 fn accounts(setup: &TestSetup) -> usize {
     check_counts_file(setup.directory.path()).unwrap().unwrap()
 }
@@ -231,7 +230,7 @@ async fn the_next_write_saves_what_a_failed_write_did_not() {
     assert_admitted(&server, &key, 5).await;
     server.setup.write_counts();
     assert_admitted(&server, &key, 5).await;
-    // To save the limits, the server writes the file `limits.new` and renames it. A directory with
+    // To save the counts, the server writes the file `limits.new` and renames it. A directory with
     // this name makes the write fail.
     let new = server.setup.directory.path().join("limits.new");
     std::fs::create_dir(&new).unwrap();

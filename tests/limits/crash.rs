@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use test_server::wire_check::WireCheckProxy;
 use testbed::{DataDir, Key, ServerProcess, StallDetector};
 
-/// Sends a request. Returns the remaining requests of the day.
+/// Lists orders. Returns the number of requests that remain for the day.
 async fn list(server: &ServerProcess, key: &Key) -> i64 {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let list = reqwest::Client::new().get(format!("{}/store/orders", proxy.base_url()));

@@ -31,7 +31,8 @@ pub struct Outcome {
     pub retry_after: u64,
 }
 
-/// A window on the wall clock. Its recorded end is kept after it has closed.
+/// A window on the wall clock. `closes` keeps its end even after the window has closed, so the
+/// window is open again if the clock is set back.
 #[derive(Clone, Debug, Default)]
 struct FixedWindow {
     closes: Time,
@@ -39,7 +40,9 @@ struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// Returns the end of the window and the number of requests in it.
+    /// Returns the end of the window and the number of requests in it. If the window has closed,
+    /// this is a new window that begins now. If the wall clock was set back, the window ends at
+    /// most `length` from now.
     fn state_at(&mut self, wall: Time, length: Time) -> (Time, u32) {
         if self.has_closed(wall) {
             self.requests = 0;
@@ -49,7 +52,7 @@ impl FixedWindow {
         (self.closes, self.requests)
     }
 
-    /// Counts a request in the window that [`Self::state_at`] has returned.
+    /// Counts a request in the window that [`Self::state_at`] returned for it.
     fn count(&mut self, (closes, requests): (Time, u32)) {
         *self = FixedWindow { closes, requests: requests + 1 };
     }
@@ -64,7 +67,7 @@ struct Key {
     /// The times of the refusals in the current strike minute. The first refusal opened the minute.
     /// Refusals within `BURST` after the first refusal are not strikes.
     strikes: Vec<Time>,
-    /// The latest ban, which is in the store, too.
+    /// The latest ban, which is also in the store.
     ban: Option<Ban>,
 }
 
@@ -73,7 +76,8 @@ struct Ban {
     length: Time,
     /// The end on the wall clock, in nanoseconds, rounded down to a whole millisecond.
     wall_end: Time,
-    /// The end on the server's clock; `None` until the server reads the ban from the store.
+    /// The end on the server's monotonic clock; `None` until the server reads the ban from the
+    /// store.
     end: Option<Time>,
 }
 
@@ -89,7 +93,7 @@ impl Key {
 
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    /// The server's clock, on which strikes and bans run.
+    /// The time on the server's monotonic clock, which measures strikes and bans.
     now: Time,
     minutes: HashMap<i64, FixedWindow>,
     days: HashMap<i64, FixedWindow>,
@@ -102,8 +106,9 @@ impl Model {
         self.now += by;
     }
 
-    /// Starts a new process at this wall time, with the limits as they were last written. Strikes
-    /// are lost. Bans are kept, because they are in the store.
+    /// Starts a new process at this wall time. `self` has the counts that were last written, and
+    /// `before` is the model of the old process. Its strikes are lost, but its bans are kept,
+    /// because they are in the store.
     pub fn restart(&mut self, before: &Model, wall: Time) {
         *self = self.without_closed_windows(wall);
         self.addresses.clear();
@@ -114,7 +119,7 @@ impl Model {
         }
     }
 
-    /// Returns the model as the counts file has it: without closed windows.
+    /// Returns the model without closed windows, because the counts file does not contain them.
     pub fn without_closed_windows(&self, wall: Time) -> Model {
         let mut model = self.clone();
         model.minutes.retain(|_, window| !window.has_closed(wall));
@@ -137,7 +142,7 @@ impl Model {
         }
     }
 
-    /// Forgets closed windows, and the ends of bans that have no effect any more, as the server
+    /// Forgets closed windows, and the ends of bans that no longer have an effect, as the server
     /// does. The bans stay in the store.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
@@ -150,7 +155,6 @@ impl Model {
         }
     }
 
-    /// Lifts the ban of a key, as the operator can.
     pub fn unban(&mut self, key: i64) {
         self.keys.entry(key).or_default().ban = None;
     }

@@ -33,8 +33,8 @@ async fn bans_are_shown_and_lifted_with_and_without_a_running_server() {
         json!({ "minute": { "used": 0, "limit": 1 }, "day": { "used": 0, "limit": 1_000 } });
     assert_eq!(usage(&data, "acme"), unused, "no server has run yet");
     let server = data.serve(&[]).unwrap();
-    // A new minute may begin between two requests, and the next request is then admitted. So send
-    // requests until the key is banned.
+    // If a new minute begins between two requests, the next one is admitted. So send requests until
+    // the key is banned.
     wait_until("the key is banned", || async {
         refusal(&server, &key).await.as_deref() == Some("key_banned")
     })
@@ -65,8 +65,8 @@ async fn bans_are_shown_and_lifted_with_and_without_a_running_server() {
     assert_eq!((&unbanned["id"], &unbanned["state"]), (&json!(key.id), &json!("active")));
     assert!(listed(&data, &key).get("bannedUntil").is_none());
     let server = data.serve(&[]).unwrap();
-    // The request may still be refused for the limit, because the minute in which the ban began may
-    // not be over.
+    // The limit may still refuse the request, because the minute in which the ban began may not be
+    // over.
     let refusal = refusal(&server, &key).await;
     assert!(refusal.is_none_or(|code| code == "rate_limit_exceeded"));
 }

@@ -9,8 +9,8 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use test_server::{Answer, Fault, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until};
 
-/// Sends requests until the headers show this limit, for at most a second. Returns the last answer
-/// and the number of requests.
+/// Sends requests until the headers show this limit, for at most a second. Returns the last
+/// response and the number of requests.
 pub async fn until_limit(server: &TestServer, key: &Key, limit: u64) -> (Answer, u64) {
     let answers = Mutex::new(Vec::new());
     wait_a_second_until("the new plan applies", || async {
@@ -70,7 +70,6 @@ async fn an_account_with_a_limit_of_0_causes_no_query_of_the_list() {
     // Fill the key cache, so that the server queries the store only for lists.
     server.list_with(&zero_limit).await.assert_limited("rate_limit_exceeded");
     assert_eq!(server.list_with(&pro).await.status, 200);
-    // Let every query of the store fail from now on.
     store.set(Fault::Panics);
     server.list_with(&zero_limit).await.assert_limited("rate_limit_exceeded");
     server.list_with(&pro).await.assert_error(500, "internal_error");

@@ -13,7 +13,8 @@ use store_orders_api::plans::Plan;
 use test_server::TestSetup;
 use tokio::task::yield_now;
 
-/// Limits that cannot count the requests of accounts. Requests without a key are counted in memory.
+/// A limiter that cannot count requests with a valid key. It counts requests without a key in
+/// memory.
 pub struct Unreachable {
     addresses: InMemoryRateLimiter,
     resets_in: Duration,
@@ -21,7 +22,7 @@ pub struct Unreachable {
 }
 
 impl Unreachable {
-    /// Creates limits whose refusals ask clients to retry after `resets_in`.
+    /// Creates a limiter whose refusals ask clients to retry after `resets_in`.
     pub fn new(resets_in: Duration) -> Arc<Unreachable> {
         Arc::new(Unreachable::with_timeout(resets_in, None))
     }

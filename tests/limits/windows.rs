@@ -5,7 +5,6 @@ use store_orders_api::plans::Plan;
 use test_server::{TestServer, TestSetup};
 use testbed::Key;
 
-/// Sends requests and expects that all are admitted.
 pub async fn assert_admitted(server: &TestServer, key: &Key, times: u32) {
     for number in 0..times {
         assert_eq!(server.list_with(key).await.status, 200, "request {number}");
@@ -103,7 +102,7 @@ async fn the_minute_is_exhausted_before_the_day() {
     assert_eq!(refused.rate_limit(), (2, 0, 60));
     assert!(refused.json()["message"].as_str().unwrap().contains("2 requests a minute"));
     server.setup.clock.advance(Duration::from_secs(60));
-    // The 429 was counted in no window, so three of the day's five requests are left.
+    // Neither window counted the 429, so three of the day's five requests were left.
     assert_eq!(server.list_with(&key).await.rate_limit(), (2, 1, 120));
     assert_eq!(server.list_with(&key).await.rate_limit(), (2, 0, 120));
 }

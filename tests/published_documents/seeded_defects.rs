@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use store_orders_api::documents::{COUNT, DOCUMENTS};
 use test_server::wire_check::{Exchange, Operation, ReceivedResponse, WireCheck, wire_check};
 
-/// A seeded defect: a change that breaks a published promise.
+/// A change of the document and of the responses that breaks a published promise.
 pub struct SeededDefect {
     pub what: &'static str,
     /// The start of the expected message: the document, the operation and the missing part.
@@ -23,7 +23,6 @@ impl Documents {
         Documents(DOCUMENTS.map(|document| document.json().unwrap()))
     }
 
-    /// Returns the value at a JSON pointer in the document of a version.
     fn value(&mut self, version: usize, pointer: &str) -> &mut Value {
         let value = self.0[version - 1].pointer_mut(pointer);
         value.unwrap_or_else(|| panic!("version {version} has no {pointer}"))
@@ -118,13 +117,12 @@ fn remove(value: &mut Value, name: &str) -> Value {
     value.as_object_mut().unwrap().remove(name).unwrap_or(Value::Null)
 }
 
-/// Returns the response to this request.
 fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedResponse {
     let mut exchanges = exchanges.iter().filter(|(sent, _)| sent.method == method);
     exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Replaces the responses below a path by the response to an unknown path.
+/// Replaces the responses below a path with the response to an unknown path.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {
@@ -151,7 +149,6 @@ const CANCEL: &str = "/paths/~1store~1orders~1{orderId}/delete/responses";
 const LIST: &str = "/paths/~1store~1orders/get/responses";
 const CODES: &str = "/components/schemas/Error/properties/code/x-extensible-enum";
 
-/// Returns all seeded defects.
 pub fn seeded_defects() -> Vec<SeededDefect> {
     [fields(), headers(), statuses(), paths(), version_2()].into_iter().flatten().collect()
 }
@@ -290,8 +287,8 @@ fn paths() -> Vec<SeededDefect> {
     ]
 }
 
-/// Returns a defect that removes an operation before its sunset. Removal is allowed only after the
-/// sunset.
+/// Returns a defect that removes an operation before its sunset, although operations may be removed
+/// only after it.
 pub fn removed_operation() -> SeededDefect {
     seeded_defect(
         "an operation that is gone before its sunset",

@@ -14,7 +14,8 @@ fn block_writes(data: &DataDir) -> Connection {
     connection
 }
 
-/// Lets the client of a cancellation leave while the store cannot be written.
+/// Sends a cancellation while the store cannot be written, and calls `leave` to disconnect its
+/// client once the batch runs.
 async fn abandon_a_cancel(leave: fn(TcpStream)) {
     let (data, key) = data_with(2);
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
@@ -50,7 +51,7 @@ async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
     abandon_a_cancel(drop).await;
 }
 
-/// If this test fails, dropshot may have learned to answer such clients: change
+/// If this test fails, dropshot may have learned to respond to such clients: update
 /// `src/handbook/operating.md` and `api/UPSTREAM.md`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_closes_its_writing_side_gets_no_response_but_its_cancel_is_carried_out() {

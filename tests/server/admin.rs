@@ -9,20 +9,18 @@ use store_orders_api::plans::Plan;
 use test_server::{Fault, TestServer, TestSetup};
 use testbed::{CliSandbox, ServerProcess, wait_until};
 
-/// Sends a GET to the admin listener. Returns the status and the body.
 pub async fn ask(origin: &str, path: &str) -> (u16, String) {
     let response = reqwest::get(format!("{origin}{path}")).await.unwrap();
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
-/// A setup whose server has an admin listener.
+/// Creates a setup with an admin listener, which test servers do not have by default.
 pub fn setup() -> TestSetup {
     let mut setup = TestSetup::new();
     setup.config.admin_listen = AdminListen::At("127.0.0.1:0".parse().unwrap());
     setup
 }
 
-/// The origin of this server's admin listener.
 pub fn admin_origin(server: &TestServer) -> String {
     format!("http://{}", server.admin_address().unwrap())
 }
@@ -38,7 +36,8 @@ async fn a_server_that_works_is_alive_and_ready() {
         let head = reqwest::Client::new().head(url).send().await.unwrap();
         assert_eq!((head.status().as_u16(), head.text().await.unwrap().as_str()), (200, ""));
     }
-    // The API's listener does not serve these paths, and has not counted the requests above.
+    // The API's listener does not serve these paths. It counts them as requests without a key, but
+    // not the requests above.
     for (path, remaining) in [("/readyz", 999), ("/metrics", 998)] {
         let answer = server.send("GET", path, &[]).await;
         answer.assert_error(404, "not_found");

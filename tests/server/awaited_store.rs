@@ -17,7 +17,8 @@ async fn a_server_starts_without_postgresql_and_answers_503() {
     let mut command = data.command();
     command.env("NOTIFY_SOCKET", &path);
     let server = data.start(&mut command, &["--admin-listen", "127.0.0.1:0"]).unwrap();
-    // Otherwise systemd would end the start after a while.
+    // The server must tell systemd that it has started even though it waits for the store.
+    // Otherwise systemd would stop it when the start times out.
     let mut text = [0; 100];
     let length = socket.recv(&mut text).unwrap();
     assert_eq!(&text[..length], b"READY=1\n");

@@ -8,7 +8,6 @@ use testbed::{DataDir, Key, ServerProcess, wait_until};
 
 const ORDERS: i64 = 1_000;
 
-/// Creates a store with orders and a key.
 fn data() -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=ORDERS).unwrap();
@@ -36,14 +35,14 @@ fn pages_of_orders(data: &DataDir) -> (File, [u64; 2]) {
     (file, [child(first_cell.into()), child(8)].map(page_at))
 }
 
-/// Damages the last page of orders like a torn write of the page's header. SQLite then reads only
-/// the first order of the page, without an error.
+/// Damages the last page of orders as a torn write of its header would. SQLite then reads only the
+/// first order of the page, without an error.
 fn tear_page(data: &DataDir) {
     let (file, [_, last]) = pages_of_orders(data);
     file.write_all_at(&1_u16.to_be_bytes(), last + 3).unwrap();
 }
 
-/// Overwrites the first page of orders. SQLite cannot read the page's orders.
+/// Overwrites the first page of orders, so that SQLite reports an error when it reads these orders.
 fn overwrite_page(data: &DataDir) {
     let (file, [first, _]) = pages_of_orders(data);
     file.write_all_at(&[0xff; 4096], first).unwrap();
@@ -61,7 +60,6 @@ fn serve(data: &DataDir, flags: &[&str]) -> ServerProcess {
     data.serve(&[&["--admin-listen", "127.0.0.1:0"], flags].concat()).unwrap()
 }
 
-/// Sends a request. Returns the status and the body of the answer.
 async fn send(server: &ServerProcess, key: &Key, method: &str, path: &str) -> (u16, String) {
     let method = method.parse().unwrap();
     let request = reqwest::Client::new().request(method, format!("{}{path}", server.base_url()));
@@ -130,7 +128,7 @@ async fn a_store_whose_orders_cannot_be_read_is_not_served_unless_the_operator_w
     drop(server);
     let server = serve(&data, &["--serve-damaged"]);
     let served = expect_served(&server, &key, damage).await;
-    // A page has some 100 orders.
+    // The lost page has about 100 orders.
     assert!((ORDERS as usize - 200..ORDERS as usize).contains(&served), "{served} orders");
     assert_eq!(send(&server, &key, "DELETE", "/store/orders/999").await.0, 204);
     assert_eq!(expect_served(&server, &key, damage).await, served - 1);

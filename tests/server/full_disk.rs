@@ -42,7 +42,7 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
         let unavailable = (503, "service_unavailable".to_string());
         assert_eq!(error_of(client.cancel_order(id).await), unavailable, "order {id}");
     }
-    // Reads are served, and the failed cancellations changed nothing.
+    // The server still lists orders, and the failed cancellations changed nothing.
     assert_eq!(listed(&client).await, remaining);
     let (status, body) = ask(&admin, "/readyz").await;
     assert_eq!(status, 503, "{body}");
@@ -101,8 +101,9 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // By default, SQLite would sort the rows of the first import in a temporary file. The second
-    // import has more rows than the server sorts (100,000), so the server reads the whole table.
+    // The server must list orders without temporary files. By default, SQLite would use one to sort
+    // the rows of the first import. The second import has more rows than the server sorts
+    // (100,000), so the server reads the whole table instead.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 /// Four times the number of tokio's blocking threads.
 const LOOK_UPS: usize = 2_048;
 
-/// The number of requests that are sent at once, each on its own connection.
+/// The number of requests that are sent concurrently, each on its own connection.
 const WAVE: usize = 250;
 
 /// Makes a pet's name take forever to compute, so that a lookup never releases the connection that
@@ -47,7 +47,7 @@ async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let address = server.address().unwrap();
 
-    // Each client disconnects before the answer, but its lookup continues. More than `LOOK_UPS`
+    // Each client disconnects before the response, but its lookup continues. More than `LOOK_UPS`
     // clients may be needed, because some disconnect before the server has read the request.
     while abandoned_look_ups(&admin).await < LOOK_UPS {
         let clients = (0..WAVE).map(|_| async {

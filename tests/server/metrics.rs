@@ -78,7 +78,7 @@ async fn names_labels_types_and_help_of_metrics_are_stable() {
     assert_eq!(listed, METRICS);
 }
 
-/// The name of a sample, and the names of its labels.
+/// Returns the name of the sample on this line, and the names of its labels.
 fn labels_of(sample: &str) -> (&str, Vec<String>) {
     let (name, _value) = sample.rsplit_once(' ').unwrap();
     let Some((name, labels)) = name.split_once('{') else { return (name, Vec::new()) };
@@ -185,8 +185,7 @@ async fn connections_and_the_process_are_measured() {
     assert!(!text.contains("certificate_expiry"), "{text}");
 }
 
-/// Returns the samples above 0 whose name begins with `name`. The returned names lack this
-/// beginning.
+/// Returns the samples above 0 whose name begins with `name`, without this prefix.
 fn counted(samples: &Samples, name: &str) -> Vec<(String, f64)> {
     let named = samples.iter().filter_map(|(sample, value)| {
         let labels = sample.strip_prefix(name)?;
@@ -202,7 +201,6 @@ fn expected(counts: &[(&str, f64)]) -> Vec<(String, f64)> {
     counts
 }
 
-/// Sends each request as many times as given, and asserts its status.
 async fn send(server: &TestServer, key: &Key, requests: &[(&str, &str, u16, usize)]) {
     for (method, path, status, times) in requests {
         for _ in 0..*times {
@@ -324,7 +322,7 @@ async fn refusals_are_counted_by_plan_and_window() {
     assert_eq!(metrics["bans_total"], 1.0);
     assert_eq!(metrics[r#"requests_total{method="GET",route="listOrders",status="429"}"#], 12.0);
 
-    // A second ban is counted, too.
+    // Bans of a key that was banned before also count.
     server.setup.clock.advance(Duration::from_secs(301));
     send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 1)]).await;
     server.setup.clock.advance(BURST);

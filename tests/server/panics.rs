@@ -10,7 +10,8 @@ use store_orders::rate_limiter::{BegunBans, Decision, KeyedRequest, RateLimitSta
 use test_server::CapturedLog;
 use testbed::wait_until;
 
-/// Limits that panic on every call, even while the server makes the headers of an error.
+/// A limiter that panics on every call, even when the server asks it for the headers of an error
+/// response.
 #[derive(Default)]
 struct Panicking(BegunBans);
 

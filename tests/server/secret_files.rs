@@ -4,7 +4,8 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use testbed::{CliSandbox, Signal, free_address};
 
-/// Starts a server with these settings in its file, and returns its warnings about secrets.
+/// Starts a server with these settings and returns its warnings about secrets. `file` gets the mode
+/// `mode`; the other file is readable only by its owner.
 async fn warnings(settings: &str, file: &str, mode: u32) -> Vec<String> {
     let sandbox = CliSandbox::new();
     let store = free_address().unwrap();
@@ -39,6 +40,6 @@ async fn a_secret_that_every_user_can_read_gets_a_warning() {
             assert_eq!(warnings(settings, file, mode).await, [""; 0], "{file} {mode:o}");
         }
     }
-    // Without a password, the settings' file is no secret.
+    // A settings file without a password is not secret.
     assert_eq!(warnings(with_file, "settings.toml", 0o644).await, [""; 0]);
 }

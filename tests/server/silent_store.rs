@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use store_orders_api::plans::Plan;
 use test_server::{Fault, TestSetup, unknown_key};
 
-/// The time that a request waits for the store.
+/// The server refuses a request that has waited this long for the store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,7 +23,7 @@ async fn requests_to_a_silent_store_get_503_after_five_seconds() {
     assert_eq!(send(&key, list).await.0.status, 200);
     store.set(Fault::Silent);
     let answers = async { tokio::join!(send(&key, list), send(&key, pet), send(&unknown, pet)) };
-    // Allow three times as long on a busy machine.
+    // Allow three times as long, because the machine may be busy.
     let answers = tokio::time::timeout(3 * STORE_TIMEOUT, answers).await.unwrap();
     store.set(Fault::None);
     for (answer, took) in [answers.0, answers.1, answers.2] {

@@ -12,12 +12,12 @@ use tokio::net::TcpStream;
 
 const MIB: f64 = 1_048_576.0;
 
-/// The metric of the server's total memory.
 const RESIDENT: &str = "process_resident_memory_bytes";
 
-/// Memory for a new list that is being built, freed memory that the allocator keeps, and memory
-/// that connections still use after the server has cut off their lists: one page each over HTTP/2,
-/// and the buffers of hyper and the system over HTTP/1.1.
+/// Memory that the server may use in addition to outdated lists. It includes a new list that is
+/// being built, freed memory that the allocator keeps, and what connections still use after the
+/// server has cut off their lists: one page each over HTTP/2, and the buffers of hyper and the OS
+/// over HTTP/1.1.
 const OTHER_BYTES: f64 = 88.0 * MIB;
 
 /// Requests a list and waits until it begins to arrive, but does not read it.
@@ -47,7 +47,6 @@ async fn request_list(connection: &SendRequest<Bytes>, key: &Key) -> ResponseFut
     connection.send_request(request, true).unwrap().0
 }
 
-/// Returns the value of a gauge or counter.
 async fn metric(server: &ServerProcess, name: &str) -> f64 {
     let origin = server.printed_after("admin listener on ").unwrap();
     let (_, text) = admin::ask(origin, "/metrics").await;
@@ -122,12 +121,12 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
 
 #[tokio::test(flavor = "multi_thread")]
 async fn short_outdated_lists_stay_within_their_bound() {
-    // Lists of 0.9 MB.
+    // Each list has 0.9 MB.
     outdated_lists_stay_within_their_bound(15_000, 8, 16, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn long_outdated_lists_stay_within_their_bound() {
-    // Lists of 6 MB.
+    // Each list has 6 MB.
     outdated_lists_stay_within_their_bound(100_000, 32, 8, true).await;
 }

@@ -92,13 +92,14 @@ async fn responses_close_their_connections_during_the_delay() {
     server.kill().unwrap();
 }
 
-/// While the server stops, clients open connections without a pause. Each one is answered until one
-/// is refused. Other systems than Linux keep the listening socket open until the server exits.
+/// While the server stops, clients keep opening connections. Each connection must get its response
+/// until the OS refuses new ones. Systems other than Linux keep the listening socket open until the
+/// server exits.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_answered_until_they_are_refused() {
     let (data, _) = data_with(1);
-    // A fast machine sends more requests than the other key may send in a day.
+    // A fast machine sends more than the 1,000 requests a day that the key of `data_with` allows.
     let key = data.issue_enterprise_key("globex", 1_000_000, 1_000_000).unwrap();
     let server = data.serve(&["--stop-delay", "1s"]).unwrap();
     let address = server.address().unwrap();
@@ -136,7 +137,7 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(ended.code(), Some(0), "{log}");
     assert!(log.contains("did not finish in time"), "{log}");
     drop(reader);
-    // The request whose response was cut off was counted, and the count was saved.
+    // The server counted the request whose response it cut off, and saved the count.
     let server = data.serve(&[]).unwrap();
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let answer = reqwest::Client::new()
@@ -148,8 +149,8 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(answer.headers()["x-ratelimit-remaining"], "998");
 }
 
-/// The test keeps a connection of its own open, because SQLite itself empties the WAL when the last
-/// connection to a store closes.
+/// The test keeps its own connection to the store open, because SQLite itself empties the WAL when
+/// the last connection closes.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     let (data, key) = data_with(5);
@@ -166,7 +167,7 @@ async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     assert_eq!(log.metadata().unwrap().len(), 0);
     drop(open);
 
-    // If the WAL cannot be emptied, the server logs this once, before its last line.
+    // If the server cannot empty the WAL, it logs this once, before its last line.
     let server = data.serve(&[]).unwrap();
     let reader = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM orders").unwrap();
@@ -227,7 +228,8 @@ async fn a_second_signal_ends_the_server_at_once() {
     SqliteStore::open(data.path()).unwrap();
 }
 
-/// The database accepts the connection but sends nothing, so the server is opening its store.
+/// The database accepts the connection but sends nothing, so the server is still opening its store
+/// when the signals arrive.
 #[test]
 fn a_server_that_opens_its_store_survives_sighup_and_stops_at_sigterm() {
     let database = TcpListener::bind("127.0.0.1:0").unwrap();

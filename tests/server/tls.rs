@@ -19,7 +19,6 @@ use testbed::{
 };
 use tokio::io::AsyncWriteExt;
 
-/// Returns the certificate that the server presents on a new connection.
 async fn presented_certificate(port: u16, certificates: &[&TestCertificate]) -> Vec<u8> {
     let url = format!("https://localhost:{port}/openapi.json");
     let client = client_trusting(certificates).build().unwrap();
@@ -27,7 +26,6 @@ async fn presented_certificate(port: u16, certificates: &[&TestCertificate]) -> 
     response.extensions().get::<TlsInfo>().unwrap().peer_certificate().unwrap().to_vec()
 }
 
-/// Starts a server with this certificate.
 async fn serve(
     certificate: &TestCertificate,
     log: Option<&CapturedLog>,
@@ -42,7 +40,6 @@ async fn serve(
     (setup.serve().await, files, key)
 }
 
-/// Starts the real program with this certificate.
 fn serve_program(data: &DataDir, certificate: &TestCertificate) -> (ServerProcess, TlsFiles) {
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| data.path().join(name));
     let files = TlsFiles { certificate: cert.clone(), key: key.clone() };
@@ -179,8 +176,8 @@ fn create_fifo(path: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
-    // More than tokio's blocking threads. A request between two signals gives the server time to
-    // handle the first, because the system merges pending signals.
+    // This is more than tokio has blocking threads. A request between two signals gives the server
+    // time to handle the first, because the system merges pending signals.
     const SIGNALS: i64 = 600;
     let (data, key) = data_with(SIGNALS);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());
@@ -198,7 +195,7 @@ async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
     }
     std::fs::rename(&files.certificate, &fifo).unwrap();
     new.install(&files);
-    // End the reload that hangs. The signals during it lead to another.
+    // End the hanging reload. The signals that arrived during it cause one more reload.
     std::fs::write(&fifo, "").unwrap();
     wait_until("the new certificate is loaded", || async {
         presented_certificate(port, &[&old, &new]).await == new.der
@@ -209,7 +206,8 @@ async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
     assert_eq!((ended.code(), log.matches("certificate reloaded").count()), (Some(0), 1), "{log}");
 }
 
-/// The server reads the certificate twice: to check the settings, and to start.
+/// The server reads the certificate twice: when it checks the settings, and when it starts. The
+/// FIFOs let signals arrive during both reads.
 #[test]
 fn a_server_that_reads_its_certificate_survives_sighup_and_stops_at_sigterm() {
     let data = DataDir::temporary().unwrap();
@@ -225,7 +223,7 @@ fn a_server_that_reads_its_certificate_survives_sighup_and_stops_at_sigterm() {
     command.arg(&cert).arg("--tls-key").arg(&key).stderr(File::create(&log).unwrap());
     let mut server = ChildProcess::new(command.spawn().unwrap(), "the server");
     let open_for_writing = || {
-        // Without waiting, opening fails until another process reads.
+        // With NONBLOCK, opening the FIFO for writing fails until the server opens it for reading.
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         let open = || File::options().write(true).custom_flags(flags).open(&cert).ok();
         wait_blocking("the server reads the certificate", WAIT_TIMEOUT, open).unwrap()

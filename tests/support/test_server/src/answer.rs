@@ -5,24 +5,20 @@ use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use store_orders_client::ErrorBody;
 
-/// A response as it was received.
 #[derive(Debug)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: StatusCode,
-    /// All headers.
     pub headers: HeaderMap,
-    /// The body as it was received, which may be compressed.
+    /// The body, compressed if the response was.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// Parses the body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// Returns a header; panics if it is missing.
+    /// Returns a header as a string; panics if it is missing.
     pub fn text(&self, header: &str) -> &str {
         let value = self.headers.get(header);
         value.unwrap_or_else(|| panic!("{header} is missing in {self:?}")).to_str().unwrap()
@@ -33,7 +29,8 @@ impl Answer {
         self.text(header).parse().unwrap()
     }
 
-    /// Asserts that this is an error of the common format. Returns its message.
+    /// Asserts that the response is an error in the format that all errors share. Returns its
+    /// message.
     pub fn assert_error(&self, status: u16, code: &str) -> String {
         let body = self.json();
         assert_eq!((self.status.as_u16(), body["code"].as_str()), (status, Some(code)), "{body}");
@@ -46,7 +43,7 @@ impl Answer {
     }
 
     /// Returns `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`. The reset is
-    /// in seconds after [`NOON`].
+    /// in seconds since [`NOON`].
     pub fn rate_limit(&self) -> (u64, u64, u64) {
         (
             self.number("x-ratelimit-limit"),
@@ -55,7 +52,7 @@ impl Answer {
         )
     }
 
-    /// Asserts that this is a 429 with this code. Returns its `Retry-After`.
+    /// Asserts that the response is a 429 with this code. Returns its `Retry-After`.
     pub fn assert_limited(&self, code: &str) -> u64 {
         self.assert_error(429, code);
         assert_eq!(self.number("x-ratelimit-remaining"), 0);
@@ -75,7 +72,7 @@ impl Answer {
     }
 }
 
-/// Returns the status and code of an error response that the client returned.
+/// Returns the status and code of the error response that made the client fail.
 pub fn error_of<T: std::fmt::Debug>(
     result: Result<store_orders_client::Response<T>, store_orders_client::Error>,
 ) -> (u16, String) {

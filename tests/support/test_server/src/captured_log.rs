@@ -9,9 +9,8 @@ use store_orders::log::LogBuffer;
 /// A log at trace level that keeps every line in memory, formatted as the server writes it.
 pub struct CapturedLog {
     written: SharedBytes,
-    /// The buffer between the logger and the memory.
+    /// The buffer that the logger writes to. It passes the lines on to `written`.
     pub buffer: Arc<LogBuffer>,
-    /// The logger for the server.
     pub log: Logger,
 }
 
@@ -29,7 +28,6 @@ impl Write for SharedBytes {
 }
 
 impl CapturedLog {
-    /// Creates an empty log.
     pub fn new() -> CapturedLog {
         let output = SharedBytes::default();
         let buffer = LogBuffer::start(output.clone()).unwrap();
@@ -37,14 +35,14 @@ impl CapturedLog {
         CapturedLog { written: output, buffer, log }
     }
 
-    /// The lines so far, after a flush of the buffer.
+    /// Flushes the buffer and returns all lines so far.
     pub fn text(&self) -> String {
         self.buffer.flush(Duration::from_secs(10));
         assert_eq!(self.buffer.dropped_lines().get(), 0);
         String::from_utf8(self.written.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// The lines of this level, such as `ERROR`, `WARN` or `INFO`, as JSON.
+    /// Returns the lines of this level, such as `ERROR`, `WARN` or `INFO`, as JSON.
     pub fn lines(&self, level: &str) -> Vec<serde_json::Value> {
         let text = self.text();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

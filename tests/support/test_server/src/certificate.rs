@@ -2,19 +2,15 @@
 
 use store_orders::server::TlsFiles;
 
-/// A self-signed certificate for `localhost`, with its key.
 #[derive(Clone)]
 pub struct TestCertificate {
-    /// The certificate as PEM.
     pub pem: String,
-    /// The certificate as DER.
     pub der: Vec<u8>,
-    /// The key as PEM.
+    /// The certificate's private key, as PEM.
     pub key: String,
 }
 
 impl TestCertificate {
-    /// Generates a certificate.
     pub fn new() -> TestCertificate {
         let generated = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
         TestCertificate {
@@ -24,8 +20,8 @@ impl TestCertificate {
         }
     }
 
-    /// Writes the certificate, then the key, as certificate tools do: each file is complete when it
-    /// appears.
+    /// Writes the certificate and then the key, as certificate tools do. Each file is renamed into
+    /// place, so the server never reads a partial file.
     pub fn install(&self, files: &TlsFiles) {
         for (path, content) in [(&files.certificate, &self.pem), (&files.key, &self.key)] {
             let new = path.with_extension("new");

@@ -1,4 +1,4 @@
-//! A store that fails, panics or blocks on demand, as a store on a faulty disk does.
+//! A store that fails, panics or blocks when a test asks for it, as a store on a faulty disk does.
 
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -16,26 +16,21 @@ use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::sleep;
 
-/// Interval at which waiting calls check whether the store is still silent.
+/// Waiting calls check at this interval whether the store is still silent.
 const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The faults of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// The store works.
     #[default]
     None,
-    /// Calls return an error.
     Fails,
-    /// Calls panic.
     Panics,
     /// Calls do not return until another fault is set.
     Silent,
-    /// Cancellations reach the store after their deadline.
+    /// Cancellations reach the store only after their deadline.
     Late,
 }
 
-/// A store whose fault tests can change.
 pub struct FaultyStore {
     store: SqliteStore,
     fault: parking_lot::Mutex<Fault>,
@@ -43,14 +38,14 @@ pub struct FaultyStore {
     readiness_checks: AtomicUsize,
     order_reads: AtomicUsize,
     failovers: AtomicU64,
-    /// The number of calls of [`FaultyStore::answer_queries`].
+    /// The number of calls of [`FaultyStore::answer_queries`]. Lookups of keys end when it rises.
     answered: AtomicUsize,
-    /// Freshness queries without an answer.
+    /// Freshness queries that were sent while the store was silent.
     unanswered: parking_lot::Mutex<Vec<watch::Sender<FreshnessAnswer>>>,
 }
 
 impl FaultyStore {
-    /// Creates a store without a fault.
+    /// Creates a store that works until the first [`FaultyStore::set`].
     pub fn new(store: &SqliteStore) -> Arc<FaultyStore> {
         let store = store.clone();
         let (fault, last_used, readiness_checks, failovers, unanswered) = Default::default();
@@ -67,32 +62,31 @@ impl FaultyStore {
         })
     }
 
-    /// Sets the fault for all further calls.
+    /// Sets the fault of all further calls, and of calls that wait because the store is silent.
     pub fn set(&self, fault: Fault) {
         *self.fault.lock() = fault;
     }
 
-    /// Until the guard is dropped, blocks the calls that record last uses of keys.
+    /// Until the guard is dropped, calls that record the last uses of keys wait.
     pub async fn block_last_used(&self) -> MutexGuard<'_, ()> {
         self.last_used.lock().await
     }
 
-    /// The number of readiness checks so far.
     pub fn readiness_checks(&self) -> usize {
         self.readiness_checks.load(Ordering::SeqCst)
     }
 
-    /// The number of reads of single orders that have begun.
+    /// Returns how many reads of single orders have begun.
     pub fn order_reads(&self) -> usize {
         self.order_reads.load(Ordering::SeqCst)
     }
 
-    /// Begins a new history for reads of single orders, as a failover that lost changes does.
+    /// Begins a new history for reads of single orders, as a failover that loses changes does.
     pub fn fail_over(&self) {
         self.failovers.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The number of freshness queries without an answer.
+    /// Returns the number of freshness queries that wait for [`FaultyStore::answer_queries`].
     pub fn unanswered(&self) -> usize {
         self.unanswered.lock().len()
     }
@@ -102,7 +96,7 @@ impl FaultyStore {
         self.answered.fetch_add(1, Ordering::SeqCst);
         let last_changes = self.store.poll_changes().await?.last_changes;
         for sender in self.unanswered.lock().drain(..) {
-            // Do not use `send`: it fails if the request that waits for this answer has ended.
+            // Do not use `send`, which fails if the request that waits for this answer has ended.
             sender.send_replace(Some(Ok(FreshnessReport { last_changes, changes: None })));
         }
         Ok(())
@@ -124,7 +118,8 @@ impl FaultyStore {
             Fault::Fails => {
                 Err(StoreError::Engine { doing: "read", source: "a test says so".into() })
             }
-            // `panic!` would print a backtrace, which takes longer than keys stay current.
+            // Do not use `panic!`, which prints a backtrace. This would take longer than cached
+            // keys stay current.
             Fault::Panics => std::panic::resume_unwind(Box::new("a test lets the store panic")),
             Fault::None | Fault::Silent | Fault::Late => Ok(&self.store),
         }

@@ -1,6 +1,6 @@
 //! A server in the test's process, and methods to send requests to it. Every response is checked
-//! against the document. Over HTTP/1.1, the wire check's proxy checks the bytes. Over TLS and
-//! HTTP/2, responses are checked after the HTTP client has received them.
+//! against the document: over HTTP/1.1 by the wire check's proxy, which sees the bytes, and over
+//! TLS and HTTP/2 after the HTTP client has received the response.
 
 use crate::wire_check::{
     Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, WireCheckProxy,
@@ -13,12 +13,10 @@ use store_orders::server::Server;
 use store_orders_client::Client;
 use testbed::Key;
 
-/// A running server with its setup.
 pub struct TestServer {
     server: Server,
     transport: Transport,
     http: reqwest::Client,
-    /// The store, clock, limits and settings of the server.
     pub setup: TestSetup,
 }
 
@@ -47,12 +45,12 @@ impl TestServer {
                 (Transport::Tls(Observer::default()), client_trusting(&[certificate]))
             }
         };
-        // Do not follow redirects, because tests check them.
+        // Do not follow redirects, because tests check the redirects themselves.
         let http = http.no_gzip().redirect(reqwest::redirect::Policy::none());
         TestServer { server, transport, http: http.build().unwrap(), setup }
     }
 
-    /// The scheme and authority of the server's URLs.
+    /// Returns the scheme, host and port of the server's URLs, or those of the wire check's proxy.
     pub fn origin(&self) -> String {
         match &self.transport {
             Transport::Proxy(proxy) => format!("http://{}", proxy.address()),
@@ -60,8 +58,8 @@ impl TestServer {
         }
     }
 
-    /// The address of the proxy that checks responses, for tests that send bytes that no HTTP
-    /// client would send.
+    /// Returns the address of the proxy that checks responses, for tests that send bytes that no
+    /// HTTP client would send.
     pub fn proxy_address(&self) -> SocketAddr {
         match &self.transport {
             Transport::Proxy(proxy) => proxy.address(),
@@ -69,22 +67,21 @@ impl TestServer {
         }
     }
 
-    /// The server's own address, without the proxy that checks responses.
+    /// Returns the server's own address, for tests that bypass the proxy.
     pub fn direct_address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// The admin listener's address; `None` if the server has no admin listener.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.server.admin_address()
     }
 
-    /// Starts to keep the requests and responses.
+    /// Starts to keep the requests and responses for [`TestServer::exchanges`].
     pub fn keep_exchanges(&self) {
         self.observer().keep_exchanges();
     }
 
-    /// The requests and responses since [`TestServer::keep_exchanges`].
+    /// Returns the requests and responses since [`TestServer::keep_exchanges`].
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.observer().exchanges()
     }
@@ -96,7 +93,7 @@ impl TestServer {
         }
     }
 
-    /// Creates a generated client, which does not retry requests.
+    /// Creates a generated client for version 1, which does not retry requests.
     pub fn client(&self, key: &Key) -> Client {
         Client::builder(format!("{}/v1", self.origin()), &key.text)
             .without_retries()
@@ -104,12 +101,11 @@ impl TestServer {
             .unwrap()
     }
 
-    /// Sends a request with this key.
     pub async fn send_with(&self, key: &Key, method: &str, path: &str) -> Answer {
         self.send_with_headers(key, method, path, &[]).await
     }
 
-    /// Sends a request with this key and these headers.
+    /// Sends a request with this key and, in addition, these headers.
     pub async fn send_with_headers(
         &self,
         key: &Key,
@@ -121,7 +117,8 @@ impl TestServer {
         self.send(method, path, &[headers, &[("authorization", &bearer)]].concat()).await
     }
 
-    /// Sends a request with exactly these headers.
+    /// Sends a request with exactly these headers, so a key is sent only if one of them contains
+    /// it.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let sent = SentRequest::new(method, path, headers.iter().map(|(name, _)| *name));
         let method = Method::from_bytes(method.as_bytes()).unwrap();
@@ -139,26 +136,27 @@ impl TestServer {
         }
     }
 
-    /// Lists the orders with this key.
     pub async fn list_with(&self, key: &Key) -> Answer {
         self.send_with(key, "GET", "/v1/store/orders").await
     }
 
-    /// Stops the server. Returns its setup as the next process finds it.
+    /// Stops the server and writes the counts. Returns the setup as the next process would find it.
     pub async fn stop(self) -> TestSetup {
         self.server.stop().await;
         self.setup.with_counts_file(CountsFile::finish);
         self.setup.restarted()
     }
 
-    /// Stops the server without the final write of the limits, as in a crash.
+    /// Stops the server without the final write of the counts, so the next process finds the files
+    /// as after a crash.
     pub async fn crash(self) -> TestSetup {
         self.server.stop().await;
         self.setup.restarted()
     }
 }
 
-/// Reads a response that did not pass through the proxy, and checks it against the document.
+/// Reads a response that did not pass through the proxy, and checks it against the document. Fails
+/// the test if the body ends early.
 pub async fn observed(
     observer: &SharedObserver,
     sent: &SentRequest,

@@ -1,5 +1,5 @@
-//! The setup of a test's server: store, clock, limits and settings, and the orders, accounts and
-//! keys that tests add.
+//! The setup of a test's server: its store, clock, rate limiter and settings, and the orders,
+//! accounts and keys that tests add.
 
 use crate::{CapturedLog, FaultyStore, TestCertificate};
 use chrono::DateTime;
@@ -21,30 +21,25 @@ use store_orders_api::types::Pet;
 use tempfile::TempDir;
 use testbed::Key;
 
-/// Wall time at which every test begins: 2026-06-15, noon UTC.
+/// The wall time at which every test begins: 2026-06-15, noon UTC.
 pub const NOON: Duration = Duration::from_secs(1_781_524_800);
 
-/// The setup of a server: store, clock, limits and settings.
 pub struct TestSetup {
-    /// The data directory.
     pub directory: TempDir,
-    /// The store in the data directory.
     pub store: SqliteStore,
-    /// The clock, which moves only if the test moves it.
+    /// Both the wall clock and the monotonic clock stand still until the test moves them.
     pub clock: Arc<ManualClock>,
-    /// The server's settings.
     pub config: ServerConfig,
     rate_limiter: Arc<InMemoryRateLimiter>,
-    /// If set, replaces `limits`.
+    /// If set, the server uses this limiter instead of `rate_limiter`.
     other_rate_limiter: Option<Arc<dyn RateLimiter>>,
-    /// The file that keeps the limits across restarts.
+    /// Keeps the counts across restarts; `None` after [`TestSetup::close_limits_file`].
     counts_file: Mutex<Option<CountsFile>>,
     unauthenticated_per_minute: u32,
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
-    /// If set, the server uses TLS.
     pub(super) certificate: Option<TestCertificate>,
-    /// If set, wraps the store.
+    /// If set, the server uses this wrapper of the store.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 
@@ -76,26 +71,26 @@ impl TestSetup {
         setup.restarted()
     }
 
-    /// Uses these limits in place of the limits that count in memory.
+    /// Counts requests with this limiter instead of the in-memory one.
     pub fn with_rate_limiter(mut self, rate_limiter: Arc<dyn RateLimiter>) -> TestSetup {
         self.other_rate_limiter = Some(rate_limiter);
         self
     }
 
-    /// Sets the limit per minute of callers without a valid key.
+    /// Sets how many requests per minute an address may send without a valid key.
     pub fn with_unauthenticated_per_minute(mut self, unauthenticated_per_minute: u32) -> TestSetup {
         self.unauthenticated_per_minute = unauthenticated_per_minute;
         self.restarted()
     }
 
-    /// Replaces the log by one that tests can read.
+    /// Replaces the log with one that tests can read.
     pub fn with_log(mut self, log: &CapturedLog) -> TestSetup {
         self.log = log.log.clone();
         self.log_buffer = Some(Arc::clone(&log.buffer));
         self.restarted()
     }
 
-    /// Uses TLS with this certificate; requests then use HTTP/2.
+    /// Serves TLS with this certificate. Requests then use HTTP/2.
     pub fn with_certificate(mut self, certificate: TestCertificate) -> TestSetup {
         self.config.tls_cert = Some(self.directory.path().join("cert.pem"));
         self.config.tls_key = Some(self.directory.path().join("key.pem"));
@@ -104,7 +99,7 @@ impl TestSetup {
         self
     }
 
-    /// Wraps the store in a [`FaultyStore`], whose faults the test controls.
+    /// Wraps the server's store in a [`FaultyStore`], whose faults the test controls.
     pub fn add_faulty_store(&mut self) -> Arc<FaultyStore> {
         let faulty = FaultyStore::new(&self.store);
         self.faulty_store = Some(Arc::clone(&faulty));
@@ -125,18 +120,16 @@ impl TestSetup {
         self.another_key(&name)
     }
 
-    /// Creates an account.
     pub fn account(&self, name: &str, plan: Plan, limits: Option<PlanLimits>) {
         let now = DateTime::from_timestamp_millis(self.clock.now().wall_ms()).unwrap();
         self.store.create_account(name, plan, limits, now).unwrap();
     }
 
-    /// Issues another key for an account.
     pub fn another_key(&self, account: &str) -> Key {
         self.key_with(account, Environment::Production, None)
     }
 
-    /// Issues a key for this environment that expires after this time.
+    /// Issues a key for this environment. If `expires_after` is `None`, the key does not expire.
     pub fn key_with(
         &self,
         account: &str,
@@ -148,28 +141,25 @@ impl TestSetup {
         Key { id: issued.id, text: issued.key.expose().to_string() }
     }
 
-    /// Adds pending orders with these ids.
     pub fn pending(&self, ids: impl IntoIterator<Item = i64>) -> &TestSetup {
         let orders: Vec<_> = ids.into_iter().map(pending_order).collect();
         self.store.import(Records::Orders(&orders), false).unwrap();
         self
     }
 
-    /// Adds a shipped order with this id.
     pub fn shipped(&self, id: i64) -> &TestSetup {
         let order = Order { status: OrderStatus::Shipped, ..pending_order(id) };
         self.store.import(Records::Orders(&[order]), false).unwrap();
         self
     }
 
-    /// Adds a pet.
     pub fn pet(&self, id: i64, name: &str) -> &TestSetup {
         self.store.import(Records::Pets(&[Pet { id, name: name.to_string() }]), false).unwrap();
         self
     }
 
-    /// Returns the setup as a new process finds it: the monotonic clock starts at zero, and the
-    /// limits come from their file.
+    /// Returns the setup as a new process would find it: the monotonic clock starts at zero, and
+    /// the counts come from their file.
     pub fn restarted(mut self) -> TestSetup {
         self.clock = Arc::new(self.clock.restarted());
         self.rate_limiter =
@@ -191,7 +181,6 @@ impl TestSetup {
         write(self.counts_file.lock().unwrap().as_mut().unwrap());
     }
 
-    /// Writes the limits to the counts file.
     pub fn write_counts(&self) {
         self.with_counts_file(CountsFile::write);
     }
@@ -201,7 +190,6 @@ impl TestSetup {
         *self.counts_file.lock().unwrap() = None;
     }
 
-    /// The dependencies to start a server with.
     pub(super) fn dependencies(&self) -> Dependencies {
         let store: Arc<dyn Store> = match &self.faulty_store {
             Some(faulty) => faulty.clone(),

@@ -1,7 +1,7 @@
 //! Checks that responses match the document: the operation, the status, the headers and the body.
 //!
-//! [`WireCheckProxy`] reads the bytes of HTTP/1.1 connections. Responses over TLS or HTTP/2 are
-//! passed to the [`Observer`] as the HTTP client received them.
+//! [`WireCheckProxy`] reads the bytes of HTTP/1.1 connections. Over TLS or HTTP/2, the [`Observer`]
+//! gets each response as the HTTP client received it.
 
 mod check;
 mod documented;

@@ -5,10 +5,9 @@ use crate::stall_detector::StallDetector;
 use std::io::Write;
 use std::time::Duration;
 
-/// After a stall of more than this length, even a run without violations is inconclusive.
+/// If the machine stalled for longer than this, even a run without violations is inconclusive.
 const LONGEST_STALL: Duration = Duration::from_secs(1);
 
-/// Maximum number of runs.
 const ATTEMPTS: u32 = 3;
 
 /// Repeats a run until it is conclusive, and prints the report of each run. Returns the exit

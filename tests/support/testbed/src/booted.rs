@@ -1,5 +1,5 @@
-//! A machine with systemd: boots this machine's distribution in a container, and runs commands in
-//! it. Needs root or sudo, systemd-nspawn and debootstrap.
+//! Boots this machine's distribution with systemd in a container, and runs commands in it. Needs
+//! root or sudo, systemd-nspawn and debootstrap.
 
 use crate::child_process::{ChildProcess, output};
 use crate::mounts::as_root;
@@ -15,26 +15,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const PACKAGES: &str = "systemd,systemd-sysv,dbus,ca-certificates,curl,nginx-light,openssl,procps,\
                         prometheus,prometheus-alertmanager,sqlite3";
 
-/// A booted container without a network. Its files are a copy in memory of an image. Dropping it
-/// ends all its processes.
+/// A booted container without a network. Its files are a copy of an image and are kept in memory.
+/// Dropping it ends all its processes.
 pub struct Booted {
     _nspawn: ChildProcess,
-    /// The process id of its systemd.
+    /// The process id of the container's systemd.
     leader: u32,
 }
 
-/// The file of an image with the packages that it was built from.
+/// The file in an image that lists the packages it was built from.
 const PACKAGES_FILE: &str = "packages";
 
 /// Locked while an image is checked or built.
 static IMAGE: Mutex<()> = Mutex::new(());
 
-/// The number of containers that this process has booted.
+/// The number of containers that this process has booted, which makes their names unique.
 static BOOTED: AtomicU32 = AtomicU32::new(0);
 
 impl Booted {
-    /// Boots the image in this directory. A missing or outdated image is built from the packages of
-    /// this machine's distribution, in minutes.
+    /// Boots the image in this directory. If the image is missing or outdated, first builds it from
+    /// the packages of this machine's distribution, which takes minutes.
     pub fn boot(image: &Path) -> anyhow::Result<Booted> {
         {
             let _one_at_a_time = IMAGE.lock();
@@ -50,7 +50,7 @@ impl Booted {
         nspawn.args(["--boot", "--quiet", "--volatile=overlay", "--private-network"]);
         nspawn.args(["--console=pipe", "--register=no"]);
         if !Path::new("/run/systemd/system").exists() {
-            // Without systemd, nobody can create a scope for the container.
+            // Without systemd on this machine, nothing can create a scope for the container.
             nspawn.arg("--keep-unit");
         }
         nspawn.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -89,18 +89,18 @@ impl Booted {
         Ok(out.into_owned())
     }
 
-    /// Runs the commands of a document's session in root's home, and asserts that their output is
-    /// as shown.
+    /// Runs a document's session in root's home directory, and asserts that its commands print what
+    /// the document shows.
     #[track_caller]
     pub fn console(&self, console: &Console<'_>) {
         Shell { command: self.enter("sh"), errors: PathBuf::from("/tmp/errors") }.check(console);
     }
 
-    /// Prepares a command as root in the container.
+    /// Prepares a command that runs as root in the container.
     fn enter(&self, program: &str) -> Command {
         let mut command = as_root("nsenter");
         command.args(["--target", &self.leader.to_string(), "--all", "--"]);
-        // sudo may change the environment, so it is set afterwards.
+        // Set the environment inside the container, because sudo may change it.
         let path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
         command.args(["env", "--ignore-environment", "--chdir=/root", "HOME=/root", "LC_ALL=C"]);
         command.args([path, program]);
@@ -110,12 +110,14 @@ impl Booted {
 
 impl Drop for Booted {
     fn drop(&mut self) {
-        // The container ends, so the command may fail. With sudo, a signal could not end it.
+        // Ignore the error, because the command may fail when the container ends. A signal would
+        // not do, because with sudo it could not end the container.
         let _ = self.run("systemctl poweroff --force --force");
     }
 }
 
-/// Returns the process id of the container's first process below this process, if it has started.
+/// Finds the container's first process below this process. Returns `None` if it has not started
+/// yet.
 fn first_process(parent: u32) -> Option<u32> {
     let children =
         std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
@@ -127,7 +129,7 @@ fn first_process(parent: u32) -> Option<u32> {
     })
 }
 
-/// Installs the distribution of this machine from the mirror that its apt uses.
+/// Installs this machine's distribution into a new image, from the mirror that apt uses.
 fn build_image(image: &Path) -> anyhow::Result<()> {
     let unfinished = image.with_extension("unfinished");
     let release = std::fs::read_to_string("/etc/os-release").context("this is not Linux")?;
@@ -153,7 +155,7 @@ fn build_image(image: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the address from which this machine's apt gets the packages of this release.
+/// Returns the URL from which this machine's apt gets the packages of this release.
 fn mirror_of(codename: &str) -> anyhow::Result<String> {
     let format = "$(CODENAME) $(COMPONENT) $(REPO_URI)";
     let mut targets = Command::new("apt-get");

@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Timeout for the exit of a process or command. It is far longer than needed, so that only
-/// processes that hang reach it.
+/// Timeout for the exit of a process or command. It is far longer than needed, so only a process
+/// that hangs reaches it.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A child process. Dropping it kills the process.
@@ -27,23 +27,22 @@ impl ChildProcess {
         ChildProcess { child, name: name.into() }
     }
 
-    /// The process id.
     pub fn pid(&self) -> anyhow::Result<Pid> {
         pid_of(&self.child)
     }
 
-    /// True while the process runs. Leaves an exited process to [`ChildProcess::wait`].
+    /// True while the process runs. After its exit, [`ChildProcess::wait`] still returns its
+    /// status.
     pub fn is_running(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.pid().is_ok_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(None)))
     }
 
-    /// Sends a signal.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         Ok(kill_process(self.pid()?, signal)?)
     }
 
-    /// Waits until the process exits.
+    /// Waits until the process exits. Fails after two minutes.
     pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
         let what = format!("{} exits", self.name);
         let exited = || self.child.try_wait().transpose();
@@ -72,8 +71,8 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Runs a command with this standard input until the command exits. The command gets its own
-/// process group, so that a command that hangs is killed together with its children.
+/// Runs a command with this standard input until it exits. The command gets its own process group,
+/// so that a command that hangs is killed together with its children.
 pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -86,7 +85,8 @@ pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Outp
         hangs && kill_process_group(pid, Signal::KILL).is_ok()
     });
     if let Some(mut stdin) = child.stdin.take() {
-        // Ignore errors: a command that rejects its arguments exits without reading its input.
+        // Ignore errors, because a command that rejects its arguments exits without reading its
+        // input.
         let _ = stdin.write_all(input);
     }
     let output = child.wait_with_output()?;

@@ -1,4 +1,4 @@
-//! A directory in which tests run the program's commands like an operator.
+//! A directory in which tests run the program's commands as an operator would.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::command_output::CommandOutput;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A directory to run commands in. Without `--data-dir`, commands use its subdirectory
+/// A temporary directory to run commands in. Without `--data-dir`, commands use its subdirectory
 /// `store-orders-data`.
 #[derive(Debug)]
 pub struct CliSandbox {
@@ -19,23 +19,20 @@ pub struct CliSandbox {
 }
 
 impl CliSandbox {
-    /// Creates an empty directory.
     pub fn new() -> CliSandbox {
         let program = Program::built().unwrap();
         CliSandbox { program, directory: tempfile::tempdir().unwrap() }
     }
 
-    /// Returns a path below the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Writes a file.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         std::fs::write(self.path(name), content).unwrap();
     }
 
-    /// The sorted names in a directory, including hidden ones.
+    /// Returns the sorted names in a directory, including hidden ones.
     pub fn names(&self, directory: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(directory)).unwrap();
         let mut names: Vec<String> =
@@ -44,8 +41,8 @@ impl CliSandbox {
         names
     }
 
-    /// Prepares a command without settings in its environment. Its temporary files are below the
-    /// directory, so that the files of a killed `demo` are deleted, too.
+    /// Prepares a command that gets no settings from the environment. Its temporary files are in
+    /// the sandbox, so that even the files of a killed `demo` are deleted.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.program.command();
         command.args(arguments).current_dir(self.directory.path());
@@ -53,29 +50,26 @@ impl CliSandbox {
         command
     }
 
-    /// Runs a command without input.
     pub fn run(&self, arguments: &[&str]) -> CommandOutput {
         self.run_with_input(arguments, b"")
     }
 
-    /// Runs a command with these environment variables.
     pub fn run_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> CommandOutput {
         run(self.command(arguments).envs(environment.iter().copied()), b"").unwrap()
     }
 
-    /// Runs a command with this standard input.
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> CommandOutput {
         run(&mut self.command(arguments), input).unwrap()
     }
 
-    /// Runs the commands of a session in a shell, and asserts their output. Lines of standard error
-    /// are shown after `! `, or, if the command failed, after its exit status, such as `(3) `.
+    /// Runs a session's commands in a shell, and asserts their output. Each line of standard error
+    /// begins with `! `, or, if the command failed, with its exit status, such as `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);
     }
 
-    /// Runs the commands of a document's session, and asserts that their output is as shown.
+    /// Runs a document's session, and asserts that its commands print what the document shows.
     #[track_caller]
     pub fn console(&self, console: &Console<'_>) {
         assert_console(self.program.path(), self.directory.path(), console);

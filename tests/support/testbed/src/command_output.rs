@@ -5,14 +5,10 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use std::process::Output;
 
-/// The output and exit status of a command.
 #[derive(Debug)]
 pub struct CommandOutput {
-    /// The exit status.
     pub status: i32,
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 
@@ -25,7 +21,7 @@ impl CommandOutput {
         })
     }
 
-    /// Returns standard output, or an error if the command failed.
+    /// Returns standard output. Fails if the command failed.
     pub fn success(self) -> anyhow::Result<String> {
         if self.status != 0 {
             bail!("exit status {}: {}", self.status, self.stderr.trim());
@@ -33,24 +29,25 @@ impl CommandOutput {
         Ok(self.stdout)
     }
 
-    /// Asserts success and empty standard error. Returns standard output.
+    /// Asserts that the command succeeded and wrote nothing to standard error. Returns standard
+    /// output.
     pub fn done(self) -> String {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);
         self.stdout
     }
 
-    /// Asserts success like [`CommandOutput::done`] and parses standard output as JSON.
+    /// Asserts success as [`CommandOutput::done`] does, and parses standard output as JSON.
     pub fn json(self) -> Value {
         serde_json::from_str(&self.done()).unwrap()
     }
 
-    /// Asserts exit status 1 and an error of one line. Returns the error.
+    /// Asserts that the command failed with status 1 and a one-line error. Returns the error.
     pub fn error(self) -> String {
         self.error_with(1)
     }
 
-    /// Asserts exit status 4 (the store cannot be used) and an error of one line. Returns the
-    /// error.
+    /// Asserts that the command failed with status 4 (the store cannot be used) and a one-line
+    /// error. Returns the error.
     pub fn unavailable(self) -> String {
         self.error_with(4)
     }
@@ -62,8 +59,8 @@ impl CommandOutput {
         text.to_string()
     }
 
-    /// Asserts that a server failed: its exit status is 1, or 4 if the store cannot be used, and
-    /// the last line of its log contains the error. Returns the error.
+    /// Asserts that a server failed to start. Its exit status must be 1, or 4 if the store cannot
+    /// be used, and the last line of its log must have the error. Returns the error.
     pub fn failed_server(self) -> String {
         assert_eq!(self.stdout, "", "{}", self.stderr);
         let lines: Result<Vec<Value>, _> = self.stderr.lines().map(serde_json::from_str).collect();
@@ -76,7 +73,7 @@ impl CommandOutput {
         error
     }
 
-    /// Asserts exit status 2 (invalid arguments). Returns the error.
+    /// Asserts exit status 2 (invalid arguments) and empty standard output. Returns the error.
     pub fn usage(self) -> String {
         assert_eq!((self.status, self.stdout.as_str()), (2, ""), "{}", self.stderr);
         self.stderr

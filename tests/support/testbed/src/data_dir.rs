@@ -1,4 +1,4 @@
-//! A data directory that the operator's commands fill.
+//! A data directory that tests fill with the operator's commands.
 
 use crate::preload::Preload;
 use crate::program::{Program, run};
@@ -10,28 +10,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Flags of a server, unless the caller of `serve` sets them: a free port and no admin listener.
+/// Flags that `serve` adds unless its caller sets them: a free port and no admin listener.
 const DEFAULT_FLAGS: [(&str, &str); 2] = [("--listen", "127.0.0.1:0"), ("--admin-listen", "off")];
 
-/// A data directory, and the program that uses it.
 #[derive(Debug)]
 pub struct DataDir {
     program: Program,
     path: PathBuf,
-    /// The store's URL if the store is not in the directory.
+    /// The store's URL, if the store is not in the directory.
     store: Option<String>,
-    /// Environment variables of commands and servers.
     variables: Vec<(&'static str, PathBuf)>,
     /// The parent directory, which is deleted when the `DataDir` is dropped.
     _temporary: Option<TempDir>,
 }
 
-/// An issued key.
 #[derive(Clone, Debug)]
 pub struct Key {
     /// The id that lists and logs show.
     pub id: String,
-    /// The secret text that callers send.
+    /// The secret that clients send.
     pub text: String,
 }
 
@@ -45,7 +42,6 @@ impl Key {
 }
 
 impl DataDir {
-    /// Uses this directory as data directory.
     pub fn at(program: &Program, path: &Path) -> DataDir {
         let (program, path) = (program.clone(), path.to_path_buf());
         DataDir { program, path, store: None, variables: Vec::new(), _temporary: None }
@@ -56,43 +52,39 @@ impl DataDir {
         DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }
 
-    /// Creates a directory for the built program. Dropping it deletes the directory.
+    /// Creates a directory for the built program. It is deleted when the `DataDir` is dropped.
     pub fn temporary() -> anyhow::Result<DataDir> {
         let (program, directory) = (Program::built()?, tempfile::tempdir()?);
         let path = directory.path().join("data");
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Keeps a copy of each synced file in `directory`. A copy contains only synced bytes, which
-    /// certainly survive a power cut.
+    /// Whenever a process syncs a file, a copy of the file is kept in `directory`. The copies
+    /// contain only synced bytes, which survive a power cut.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("TESTBED_SYNCED", directory.to_path_buf())];
         self
     }
 
-    /// The store's URL if the store is not in the directory.
     pub fn store(&self) -> Option<&str> {
         self.store.as_deref()
     }
 
-    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Runs a command. Returns standard output.
+    /// Runs a command and returns its standard output. Fails if the command fails.
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         self.run_with_input(arguments, b"")
     }
 
-    /// Runs a command with `--json`. Returns the parsed output.
     pub fn run_json(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let text = self.run(&[arguments, &["--json"]].concat())?;
         serde_json::from_str(&text).with_context(|| arguments.join(" "))
     }
 
-    /// Runs a command with this standard input. Returns standard output.
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<String> {
         let mut command = self.command();
         let output = run(command.args(arguments), input)?;
@@ -129,7 +121,6 @@ impl DataDir {
         self.issue_another_key(account)
     }
 
-    /// Issues another key for an existing account.
     pub fn issue_another_key(&self, account: &str) -> anyhow::Result<Key> {
         let issued = self.run_json(&["keys", "issue", "--account", account])?;
         let text = |name| issued.get(name).and_then(Value::as_str).map(ToString::to_string);
@@ -142,14 +133,16 @@ impl DataDir {
         self.start(&mut self.command(), flags)
     }
 
-    /// Starts a server like [`DataDir::serve`] from a shell that runs `shell` first.
+    /// Starts a server like [`DataDir::serve`], but from a shell that first runs the command
+    /// `shell`.
     pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         let mut command = self.program.command_after(shell);
         command.arg("--data-dir").arg(&self.path);
         self.start(&mut command, flags)
     }
 
-    /// Starts a server like [`DataDir::serve`] with a prepared command of [`DataDir::command`].
+    /// Starts a server like [`DataDir::serve`], but with a command that the caller got from
+    /// [`DataDir::command`] and may have changed.
     pub fn start(&self, command: &mut Command, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         std::fs::create_dir_all(&self.path)?;
         command.arg("serve").args(flags);
@@ -159,7 +152,8 @@ impl DataDir {
         ServerProcess::start(command, &self.path.with_extension("log"))
     }
 
-    /// Prepares a command for this directory.
+    /// Prepares a command that uses this data directory and, if its orders are elsewhere, the
+    /// store's URL.
     pub fn command(&self) -> Command {
         let mut command = self.program.command();
         command.arg("--data-dir").arg(&self.path).envs(self.variables.iter().cloned());

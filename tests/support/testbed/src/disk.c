@@ -2,8 +2,8 @@
    number() milliseconds, so durability is unchanged. With -1 they fail; with -2 they succeed
    without syncing, like a disk that lies; with -3 they wait until the number changes.
    If TESTBED_SYNCED names a directory, a file is copied there before it is synced. The copy has
-   the content that survives a power cut. If several processes sync a file at once, a lock makes
-   them copy it one after the other. Removing a file removes its copy too. */
+   the content that survives a power cut. If several processes sync a file concurrently, a lock
+   makes them copy it one after the other. Removing a file also removes its copy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Reads through the caller's descriptor: closing another one would release the process's locks
-   on the file. */
+/* Reads through the caller's descriptor, because closing another descriptor of the same file would
+   release the process's locks on it. */
 static int copy(int from, const char *to) {
     char bytes[65536];
     off_t copied = 0;

@@ -2,18 +2,18 @@
 //!
 //! - [`Program`] is the built program and [`CliSandbox`] a directory to run it in; [`DataDir`] is a
 //!   data directory to fill with the operator's commands; [`ServerProcess`] is a running server.
-//! - [`assert_text`] compares texts, `CliSandbox::session` compares the output of commands, and
+//! - [`assert_text`] compares strings, `CliSandbox::session` compares the output of commands, and
 //!   [`Console`] is a session that a document shows.
 //! - [`until_conclusive`] repeats measurements that stalls of the machine distort; [`Report`]
-//!   collects figures and violations.
+//!   collects numbers and violations.
 //! - [`wait_blocking`] and [`wait_for`] poll for a condition. [`relay`] is a network that fails,
 //!   changes bytes or records them.
-//! - [`seed`] is the start of random inputs.
+//! - [`seed`] is the seed of random inputs.
 //! - [`run_samples`] runs the documents' sample programs against a server.
 //! - [`postgres`] starts database servers, and [`Authority`] issues certificates for them.
 //! - [`start_nginx`] starts nginx as the proxy in front of servers.
 //!
-//! Nothing here depends on the library, so that `xtask` runs while the server does not compile.
+//! Nothing here depends on the library, so `xtask` runs even while the server does not compile.
 #![expect(clippy::new_without_default, reason = "`new` creates a directory, a key or a thread")]
 
 mod attempts;

@@ -1,4 +1,4 @@
-//! Mounts: a small disk that can be filled (a tmpfs), and a single file.
+//! Mounts a small disk that can be filled (a tmpfs), or a single file.
 
 use anyhow::{Context, bail, ensure};
 use std::fs::File;
@@ -11,19 +11,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Interval at which a disk that is kept full is filled again.
+/// The interval at which [`SmallDisk::keep_full`] fills the disk again.
 const REFILL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A small disk. Dropping it unmounts it.
 pub struct SmallDisk {
     path: PathBuf,
-    /// The mount point's parent directory, whose files, such as a server's log, are not on the
-    /// disk.
+    /// The mount point's parent directory. Its files, such as a server's log, are not on the disk.
     _directory: TempDir,
 }
 
 impl SmallDisk {
-    /// Mounts a disk of this size.
     pub fn mount(kib: u64) -> anyhow::Result<SmallDisk> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("data");
@@ -40,12 +38,11 @@ impl SmallDisk {
         Ok(SmallDisk { path, _directory: directory })
     }
 
-    /// The mount point.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Fills the disk and keeps it full until the result is dropped.
+    /// Fills the disk and keeps it full until the returned value is dropped.
     pub fn keep_full(&self) -> anyhow::Result<Full> {
         let mut ballast = File::create(self.ballast())?;
         fill(&mut ballast)?;
@@ -53,7 +50,7 @@ impl SmallDisk {
         let stop = Arc::clone(&ends);
         let refill = move || {
             while !stop.load(Ordering::Relaxed) {
-                // Ignore errors: if filling fails, the test sees a disk that is not full.
+                // Ignore errors: if the disk is not filled, the test itself fails.
                 let _ = fill(&mut ballast);
                 std::thread::sleep(REFILL_INTERVAL);
             }
@@ -73,7 +70,8 @@ impl Drop for SmallDisk {
     }
 }
 
-/// A file that is also mounted at another path, as into a container. Dropping it unmounts the file.
+/// A file that is also mounted at another path, as it would be in a container. Dropping this
+/// unmounts it.
 pub struct MountedFile(PathBuf);
 
 impl MountedFile {
@@ -92,14 +90,14 @@ impl Drop for MountedFile {
 }
 
 fn unmount(path: &Path) {
-    // Unmount lazily, because a process that is still ending may hold a file open.
+    // Unmount lazily, because a process that is exiting may still have a file open.
     let unmounted = as_root("umount").arg("--lazy").arg(path).status();
     if !unmounted.is_ok_and(|status| status.success()) {
         let _ = writeln!(anstream::stderr(), "still mounted: {}", path.display());
     }
 }
 
-/// A disk that stays full until this is dropped.
+/// Keeps a disk full until it is dropped.
 pub struct Full {
     ends: Arc<AtomicBool>,
     ballast: PathBuf,
@@ -119,7 +117,7 @@ impl Drop for Full {
     }
 }
 
-/// A command with root's rights.
+/// Prepares a command that runs as root, with `sudo` if necessary.
 pub(crate) fn as_root(program: &str) -> Command {
     if rustix::process::geteuid().is_root() {
         return Command::new(program);
@@ -129,9 +127,8 @@ pub(crate) fn as_root(program: &str) -> Command {
     sudo
 }
 
-/// Writes until the disk is full.
 fn fill(ballast: &mut File) -> std::io::Result<()> {
-    // Write small blocks after the large ones, because large blocks do not fit into the last pages.
+    // Write small blocks after the large ones, because no large block fits into the last pages.
     for block in [64 * 1024, 4 * 1024] {
         let block = vec![0; block];
         loop {

@@ -7,14 +7,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
-/// Starts nginx with this configuration as one process, and waits until it listens at this address.
-/// Messages before nginx reads the configuration go to `error_log`.
+/// Starts nginx with this configuration as a single process, and waits until it listens at this
+/// address. Until nginx has read the configuration, its messages go to `error_log`.
 pub fn start_nginx(
     configuration: &Path,
     error_log: &Path,
     address: SocketAddr,
 ) -> anyhow::Result<ChildProcess> {
-    // A single process does not apply `worker_rlimit_nofile`.
+    // Raise the limit on open files here, because a single process does not apply
+    // `worker_rlimit_nofile`.
     let start = "ulimit -n \"$(ulimit -H -n)\"; PATH=$PATH:/usr/sbin; \
         exec nginx -e \"$1\" -c \"$0\" -g 'daemon off; master_process off;'";
     let mut command = Command::new("sh");

@@ -16,28 +16,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tokio_postgres::{Client, NoTls};
 
-/// The oldest supported major version.
 const OLDEST_MAJOR: u32 = 15;
 
-/// The superuser of every server and the owner of the store.
+/// The superuser of every server, who also owns the store.
 pub const USER: &str = "store";
 
-/// The database of the store.
 pub const DATABASE: &str = "orders";
 
-/// The installed programs of PostgreSQL. PostgreSQL refuses to run as root. If this program runs as
-/// root, another account runs the servers.
+/// The installed programs of PostgreSQL. If this program runs as root, the servers run as another
+/// account, because PostgreSQL refuses to run as root.
 #[derive(Clone, Debug)]
 pub struct Installed {
     bin: PathBuf,
-    /// The user and group of the servers if this program runs as root.
+    /// The user and group to run servers as, if this program runs as root.
     account: Option<(u32, u32)>,
     /// The output of `postgres --version`.
     pub version: String,
 }
 
 impl Installed {
-    /// Finds the newest installed PostgreSQL.
+    /// Finds the newest of Debian's packages of PostgreSQL or, if none is installed, a PostgreSQL
+    /// on `PATH`.
     pub fn find() -> anyhow::Result<Installed> {
         const FIX: &str = "on Debian and Ubuntu: apt-get install postgresql";
         let mut packaged: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
@@ -58,7 +57,7 @@ impl Installed {
         Ok(Installed { bin, account: unprivileged()?, version })
     }
 
-    /// Makes a file readable only by the servers.
+    /// Makes a file readable only by the account that runs the servers.
     pub fn make_private(&self, file: &Path) -> anyhow::Result<()> {
         std::fs::set_permissions(file, Permissions::from_mode(0o600))?;
         if let Some((user, group)) = self.account {
@@ -67,7 +66,7 @@ impl Installed {
         Ok(())
     }
 
-    /// Prepares a client program, which runs as the current user.
+    /// Prepares a client program. Unlike a server, it runs as the current user.
     pub fn client(&self, program: &str) -> Command {
         Command::new(self.bin.join(program))
     }
@@ -91,7 +90,7 @@ impl Installed {
 }
 
 /// Returns the user and group to run servers as. Returns `None` if this program does not run as
-/// root, because servers can then run as the current user.
+/// root, because servers then run as the current user.
 fn unprivileged() -> anyhow::Result<Option<(u32, u32)>> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -106,7 +105,7 @@ fn unprivileged() -> anyhow::Result<Option<(u32, u32)>> {
     account.map(Some).context("there is no unprivileged account to run a database server")
 }
 
-/// Parses the first whole number in a text.
+/// Parses the first whole number in this string. Returns 0 if there is none.
 fn parse_major(text: &str) -> u32 {
     let digits = text.chars().skip_while(|c| !c.is_ascii_digit());
     digits.take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
@@ -122,13 +121,12 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// The URL of the store at this port: the port of the server, or of a relay in front of the
+    /// Returns the store's URL at this port, which may also be the port of a relay in front of the
     /// server.
     pub fn url_at(port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/{DATABASE}")
     }
 
-    /// The URL of the store.
     pub fn url(&self) -> String {
         Postgres::url_at(self.port)
     }
@@ -148,7 +146,6 @@ impl Postgres {
         wait_for(&what, WAIT_TIMEOUT, answers).await.with_context(|| self.last_words())
     }
 
-    /// Changes a setting of the running server.
     pub async fn set(&self, setting: &str, value: &str) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         admin.batch_execute(&format!("ALTER SYSTEM SET {setting} = '{value}'")).await?;
@@ -160,15 +157,15 @@ impl Postgres {
         self.wait_for_stream("sync_state = 'sync'").await
     }
 
-    /// Makes commits wait for the standby. First waits until the standby streams, because a standby
-    /// that does not stream cannot confirm commits.
+    /// Makes commits wait for the standby. Waits first until the standby streams, because it cannot
+    /// confirm commits before.
     pub async fn demand_standby(&self) -> anyhow::Result<()> {
         self.wait_for_stream("state = 'streaming'").await?;
         self.set("synchronous_standby_names", "standby").await?;
         self.wait_for_standby().await
     }
 
-    /// Waits until a row of `pg_stat_replication` meets this condition.
+    /// Waits until a row of `pg_stat_replication` satisfies this SQL condition.
     pub async fn wait_for_stream(&self, condition: &str) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         let query = format!("SELECT count(*) FROM pg_stat_replication WHERE {condition}");
@@ -180,7 +177,7 @@ impl Postgres {
         Ok(waited.with_context(|| self.last_words())??)
     }
 
-    /// Promotes this standby. Once it is the primary, its commits do not wait for another standby.
+    /// Promotes this standby to primary. Its commits then do not wait for another standby.
     pub async fn promote(&self) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         if !admin.query_one("SELECT pg_promote(true, 20)", &[]).await?.try_get::<_, bool>(0)? {
@@ -194,26 +191,26 @@ impl Postgres {
         let pid = self.process.pid()?;
         kill_process(pid, signal)?;
         for child in children_of(pid)? {
-            // The child may have ended already.
+            // Ignore the error, because the child may have exited.
             let _ = kill_process(child, signal);
         }
         Ok(())
     }
 
-    /// Shuts the server down cleanly and waits for its end.
+    /// Shuts the server down cleanly and waits until it has exited.
     pub fn stop(mut self) -> anyhow::Result<()> {
         self.process.signal(Signal::INT)?;
         self.process.wait().map(drop)
     }
 
-    /// Kills the server and its child processes with SIGKILL, so that its port is free at once.
+    /// Kills the server and its child processes with SIGKILL, so that its port is free immediately.
     pub fn kill(self) -> anyhow::Result<()> {
         self.kill_all()
     }
 
     fn kill_all(&self) -> anyhow::Result<()> {
         let pid = self.process.pid()?;
-        // Read the children first, because they get another parent when the process ends.
+        // Find the children first, because they get another parent when the process exits.
         let children = children_of(pid)?;
         kill_process(pid, Signal::KILL)?;
         for child in children {
@@ -222,7 +219,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// The last lines of the log.
+    /// Returns the last five lines of the log.
     fn last_words(&self) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let mut words = String::new();
@@ -235,21 +232,21 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Kills the children, too, because suspended children would not notice that the server has
-    /// ended.
+    /// Also kills the children, because suspended children would not notice that the server has
+    /// exited.
     fn drop(&mut self) {
-        // Ignore the error, because this fails only if the server has ended.
+        // Ignore the error, because this fails only if the server has already exited.
         let _ = self.kill_all();
     }
 }
 
-/// The child processes of a process.
+/// Finds the children of a process in `/proc`.
 fn children_of(parent: Pid) -> anyhow::Result<Vec<Pid>> {
     let mut children = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
         let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
-        // The process name, in parentheses, may contain spaces.
+        // Skip the process name, which is in parentheses, because it may contain spaces.
         let parent_pid = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1));
         if parent_pid == Some(&parent.as_raw_nonzero().to_string()) {
             children.extend(Pid::from_raw(pid));

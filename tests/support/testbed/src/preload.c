@@ -1,6 +1,6 @@
-/* Common part of all preloaded libraries: number() reads the file named by TESTBED_NUMBER, and
-   returns 0 if there is no number. If the number is not 0, it also creates a file with the suffix
-   ".used", which shows the test that the number was read. */
+/* The part that all preloaded libraries share. number() reads the file that TESTBED_NUMBER names,
+   and returns 0 if it contains no number. If the number is not 0, it also creates a file with the
+   suffix ".used", which tells the test that a process has read the number. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

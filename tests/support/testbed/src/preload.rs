@@ -1,5 +1,5 @@
-//! Libraries that replace functions of the C library. A number in a file sets the effect of these
-//! functions.
+//! Libraries that replace functions of the C library in a child process. A test sets their effect
+//! by a number in a file.
 
 use anyhow::{Context, bail};
 use std::fs::Permissions;
@@ -8,37 +8,38 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A compiled library and the file with its number.
 pub struct Preload {
     directory: TempDir,
     library: PathBuf,
 }
 
 impl Preload {
-    /// A library that moves the wall clock by as many seconds as the number says.
+    /// Compiles a library that moves the wall clock by the number of seconds in the file.
     pub fn wall_clock() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("set_clock.c"))
     }
 
-    /// A library that delays each fsync by as many milliseconds as the number says. With -1 fsync
-    /// fails, with -2 it succeeds without syncing, and with -3 it waits until the number changes.
+    /// Compiles a library that delays each fsync by the number of milliseconds in the file. With -1
+    /// fsync fails, with -2 it succeeds without syncing, and with -3 it waits until the number
+    /// changes.
     pub fn disk() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("disk.c"))
     }
 
-    /// A library that makes each fsync take this long, and sync nothing. A process reads the number
-    /// only once, so a later number does not change a process that has started.
+    /// Compiles a library that makes each fsync take this long and sync nothing. A process reads
+    /// the number only once, so it is not affected by a later [`Preload::set`].
     pub fn fixed_sync(milliseconds: i64) -> anyhow::Result<Preload> {
         let preload = Preload::compile(include_str!("fixed_sync.c"))?;
         preload.set(milliseconds)?;
         Ok(preload)
     }
 
-    /// Compiles a library from this source and the common source that reads the number. The number
+    /// Compiles a library from this source and from `preload.c`, which reads the number. The number
     /// is 0 at first.
     fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;
-        // Database servers run as another user and load the library too.
+        // Let other users read the directory, because database servers load the library as another
+        // user.
         std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
         let (file, library) =
             (directory.path().join("preload.c"), directory.path().join("preload.so"));
@@ -53,10 +54,10 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Sets the number that the library reads.
+    /// Sets the number. Running processes read it too, except with [`Preload::fixed_sync`].
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
-            // Ignore errors: the file exists only if an earlier number was read.
+            // Ignore errors, because the file exists only if a process has read an earlier number.
             let _ = std::fs::remove_file(self.used());
         }
         let new = self.directory.path().join("new");
@@ -64,17 +65,16 @@ impl Preload {
         Ok(std::fs::rename(new, self.file())?)
     }
 
-    /// Makes a command that has not started yet load the library.
+    /// Makes a command load the library when it starts.
     pub fn put_into<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("LD_PRELOAD", &self.library).env("TESTBED_NUMBER", self.file())
     }
 
-    /// The path of the library.
     pub fn library(&self) -> &Path {
         &self.library
     }
 
-    /// True if a process has read the last number other than 0.
+    /// True if a process has read the number since it was last set to a value other than 0.
     pub fn was_used(&self) -> bool {
         self.used().exists()
     }

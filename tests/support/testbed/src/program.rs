@@ -1,4 +1,4 @@
-//! The built program `store-orders`, and methods to run its commands.
+//! Finds or builds the program `store-orders`, and runs its commands.
 
 use crate::child_process;
 use crate::command_output::CommandOutput;
@@ -6,7 +6,6 @@ use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The built program `store-orders`.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
@@ -14,7 +13,7 @@ pub struct Program {
 
 impl Program {
     /// Finds the program in the `target` directory and profile of the calling program. `cargo test`
-    /// builds the program before it runs a test.
+    /// builds it before it runs the tests.
     pub fn built() -> anyhow::Result<Program> {
         let name = format!("store-orders{}", std::env::consts::EXE_SUFFIX);
         let path = profile_directory()?.join(name);
@@ -24,12 +23,11 @@ impl Program {
         Ok(Program { path })
     }
 
-    /// Uses the program in this file.
     pub fn at(path: &Path) -> Program {
         Program { path: path.to_path_buf() }
     }
 
-    /// Builds the program from this checkout and returns it.
+    /// Builds the program from this checkout, in the profile of the calling program.
     pub fn build(repository: &Path) -> anyhow::Result<Program> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -47,7 +45,6 @@ impl Program {
         Program::built()
     }
 
-    /// The program's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -57,20 +54,18 @@ impl Program {
         without_settings(Command::new(&self.path))
     }
 
-    /// Prepares a command like [`Program::command`], which a shell starts after it has run `shell`.
+    /// Prepares a command like [`Program::command`], but from a shell that first runs `shell`.
     pub fn command_after(&self, shell: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")]).arg(&self.path);
         without_settings(command)
     }
 
-    /// Runs a command until it exits.
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<CommandOutput> {
         run(self.command().args(arguments), b"")
     }
 }
 
-/// Runs a command with this standard input until it exits.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> anyhow::Result<CommandOutput> {
     CommandOutput::new(child_process::output(command, input)?)
 }
@@ -84,7 +79,7 @@ pub(crate) fn without_settings(mut command: Command) -> Command {
     command
 }
 
-/// Returns `target/debug` or `target/release`. Test programs are in a subdirectory of it.
+/// Returns `target/debug` or `target/release`. Test programs are in its subdirectory `deps`.
 fn profile_directory() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let directory = program.parent().context("this program is in no directory")?;

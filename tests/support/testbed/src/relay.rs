@@ -1,5 +1,5 @@
-//! A TCP relay in front of a server or a database. It can simulate network faults, and read and
-//! change the bytes.
+//! A TCP relay in front of a server or a database. It can simulate network faults, and a test can
+//! read and change the bytes that pass through it.
 
 use parking_lot::Mutex;
 use std::net::SocketAddr;
@@ -12,30 +12,27 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// Maximum number of chunks in transit in one direction, each of up to 64 KiB.
+/// The most chunks, each of up to 64 KiB, that may be in transit in one direction.
 const MAX_IN_TRANSIT: usize = 64;
 
-/// A network fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Everything is delivered at once.
     None,
-    /// Everything is delivered with this delay.
     Delay(Duration),
     /// Nothing is delivered in either direction, but connections stay open.
     Silent,
-    /// Requests are delivered, answers are not.
+    /// Requests are delivered, but responses are not.
     NoAnswers,
-    /// All connections are closed, and new ones are closed at once.
+    /// Open connections are closed, and new ones are closed immediately.
     Reset,
-    /// A connection is closed as soon as an answer to a COMMIT arrives, and the answer is not
-    /// delivered.
+    /// When the server's answer to a COMMIT arrives, the connection is closed and the answer is
+    /// lost. The client does not learn whether the transaction was committed.
     CutAtCommit,
 }
 
-/// Reads and may change the bytes of one connection before the relay forwards them. If the reader
-/// removes all bytes, the connection is closed. When one direction of the connection ends, the
-/// reader is called without bytes.
+/// Reads the bytes of one connection, and may change them, before the relay forwards them. If the
+/// reader removes all bytes, the relay closes the connection. When one direction of the connection
+/// ends, the relay calls the reader without bytes.
 pub trait ReadAlong: Send + 'static {
     /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
@@ -44,9 +41,9 @@ pub trait ReadAlong: Send + 'static {
     fn answer(&mut self, _bytes: &mut Vec<u8>) {}
 }
 
-/// Replaces texts that clients send, such as parts of prepared statements, by texts of at most the
-/// same length. Shorter texts are padded with spaces. To the client, this looks like a damaged
-/// server.
+/// Replaces strings that clients send, such as parts of prepared statements, with strings of at
+/// most the same length. Shorter strings are padded with spaces. To the client, this looks like a
+/// damaged server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tampering(pub &'static [(&'static str, &'static str)]);
 
@@ -64,10 +61,9 @@ impl ReadAlong for Tampering {
     }
 }
 
-/// Creates the reader of a new connection.
 type Readers = Arc<dyn Fn() -> Box<dyn ReadAlong> + Send + Sync>;
 
-/// A running relay. Dropping it stops it.
+/// A running relay. Dropping it closes all its connections and accepts no new ones.
 pub struct Relay {
     fault: watch::Sender<Fault>,
     target: watch::Sender<u16>,
@@ -89,7 +85,7 @@ impl Relay {
         Relay::tampering(target, Tampering::default())
     }
 
-    /// Starts a relay to this port that replaces texts.
+    /// Starts a relay to this port that replaces these strings in requests.
     pub fn tampering(target: u16, tampering: Tampering) -> anyhow::Result<Relay> {
         Relay::read_along(target, move || tampering)
     }
@@ -117,7 +113,6 @@ impl Relay {
         Ok(Relay { fault, target, has_cut, port, task })
     }
 
-    /// The relay's address.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
@@ -128,12 +123,12 @@ impl Relay {
         self.fault.send_replace(fault);
     }
 
-    /// True if a connection was closed at a COMMIT since the fault was set.
+    /// True if [`Fault::CutAtCommit`] has closed a connection since it was set.
     pub fn has_cut(&self) -> bool {
         self.has_cut.load(Ordering::SeqCst)
     }
 
-    /// Changes the target's port and closes open connections, as when a virtual address moves.
+    /// Changes the target's port and closes open connections, as if a virtual address moved.
     pub fn retarget(&self, port: u16) {
         self.target.send_if_modified(|target| std::mem::replace(target, port) != port);
     }
@@ -152,7 +147,7 @@ async fn relay(
     }
     let target = SocketAddr::from(([127, 0, 0, 1], *targets.borrow_and_update()));
     let Ok(server) = TcpStream::connect(target).await else { return };
-    // Ignore errors: these calls fail only if the socket is already closed.
+    // Ignore errors, because these calls fail only if the socket is already closed.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
@@ -173,25 +168,23 @@ async fn relay(
     }
 }
 
-/// One direction of a connection.
 struct Direction<'a> {
     is_answer: bool,
     faults: watch::Receiver<Fault>,
     reader: &'a Mutex<Box<dyn ReadAlong>>,
-    /// Set when a connection is closed at a COMMIT.
+    /// Becomes true when [`Fault::CutAtCommit`] closes a connection.
     cut: &'a AtomicBool,
 }
 
-/// Bytes in transit, with their arrival time.
+/// Bytes in transit, and the time at which they arrive.
 type Sent = (Instant, Vec<u8>);
 
-/// An error that closes the connection in both directions.
+/// Closes both directions of the connection.
 struct Cut;
 
 impl Direction<'_> {
-    /// Forwards bytes until the connection ends.
     async fn forward(self, from: OwnedReadHalf, to: OwnedWriteHalf) -> Result<(), Cut> {
-        // Reading continues during a delay, so that delays do not add up.
+        // Keep reading while bytes are delayed, so that delays do not add up.
         let (sender, receiver) = mpsc::channel(MAX_IN_TRANSIT);
         let deliver = async {
             deliver(receiver, to).await;
@@ -200,7 +193,7 @@ impl Direction<'_> {
         tokio::try_join!(self.receive(from, sender), deliver).map(drop)
     }
 
-    /// Receives bytes and applies the network's faults to them.
+    /// Receives bytes and applies the current fault to them.
     async fn receive(
         mut self,
         mut from: OwnedReadHalf,
@@ -208,7 +201,7 @@ impl Direction<'_> {
     ) -> Result<(), Cut> {
         loop {
             let mut bytes = Vec::with_capacity(64 * 1024);
-            // A failed connection is treated like one that has ended.
+            // Treat a failed connection like one that has ended.
             if from.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
                 self.read(&mut bytes);
                 return Ok(());
@@ -225,8 +218,8 @@ impl Direction<'_> {
                     return Err(Cut);
                 }
                 Fault::Silent | Fault::NoAnswers => {
-                    // Bytes that were sent during the fault are delivered after it, as TCP does
-                    // after an outage.
+                    // When the fault is over, deliver the bytes that were sent during it, as TCP
+                    // does after an outage.
                     let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);
                     match self.faults.wait_for(over).await {
                         Ok(fault) if *fault != Fault::Reset => {}
@@ -252,11 +245,12 @@ impl Direction<'_> {
     }
 }
 
-/// Delivers each item at its arrival time, and then the end of the stream. If the recipient no
+/// Delivers each chunk at its arrival time, and then the end of the stream. If the recipient no
 /// longer reads, only this direction ends, because the recipient may still send.
 async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
     while let Some((arrives, bytes)) = receiver.recv().await {
-        // Do not sleep without need, because even an empty sleep takes up to a millisecond.
+        // Do not sleep unnecessarily, because even a sleep of length zero takes up to a
+        // millisecond.
         if arrives > Instant::now() {
             sleep_until(arrives).await;
         }
@@ -264,11 +258,12 @@ async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
             return;
         }
     }
-    // Ignore the error: this fails if the connection has ended.
+    // Ignore the error, because this fails only if the connection has already ended.
     let _ = to.shutdown().await;
 }
 
-/// True if the bytes contain the message that completes a COMMIT: `C`, its length and its tag.
+/// True if the bytes contain PostgreSQL's message that a COMMIT has completed: `C`, the message's
+/// length, and the tag.
 fn contains_commit(bytes: &[u8]) -> bool {
     const DONE: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
     bytes.windows(DONE.len()).any(|window| window == DONE)
@@ -278,7 +273,7 @@ fn contains_commit(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Starts a relay to a server that answers each byte with the next one.
+    /// Starts a relay to a server that answers each byte with its successor.
     async fn relay() -> (Relay, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -1,23 +1,21 @@
-//! The figures and violations of a run.
+//! Collects the numbers and violations of a run.
 
 use std::io::Write;
 use std::time::Duration;
 
-/// A longer stall of the machine excuses failures, because it can keep a server from reading the
-/// store in time. The server then refuses requests.
+/// A stall of the machine that is longer than this excuses failures, because the server may then
+/// read the store too late and refuse requests.
 pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 
-/// The figures of a run and its violations.
 #[derive(Debug, Default)]
 pub struct Report {
     figures: Vec<String>,
     violations: Vec<ReportedViolation>,
-    /// Times with their bounds. They are checked at the end of the run, when the longest stall is
-    /// known.
+    /// Times with their bounds. They are checked at the end of the run, because only then the
+    /// longest stall is known.
     times: Vec<(String, Duration, Duration)>,
 }
 
-/// A violated expectation.
 #[derive(Debug)]
 struct ReportedViolation {
     text: String,
@@ -26,7 +24,7 @@ struct ReportedViolation {
 }
 
 impl Report {
-    /// Adds a figure.
+    /// Adds a line to print in the report.
     pub fn figure(&mut self, text: impl Into<String>) {
         self.figures.push(text.into());
     }
@@ -36,12 +34,13 @@ impl Report {
         self.times.push((what.into(), taken, bound));
     }
 
-    /// Expects a condition regardless of stalls; `otherwise` describes the violation.
+    /// Expects that a condition holds even if the machine stalls; `otherwise` describes the
+    /// violation.
     pub fn expect(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         self.add(holds, false, otherwise);
     }
 
-    /// Expects a condition that a stall of the machine may break, such as a timely answer other
+    /// Expects a condition that may fail if the machine stalls, such as a timely response other
     /// than 503.
     pub fn expect_unless_stalled(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         self.add(holds, true, otherwise);
@@ -53,20 +52,20 @@ impl Report {
         }
     }
 
-    /// True if no violation was added so far and each time is within its bound.
+    /// True if there is no violation so far and each time is within its bound.
     pub fn holds(&self) -> bool {
         let are_in_time = self.times.iter().all(|(_, taken, bound)| taken <= bound);
         self.violations.is_empty() && are_in_time
     }
 
-    /// The violations so far. Times above their bounds are not included: [`Report::write`] adds
-    /// them.
+    /// Returns the violations so far. Times above their bounds are not included, because
+    /// [`Report::write`] adds them.
     pub fn violations(&self) -> Vec<&str> {
         self.violations.iter().map(|violation| violation.text.as_str()).collect()
     }
 
-    /// Prints the figures and the violations. Violations that a stall of this length explains are
-    /// printed as excused.
+    /// Prints the numbers and the violations. A violation that a stall of this length may explain
+    /// is printed as excused.
     pub fn write(&mut self, stall: Duration, out: &mut dyn Write) -> std::io::Result<()> {
         let mut excused = Vec::new();
         for (what, taken, bound) in std::mem::take(&mut self.times) {
@@ -104,10 +103,8 @@ impl Report {
     }
 }
 
-/// The verdict on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// There are no violations.
     Holds,
     /// There are violations, all of which a stall of the machine may explain.
     Violated,

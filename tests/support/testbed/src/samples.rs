@@ -16,32 +16,33 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// A number that JavaScript rounds down by one.
+/// An id that JavaScript rounds down by one.
 const LARGE: i64 = (1 << 53) + 1;
 const SHIPPED: i64 = 2;
 const MISSING: i64 = 999_999;
-/// Ids of orders of pet 7: more than two pages. All are pending except [`SHIPPED`].
+/// The ids of pet 7's orders, which fill more than two pages. All are pending except [`SHIPPED`].
 const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
-/// The id of an order of another pet, and that pet.
+/// The id of another pet's order, and the id of that pet.
 const OTHER_PET: (i64, i64) = (1043, 8);
 
-/// A key gets no strikes for 2 s after its first refusal. A refusal that comes this long after the
-/// first one is a strike.
+/// A refusal this long after a key's first one is a strike, because a key gets no strikes within 2
+/// s of its first refusal.
 const BURST: Duration = Duration::from_millis(2_100);
-/// Maximum time until a sample stops at an error: less than the 5 minutes of a ban.
+/// A sample must stop at an error within this time. A sample that waited until a ban ends would
+/// take 5 minutes.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
-/// The `Retry-After` of refusals: longer than a sample's own first wait, so that a test shows
-/// whether the sample obeys the header.
+/// The `Retry-After` of the proxy's refusals. It is longer than a sample's own first wait, so that
+/// a test shows whether the sample obeys the header.
 const RETRY_AFTER: Duration = Duration::from_secs(3);
 
-/// The effect of a proxy on a request. [`start_faulty_proxy`] starts such a proxy.
+/// The effect that a proxy ([`start_faulty_proxy`]) has on a request.
 #[derive(Clone, Copy)]
 enum SampleFault {
     None,
     Refusal(u16, &'static str),
-    /// The response is an error with an incomplete body.
+    /// The client receives an error with an incomplete body.
     CutOff,
-    /// The request is executed, but the response is lost.
+    /// The server executes the request, but the client does not get the response.
     LostResponse,
 }
 
@@ -49,7 +50,8 @@ const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
 /// Runs these samples of one language, each given by its version and operation. `command` returns
-/// the command for a sample. An error names the sample that fails or has no case here.
+/// the command that runs a sample. An error names the sample that fails, or for which this function
+/// has no test case.
 pub fn run_samples(
     program: &Program,
     samples: &[(&str, &str)],
@@ -82,7 +84,6 @@ struct Samples<'a> {
     command: &'a (dyn Fn(&str, &str) -> anyhow::Result<Command> + Sync),
     server: &'a ServerProcess,
     key: String,
-    /// The samples that ran successfully.
     succeeded: Mutex<BTreeSet<(String, String)>>,
 }
 
@@ -168,7 +169,6 @@ impl Samples<'_> {
         }
     }
 
-    /// Runs a sample with these ids as arguments.
     fn output(
         &self,
         version: &str,
@@ -188,7 +188,7 @@ impl Samples<'_> {
         Ok(output)
     }
 
-    /// Checks that the sample succeeds and prints these texts.
+    /// Checks that the sample succeeds and prints all these strings.
     fn check_output(
         &self,
         version: &str,
@@ -226,8 +226,8 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that the sample fails soon if it uses this base URL and key, and that it prints the
-    /// error's code and message.
+    /// Checks that with this base URL and key, the sample fails soon and prints the error's code
+    /// and message.
     fn check_failure(
         &self,
         version: &str,
@@ -249,9 +249,9 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that the sample waits as the service requests and repeats a cancellation after a lost
-    /// response. The repeated request finds no pending order, which the sample must treat as
-    /// success.
+    /// Checks that the sample waits as long as the service asks it to, and that it repeats a
+    /// cancellation whose response was lost. The repeated request finds no pending order, which the
+    /// sample must treat as success.
     fn check_retries(
         &self,
         version: &str,
@@ -269,7 +269,7 @@ impl Samples<'_> {
         check_waits(&requests, faults).context(name)
     }
 
-    /// Sends requests until the key is banned.
+    /// Gets the key banned. Its limit must be one request a minute.
     fn ban(&self, key: &str) -> anyhow::Result<()> {
         let address = self.server.address()?;
         let send = || -> anyhow::Result<Vec<u8>> {
@@ -293,7 +293,7 @@ impl Samples<'_> {
     }
 }
 
-/// Runs these parts concurrently, because samples mostly wait.
+/// Runs these parts concurrently. They take little CPU time, because samples mostly wait.
 fn run_concurrently(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyhow::Result<()> {
     std::thread::scope(|threads| {
         let parts: Vec<_> = parts.iter().map(|part| threads.spawn(part)).collect();
@@ -302,7 +302,7 @@ fn run_concurrently(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyho
     })
 }
 
-/// Checks that the sample waited for `Retry-After` after each refusal and then sent another
+/// Checks that after each refusal, the sample waited for `Retry-After` and then sent another
 /// request.
 fn check_waits(requests: &Receiver<Instant>, faults: &[SampleFault]) -> anyhow::Result<()> {
     let times: Vec<_> = requests.try_iter().collect();
@@ -316,8 +316,9 @@ fn check_waits(requests: &Receiver<Instant>, faults: &[SampleFault]) -> anyhow::
     Ok(())
 }
 
-/// Starts a proxy in front of the server. The proxy applies these faults to its first requests, one
-/// to each. Returns the proxy's address and the arrival times of requests.
+/// Starts a proxy in front of the server. The first request gets the first of these faults, the
+/// second gets the second, and so on; further requests get none. Returns the proxy's address and
+/// the arrival times of requests.
 fn start_faulty_proxy(
     server: SocketAddr,
     faults: &'static [SampleFault],
@@ -325,8 +326,8 @@ fn start_faulty_proxy(
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (sender, requests) = channel();
-    // The thread is not joined, because it may wait for another connection forever. The thread ends
-    // with this program.
+    // Do not join the thread, because it may wait for another connection forever. It ends with this
+    // program.
     std::thread::spawn(move || -> std::io::Result<()> {
         let faults = faults.iter().copied().chain(std::iter::repeat(SampleFault::None));
         for (client, fault) in listener.incoming().zip(faults) {
@@ -353,7 +354,8 @@ fn start_faulty_proxy(
     Ok((address, requests))
 }
 
-/// Forwards a request, after which the server closes the connection. Returns the server's response.
+/// Forwards a request and asks the server to close the connection, which ends the response. Returns
+/// the response.
 fn forward(server: SocketAddr, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(server)?;
     let head = request.strip_suffix(b"\r\n").unwrap_or(request);
@@ -373,7 +375,7 @@ fn refusal(status: u16, code: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Reads a request without a body, because no operation accepts a body.
+/// Reads the head of a request. No operation accepts a body, so a request ends there.
 fn read_request(client: &TcpStream) -> std::io::Result<Vec<u8>> {
     let (mut reader, mut head) = (BufReader::new(client), Vec::new());
     while !head.ends_with(b"\r\n\r\n") && reader.read_until(b'\n', &mut head)? > 0 {}

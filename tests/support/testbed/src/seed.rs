@@ -1,14 +1,13 @@
 //! The seed of random inputs: 1, or the value of `SEED`, which is different each night.
 
-/// Returns the seed from `SEED`; 1 by default.
 #[expect(clippy::panic, reason = "a run with a seed other than the requested one proves nothing")]
 pub fn seed() -> u64 {
     let Ok(seed) = std::env::var("SEED") else { return 1 };
     seed.parse().unwrap_or_else(|_| panic!("SEED must be a whole number, not {seed:?}"))
 }
 
-/// The configuration of property tests. A failure is reported with its smallest input, and not
-/// saved in a file. `PROPTEST_CASES` sets the number of cases.
+/// Returns the configuration of property tests. A failure is reported with its smallest input, but
+/// not saved in a file. `PROPTEST_CASES` sets the number of cases.
 pub fn property_config() -> proptest::prelude::ProptestConfig {
     use proptest::{prelude::ProptestConfig, test_runner::RngSeed};
     let rng_seed = RngSeed::Fixed(seed());

@@ -10,7 +10,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Maximum start time; even a server that lists ten million orders starts much faster.
+/// Timeout for the start of a server. Even a server that lists ten million orders starts much
+/// faster.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running server. Dropping it kills the process.
@@ -27,7 +28,7 @@ impl ServerProcess {
     /// Starts a command that prints `listening on URL` once it serves, and waits for that line.
     /// Standard error goes to `log`, which is emptied first.
     pub fn start(command: &mut Command, log: &Path) -> anyhow::Result<ServerProcess> {
-        // Opened for appending, so that the log can be emptied while the server runs.
+        // Open the file for appending, so that a test can empty the log while the server runs.
         let file = OpenOptions::new().create(true).append(true).open(log);
         let file = file.with_context(|| format!("cannot write {}", log.display()))?;
         file.set_len(0)?;
@@ -56,53 +57,50 @@ impl ServerProcess {
         }
     }
 
-    /// The printed lines, up to the one with the address.
+    /// Returns the lines that the server printed until it listened, including the one with the
+    /// address.
     pub fn printed(&self) -> &[String] {
         &self.printed
     }
 
-    /// The rest of the first printed line that starts with this prefix.
+    /// Returns the rest of the first printed line that starts with this prefix.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.printed.iter().find_map(|line| line.trim_start().strip_prefix(prefix))
     }
 
-    /// The base URL of the API, with `/v1`.
+    /// Returns the base URL of the API's version 1, which ends in `/v1`.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// The scheme and authority of the API's URL.
+    /// Returns the API's URL without `/v1`.
     pub fn origin(&self) -> &str {
         self.base_url.trim_end_matches("/v1")
     }
 
-    /// The socket address of the API.
     pub fn address(&self) -> anyhow::Result<SocketAddr> {
         let (_, address) = self.origin().split_once("://").context("a URL has a scheme")?;
         address.parse().with_context(|| format!("no socket address: {address}"))
     }
 
-    /// The time from the start to the line with the address.
+    /// Returns the time that the server took to start and print its address.
     pub fn started_in(&self) -> Duration {
         self.started_in
     }
 
-    /// The server's process.
     pub fn process(&self) -> &ChildProcess {
         &self.process
     }
 
-    /// The log so far. Lines may appear up to 100 ms after their event.
+    /// Returns the log so far. A line may appear up to 100 ms after its event.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Empties the log.
     pub fn clear_log(&self) -> anyhow::Result<()> {
         Ok(OpenOptions::new().write(true).open(&self.log)?.set_len(0)?)
     }
 
-    /// Sends a signal.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         self.process.signal(signal)
     }
@@ -112,7 +110,8 @@ impl ServerProcess {
         Ok((self.process.wait()?, self.log()))
     }
 
-    /// Waits like [`ServerProcess::wait`], but does not block the runtime, which may run a relay.
+    /// Waits like [`ServerProcess::wait`], but does not block the runtime, because a relay may run
+    /// on it.
     #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub async fn exited(self) -> (ExitStatus, String) {
         match tokio::task::spawn_blocking(move || self.wait()).await {
@@ -139,7 +138,8 @@ impl ServerProcess {
     }
 }
 
-/// Returns the lines as they arrive. A thread reads all of them, so that the process never blocks.
+/// Returns the lines as they arrive. A thread keeps reading, so that the process never blocks on a
+/// full pipe.
 fn read_lines(stdout: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

@@ -13,7 +13,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     return result;
 }
 
-/* PostgreSQL reads the clock with this function. */
+/* PostgreSQL reads the wall clock with this function. */
 int gettimeofday(struct timeval *restrict time, void *restrict zone) {
     int result = (int)syscall(SYS_gettimeofday, time, zone);
     if (result == 0) {

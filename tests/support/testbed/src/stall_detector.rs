@@ -1,4 +1,5 @@
-//! A stall detector: a thread that only sleeps and measures how late it wakes up.
+//! A thread that only sleeps and measures how late it wakes up. A late wake-up shows that the
+//! machine is too busy for exact times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,25 +8,24 @@ use std::time::{Duration, Instant};
 
 const SLEEP: Duration = Duration::from_millis(5);
 
-/// Stalls above this length are counted; shorter ones are normal on a busy machine.
+/// The detector counts only stalls that are longer than this, because shorter ones are normal on a
+/// busy machine.
 const REPORT_ABOVE: Duration = Duration::from_millis(20);
 
 /// A running stall detector. Dropping it stops the thread.
 pub struct StallDetector {
     ends: Arc<AtomicBool>,
     longest_nanos: Arc<AtomicU64>,
-    /// Sum of the counted stalls.
     late_nanos: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl StallDetector {
-    /// Starts the thread.
     pub fn start() -> std::io::Result<StallDetector> {
         StallDetector::start_with(|_| ())
     }
 
-    /// Starts the thread, which calls `tell` with the length of each counted stall.
+    /// Starts the detector. Its thread calls `tell` with the length of each counted stall.
     pub fn start_with(tell: impl Fn(Duration) + Send + 'static) -> std::io::Result<StallDetector> {
         let (ends, longest_nanos, late_nanos) = <(Arc<AtomicBool>, Arc<_>, Arc<_>)>::default();
         let stop = Arc::clone(&ends);
@@ -47,13 +47,13 @@ impl StallDetector {
         Ok(StallDetector { ends, longest_nanos, late_nanos, thread: Some(thread) })
     }
 
-    /// The longest stall so far, including stalls too short to be counted. Tests extend time limits
-    /// by this length.
+    /// Returns the longest stall so far, even if it was too short to be counted. Tests extend time
+    /// limits by this length.
     pub fn longest_stall(&self) -> Duration {
         Duration::from_nanos(self.longest_nanos.load(Ordering::Relaxed))
     }
 
-    /// The sum of the counted stalls so far.
+    /// Returns the sum of the counted stalls so far, that is, of those above 20 ms.
     pub fn stalled(&self) -> Duration {
         Duration::from_nanos(self.late_nanos.load(Ordering::Relaxed))
     }

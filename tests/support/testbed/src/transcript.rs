@@ -1,4 +1,4 @@
-//! Runs command-line sessions and compares their output, and compares texts with their expectation.
+//! Runs command-line sessions and compares their output with what a test or document shows.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::child_process::output;
@@ -10,13 +10,13 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The days after which keys in tests expire; 0 is for times that are not expiry times.
+/// The days after which keys in tests expire. 0 stands for times other than expiry times.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
-/// Marks the end of a command's output. No command prints this text.
+/// Marks the end of a command's output. No command prints this string.
 const END: &str = "\u{1e}end of a command\u{1e}";
 
-/// Asserts that a text is as expected. In the expectation, `[..]` matches any part of a line, a
+/// Asserts that a string is as expected. In the expectation, `[..]` matches any part of a line, a
 /// line of `...` matches any lines, and a name in brackets stands for a value that differs in each
 /// run. `SNAPSHOTS=overwrite` updates the expectation in the test's source.
 #[track_caller]
@@ -30,18 +30,18 @@ pub fn assert_text(actual: &str, expected: Inline) {
 /// A session that a document shows.
 #[derive(Debug)]
 pub struct Console<'a> {
-    /// The document's path.
+    /// The document's path, relative to the repository.
     pub page: &'a str,
-    /// The session's lines. A trailing `…` matches the rest of the line, and a line of `…` any
-    /// lines.
+    /// The session's lines. A trailing `…` matches the rest of a line, and a line that is only `…`
+    /// matches any lines.
     pub text: &'a str,
-    /// Shell commands that run before the session.
+    /// Shell code that runs before the session.
     pub setup: &'a str,
-    /// Pairs of a text in the document and its replacement in the test.
+    /// Pairs of a string in the document and its replacement in the test, such as a path.
     pub real: &'a [(&'a str, String)],
 }
 
-/// Returns the `console` blocks below this heading of a document in this checkout.
+/// Returns the `console` blocks below this second-level heading of a document in this checkout.
 #[track_caller]
 pub fn consoles(page: &str, heading: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(page);
@@ -57,35 +57,35 @@ pub fn consoles(page: &str, heading: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Runs the commands of a document's session, and asserts that their output is as shown.
+/// Runs a document's session, and asserts that its commands print what the document shows.
 #[track_caller]
 pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
     let errors = tempfile::NamedTempFile::new().unwrap();
     shell(program, directory, errors.path()).check(console);
 }
 
-/// A shell that runs the commands of a session.
 pub(crate) struct Shell {
-    /// Starts `sh`, without arguments.
+    /// The command that starts `sh`, without arguments.
     pub command: Command,
-    /// The file, as the shell finds it, to which the commands write their errors.
+    /// The file to which the commands write their errors. The shell may run in a container, so this
+    /// is the file's path there.
     pub errors: PathBuf,
 }
 
-/// Returns a shell on this machine, in this directory, that finds the program on its path.
+/// Prepares a shell on this machine and in this directory that finds the program on its `PATH`.
 fn shell(program: &Path, directory: &Path, errors: &Path) -> Shell {
     let mut command = Command::new("sh");
     let program_directory = program.parent().unwrap().display();
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{program_directory}:{path}"));
-    // Output must be in English, and curl must reach the loopback without a proxy.
+    // Programs must print in English, and curl must reach the loopback without a proxy.
     command.env("LC_ALL", "C").env("no_proxy", "*");
     command.current_dir(directory);
     Shell { command: without_settings(command), errors: errors.to_path_buf() }
 }
 
 impl Shell {
-    /// Runs the commands of a document's session, and asserts that their output is as shown.
+    /// Runs a document's session, and asserts that its commands print what the document shows.
     #[track_caller]
     pub(crate) fn check(self, console: &Console<'_>) {
         let shown = parse_commands(console.text);
@@ -116,7 +116,6 @@ impl Shell {
         }
     }
 
-    /// Runs the commands in one shell and returns the output of each.
     #[track_caller]
     fn run(mut self, setup: &str, commands: &[String]) -> Vec<String> {
         let script = commands.iter().map(|command| {
@@ -143,7 +142,7 @@ impl Shell {
     }
 }
 
-/// Puts names in place of values that differ between a document and a run.
+/// Replaces values that differ between a document and a run with names, such as `TIME`.
 fn normalize_for_document(text: &str) -> String {
     let patterns = [
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
@@ -155,7 +154,7 @@ fn normalize_for_document(text: &str) -> String {
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
         (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
-        // This pattern precedes the pattern for ids, which would match 16 decimals of a number.
+        // This pattern comes before the one for ids, which would match a number with 16 decimals.
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
@@ -167,21 +166,21 @@ fn normalize_for_document(text: &str) -> String {
     replace_all(normalize_run(text), &patterns)
 }
 
-/// Replaces matches of these patterns, one pattern after the other.
 fn replace_all(text: String, patterns: &[(&str, &str)]) -> String {
     patterns.iter().fold(text, |text, (pattern, shown)| {
         Regex::new(pattern).unwrap().replace_all(&text, *shown).into_owned()
     })
 }
 
-/// Puts names in place of values that differ in each run. Keys, their ids, commits and SHA-256 sums
-/// are numbered, so that equal values stay equal. Columns of tables keep their width.
+/// Replaces values that differ in each run with names, such as `[PORT]`. Keys, their ids, commits
+/// and SHA-256 sums are numbered, so that equal values stay equal. Columns of tables keep their
+/// width.
 fn normalize_run(text: &str) -> String {
     let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
         (r#"\b(pid |pid":)\d+"#, "${1}[PID]"),
         (r"/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
-        // Remove the end of all messages about invalid arguments.
+        // Remove the end of messages about invalid arguments, which is the same in all of them.
         (r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n", ""),
         (r"(@@ )-\d+(?:,\d+)? \+\d+(?:,\d+)?( @@)", "${1}[LINES]${2}"),
         (r"(\()\d+( characters\))", "${1}[NUMBER]${2}"),
@@ -210,9 +209,9 @@ fn normalize_run(text: &str) -> String {
     text
 }
 
-/// Runs the commands of a session in one shell in this directory and asserts their output. A
-/// command is `$ COMMAND`, with further lines after `> `. Lines of standard error are shown after
-/// `! `, or, if the command failed, after its exit status, such as `(3) `. If a command fails
+/// Runs a session's commands in one shell in this directory and asserts their output. A command
+/// begins with `$ `, and its further lines begin with `> `. Each line of standard error begins with
+/// `! `, or, if the command failed, with its exit status, such as `(3) `. If a command fails
 /// without an error message, its last line is the status alone.
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
@@ -226,8 +225,8 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
     assert_text(&without_times(&shown.collect::<String>()), expected);
 }
 
-/// Puts names in place of times of the last hour, and of expiry times of keys that were issued in
-/// that hour. Fixed dates in tests are older, so they are kept.
+/// Replaces times of the last hour, and expiry times of keys that were issued in that hour, with
+/// names. Fixed dates in tests are older, so they are kept.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {
@@ -248,8 +247,8 @@ fn without_times(text: &str) -> String {
             };
         text = Regex::new(pattern).unwrap().replace_all(&text, name_recent).into_owned();
     }
-    // A command of the last hour may have run before midnight, so replace dates that are based on
-    // yesterday, too.
+    // A command of the last hour may have run before midnight, so also replace dates that are based
+    // on yesterday.
     let begins = [now, now - TimeDelta::hours(1)];
     let days = begins.into_iter().flat_map(|begin| {
         VALID_DAYS.map(|days| (begin + TimeDelta::days(days)).format(" %F").to_string())
@@ -257,7 +256,6 @@ fn without_times(text: &str) -> String {
     days.fold(text, |text, day| text.replace(&day, " YYYY-MM-DD"))
 }
 
-/// Parses the commands of a session.
 fn parse_commands(session: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     for line in session.lines() {

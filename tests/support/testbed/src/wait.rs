@@ -4,12 +4,13 @@
 use std::io::{Error, ErrorKind};
 use std::time::{Duration, Instant};
 
-/// Timeout of most waits: far longer than needed, so that tests pass on a busy machine.
+/// The timeout of most waits. It is far longer than needed, so that tests pass on a busy machine.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Returns an error if the timeout has passed. A value that arrives too late is an error, too.
+/// Fails if the timeout has passed. Callers also call this after a success, so that a value that
+/// arrives too late is an error.
 fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Result<()> {
     if began.elapsed() > timeout {
         let text = format!("not within {timeout:?}: {what}");
@@ -18,7 +19,8 @@ fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Res
     Ok(())
 }
 
-/// Calls `ask` until it returns a value; the thread sleeps between calls.
+/// Calls `ask` until it returns a value. The thread sleeps between the calls, so this must not be
+/// used in async code.
 pub fn wait_blocking<T>(
     what: &str,
     timeout: Duration,
@@ -35,7 +37,7 @@ pub fn wait_blocking<T>(
     }
 }
 
-/// Calls `ask` until it returns a value.
+/// Calls `ask` until it returns a value. The task sleeps between the calls.
 pub async fn wait_for<T>(
     what: &str,
     timeout: Duration,
@@ -52,14 +54,14 @@ pub async fn wait_for<T>(
     }
 }
 
-/// Waits until `holds` returns true.
+/// Waits until `holds` returns true. Fails the test after [`WAIT_TIMEOUT`].
 pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     let waited = wait_for(what, WAIT_TIMEOUT, async || holds().await.then_some(())).await;
     waited.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Calls `holds` until it returns true. Calls may return false for a second plus the machine's
-/// stalls; the test fails if a call that starts later returns false.
+/// Calls `holds` until it returns true. It may return false for a second plus the machine's stalls.
+/// A call that starts later and returns false fails the test.
 pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 use store_orders_api::documents::DOCUMENTS;
 
-/// The check against the current documents of all versions.
+/// Returns the check against the current documents of all versions.
 pub fn wire_check() -> &'static WireCheck {
     static WIRE_CHECK: OnceLock<WireCheck> = OnceLock::new();
     WIRE_CHECK
@@ -23,7 +23,7 @@ pub fn wire_check() -> &'static WireCheck {
 }
 
 impl WireCheck {
-    /// Compiles a check against today's documents. Everything undocumented is a violation.
+    /// Compiles a check against today's documents, in which everything undocumented is a violation.
     pub fn closed(documents: &[Value]) -> WireCheck {
         WireCheck::from_documents(documents, Reader::Closed)
     }
@@ -52,7 +52,6 @@ impl WireCheck {
         }
     }
 
-    /// Returns the violations of a response.
     pub fn check(&self, sent: &SentRequest, received: &ReceivedResponse) -> Vec<String> {
         let subject = undocumented::subject(self, sent, received.status);
         if matches!(subject, Subject::PublicPage) {
@@ -64,8 +63,8 @@ impl WireCheck {
                 let wrong = response::violations(self.reader, documented, sent, received);
                 wrong.into_iter().map(|what| format!("{owner} {status}: {what}")).collect()
             }
-            // Not a violation: today's server may have an operation at this path that the older
-            // document lacks.
+            // This is not a violation, because today's server may have an operation at this path
+            // that the older document lacks.
             None if self.reader == Reader::Open && owner == NO_OPERATION => Vec::new(),
             None => vec![format!("{owner} documents no such status")],
         }
@@ -89,7 +88,6 @@ impl WireCheck {
         observed
     }
 
-    /// Returns the operation that a request is for.
     pub fn operation(&self, sent: &SentRequest) -> Option<&Operation> {
         match undocumented::subject(self, sent, 200) {
             Subject::Operation(operation) => Some(operation),
@@ -97,9 +95,9 @@ impl WireCheck {
         }
     }
 
-    /// Returns all promises of this version's document: each status of each operation, each header,
-    /// code and field of each status, each listed value, and each query parameter. Tests must cover
-    /// each.
+    /// Returns all promises of this version's document, each of which tests must cover: the
+    /// statuses of each operation, the headers, codes and fields of each status, the listed values,
+    /// and the query parameters.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();
@@ -113,7 +111,7 @@ impl WireCheck {
         promises
     }
 
-    /// Returns the codes that the documents attribute to the proxy.
+    /// Returns the codes that only the proxy sends, according to the documents.
     pub fn proxy_codes(&self) -> BTreeSet<&str> {
         let codes = self.documents.iter().flat_map(|document| &document.codes);
         codes.filter(|code| code.is_from_proxy).map(|code| code.name.as_str()).collect()
@@ -139,13 +137,13 @@ impl WireCheck {
     }
 }
 
-/// The sentence in the meaning of a code that no server sends, only the proxy of `store-orders
-/// nginx-conf`.
+/// If a code's description contains this sentence, no server sends the code. Only the proxy with
+/// the configuration of `store-orders nginx-conf` does.
 const PROXY_SENDS: &str = "A proxy in front of the service sends this.";
 
 const NO_OPERATION: &str = "no operation";
 
-/// Returns the documented response for a status or for its range.
+/// Returns the documented response for a status or, if there is none, for its range, such as `5XX`.
 fn documented_for(
     responses: &BTreeMap<String, DocumentedResponse>,
     status: u16,
@@ -162,13 +160,13 @@ fn facts(document: &Value) -> DocumentFacts {
     }
 }
 
-/// The version in a document's base URL, such as `v1`.
+/// Returns the version in a document's base URL, such as `v1`.
 fn version_of(document: &Value) -> String {
     let url = document["servers"][0]["url"].as_str().expect("a document has servers");
     url.rsplit('/').next().unwrap_or_default().to_string()
 }
 
-/// The documented values of `code`. Documents before 1.1.0 list them only in a sentence.
+/// Returns the documented values of `code`. Documents before 1.1.0 list them only in a sentence.
 fn listed_codes(document: &Value) -> Vec<ListedCode> {
     let code = &document["components"]["schemas"]["Error"]["properties"]["code"];
     let Some(codes) = code["x-extensible-enum"].as_array() else {

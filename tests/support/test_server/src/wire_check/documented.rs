@@ -5,59 +5,53 @@ use super::schema::{Reader, SchemaCheck};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The operations and responses of the documents, compiled for checks.
 pub struct WireCheck {
-    /// The strictness: whether undocumented additions are violations.
+    /// Decides whether undocumented additions are violations.
     pub reader: Reader,
-    /// All operations.
     pub operations: Vec<Operation>,
-    /// The responses to paths that are not in the documents, by status or range of statuses.
+    /// The responses to paths that are not in the documents, keyed by status ("404") or range
+    /// ("5XX").
     pub unknown_path: BTreeMap<String, DocumentedResponse>,
-    /// Facts about each document.
     pub documents: Vec<DocumentFacts>,
 }
 
-/// A code of `Error.code`.
+/// A value that a document lists for the field `code` of errors.
 pub struct ListedCode {
-    /// The code.
     pub name: String,
     /// True if only the proxy sends the code, so that no test can make the server send it.
     pub is_from_proxy: bool,
 }
 
-/// Facts about a document.
 pub struct DocumentFacts {
-    /// The version in its base address, such as `v1`.
+    /// The version in the document's base URL, such as `v1`.
     pub version: String,
     /// `info.version`, such as `1.2.0`.
     pub full_version: String,
-    /// All values of `code` in the document.
     pub codes: Vec<ListedCode>,
 }
 
-/// An operation and its responses.
 pub struct Operation {
-    /// The operation's id, with the version as prefix except for `v1`.
+    /// The operation's id. It begins with the version, except in `v1`.
     pub id: String,
-    /// The method in capitals.
+    /// The method, in capitals.
     pub method: String,
-    /// The segments of the path, beginning with the version. A segment in braces matches any text.
+    /// The segments of the path, beginning with the version. A segment in braces matches any
+    /// string.
     pub path: Vec<String>,
-    /// The operation in the document, with references resolved.
+    /// The operation as the document describes it, with references resolved.
     pub document: Value,
-    /// The responses by status or range of statuses.
+    /// The responses, keyed by status ("404") or range ("5XX").
     pub responses: BTreeMap<String, DocumentedResponse>,
-    /// The responses to other methods of the path, by status or range of statuses.
+    /// The responses to other methods on the same path, keyed like `responses`.
     pub other_method: BTreeMap<String, DocumentedResponse>,
 }
 
 impl Operation {
-    /// The version, such as `v1`.
+    /// Returns the version that the path begins with, such as `v1`.
     pub fn version(&self) -> &str {
         self.path.first().map_or("", String::as_str)
     }
 
-    /// The names of the query parameters.
     pub fn query_parameters(&self) -> impl Iterator<Item = &str> {
         let parameters = self.document["parameters"].as_array().into_iter().flatten();
         let query_parameters = parameters.filter(|parameter| parameter["in"] == "query");
@@ -65,25 +59,23 @@ impl Operation {
     }
 }
 
-/// The documented response for a status.
 pub struct DocumentedResponse {
     pub headers: Vec<DocumentedHeader>,
-    /// The schema of the body; `None` if there is no body.
+    /// The body's schema; `None` if there must be no body.
     pub body: Option<SchemaCheck>,
-    /// The fields of the body.
     pub fields: Option<Fields>,
-    /// The error codes in the examples, each with its status.
+    /// The error codes in the response's examples, each with its status.
     pub codes: Vec<(u16, String)>,
 }
 
-/// A documented header of a response.
 pub struct DocumentedHeader {
     pub name: String,
     pub required: bool,
     pub value: SchemaCheck,
 }
 
-/// Compiles the responses of an operation, by status or range of statuses.
+/// Compiles an operation's documented responses for checks, keyed by status ("404") or range
+/// ("5XX").
 pub fn responses(responses: &Value, reader: Reader) -> BTreeMap<String, DocumentedResponse> {
     let responses = responses.as_object().unwrap().iter();
     responses

@@ -1,15 +1,15 @@
-//! Labels of the fields of a body, such as `Order.shipDate`. They are collected from schemas and
-//! from bodies, to find fields that no body contains.
+//! Labels for the fields of a body, such as `Order.shipDate`. Schemas yield the labels that must be
+//! seen, and bodies the labels that were seen. The difference shows which fields no body contained.
 
 use codegen::pointer::component;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The fields and listed values of a schema, including nested ones.
+/// The fields and listed values of a schema, including those of nested schemas.
 pub struct Fields {
     fields: Vec<Field>,
     items: Option<Box<Fields>>,
-    /// The label of each value that `x-extensible-enum` lists.
+    /// The values that `x-extensible-enum` lists, each with its label.
     values: Vec<(Value, String)>,
 }
 
@@ -39,7 +39,7 @@ impl Fields {
         }
     }
 
-    /// Returns all labels of the schema.
+    /// Returns the labels of all fields and values in the schema.
     pub fn promised(&self) -> Vec<&str> {
         let mut promised: Vec<_> = self.values.iter().map(|(_, label)| label.as_str()).collect();
         for field in &self.fields {

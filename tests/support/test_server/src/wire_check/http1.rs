@@ -1,7 +1,7 @@
 //! Parses requests and responses from the bytes of an HTTP/1.1 connection.
 //!
-//! Bytes that cannot be parsed are ignored: hyper answers them before our code runs
-//! (`src/handbook/operating.md` lists these answers).
+//! Bytes that cannot be parsed are ignored, because hyper responds to them before our code runs
+//! (`src/handbook/operating.md` lists these responses).
 
 use super::messages::{ReceivedResponse, SentRequest};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -10,10 +10,9 @@ use std::collections::VecDeque;
 
 const MAX_HEADERS: usize = 256;
 
-/// The rule by which a body ends.
+/// The rule for finding the end of a body.
 #[derive(Clone, Copy)]
 enum Framing {
-    /// The body has this many bytes.
     Length(usize),
     /// The body ends with an empty chunk.
     Chunked,
@@ -22,8 +21,8 @@ enum Framing {
 }
 
 impl Framing {
-    /// Determines the rule from the headers. `default` applies if neither header is present.
-    /// Returns `None` if `Content-Length` is not a number.
+    /// Chooses the rule by the headers. `default` applies if neither `Transfer-Encoding` nor
+    /// `Content-Length` is present. Returns `None` if `Content-Length` is not a number.
     fn from_headers(headers: &[Header<'_>], default: Framing) -> Option<Framing> {
         let value = |name| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
         match (value("transfer-encoding"), value("content-length")) {
@@ -36,7 +35,7 @@ impl Framing {
     }
 
     /// Returns the body at the start of `bytes`, and its length including the framing; `None` if
-    /// the body is incomplete.
+    /// the body is incomplete. `ended` is true if no more bytes will arrive.
     fn body(self, bytes: &[u8], ended: bool) -> Option<(Vec<u8>, usize)> {
         match self {
             Framing::Length(length) => Some((bytes.get(..length)?.to_vec(), length)),
@@ -60,7 +59,6 @@ impl Framing {
     }
 }
 
-/// Parses the bytes from client to server.
 #[derive(Default)]
 pub struct RequestReader {
     buffer: Vec<u8>,
@@ -68,7 +66,8 @@ pub struct RequestReader {
 }
 
 impl RequestReader {
-    /// Returns the requests whose headers end in these bytes.
+    /// Returns the requests whose headers end in these bytes. An empty slice means that the client
+    /// has sent everything.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<SentRequest> {
         let mut sent = Vec::new();
         self.buffer.extend_from_slice(bytes);
@@ -95,16 +94,17 @@ impl RequestReader {
     }
 }
 
-/// Parses the bytes from server to client.
 #[derive(Default)]
 pub struct ResponseReader {
     buffer: Vec<u8>,
-    /// True after a response for which no request was parsed. Nothing further is parsed then.
+    /// True after a response to bytes that could not be parsed as a request. Later responses cannot
+    /// be matched with requests, so they are ignored.
     is_desynchronised: bool,
 }
 
 impl ResponseReader {
-    /// Returns the responses that end in these bytes, each with the request that it answers.
+    /// Returns the responses that end in these bytes, each with its request, which is removed from
+    /// `asked`.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -132,7 +132,7 @@ impl ResponseReader {
         self.head(Some(asked)).map(|(response, ..)| response.status)
     }
 
-    /// Returns the next response without its body, the framing of the body, and the length of the
+    /// Returns the next response without its body, the framing of this body, and the length of the
     /// head; `None` if the head is incomplete.
     fn head(&self, asked: Option<&SentRequest>) -> Option<(ReceivedResponse, Framing, usize)> {
         if self.is_desynchronised {

@@ -2,10 +2,9 @@
 
 use http::HeaderMap;
 
-/// A request without its body; no operation accepts a body.
+/// A request. It has no body, because no operation accepts one.
 #[derive(Clone, Debug)]
 pub struct SentRequest {
-    /// The method.
     pub method: String,
     /// The path with its query.
     pub target: String,
@@ -14,7 +13,6 @@ pub struct SentRequest {
 }
 
 impl SentRequest {
-    /// Creates a request with these headers.
     pub fn new<'a>(
         method: &str,
         target: &str,
@@ -27,28 +25,22 @@ impl SentRequest {
         }
     }
 
-    /// The path, without the query.
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// The names of the query parameters.
     pub fn query_parameters(&self) -> impl Iterator<Item = &str> {
         let query = self.target.split_once('?').map_or("", |(_, query)| query);
         query.split('&').map(|pair| pair.split('=').next().unwrap_or_default())
     }
 }
 
-/// A response as it was received.
 #[derive(Clone, Debug)]
 pub struct ReceivedResponse {
-    /// The HTTP status.
     pub status: u16,
-    /// All headers.
     pub headers: HeaderMap,
     /// The body, compressed if the response was.
     pub body: Vec<u8>,
 }
 
-/// A request and its response.
 pub type Exchange = (SentRequest, ReceivedResponse);

@@ -1,45 +1,44 @@
-//! Collects the requests, responses and violations of a test.
+//! Collects a test's requests, responses and violations.
 
 use super::check::wire_check;
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Checks responses for a test. If there was a violation, dropping the observer fails the test.
+/// Checks the responses of a test. If there was a violation, dropping the observer fails the test.
 #[derive(Default)]
 pub struct Observer {
     shared: SharedObserver,
 }
 
-/// A handle for the tasks that pass responses to an [`Observer`]. The mutex is not poisoned by a
-/// task that panics, because dropping the observer of a failed test would then abort all tests.
+/// A handle for the tasks that pass responses to an [`Observer`]. Its mutex is not poisoned if a
+/// task panics. Otherwise, dropping the observer of a failed test would panic again and abort all
+/// tests.
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 
 #[derive(Default)]
 struct Observed {
     violations: Vec<String>,
-    /// The requests and responses. Kept only if a test asks for them, because lists may be large.
+    /// The requests and responses; `None` unless a test asks for them, because lists may be large.
     exchanges: Option<Vec<Exchange>>,
 }
 
 impl Observer {
-    /// Returns a handle for the tasks that pass responses to this observer.
     pub fn shared(&self) -> SharedObserver {
         self.shared.clone()
     }
 
-    /// Starts to keep requests and responses.
     pub fn keep_exchanges(&self) {
         self.shared.0.lock().exchanges.get_or_insert_default();
     }
 
-    /// The requests and responses since [`Observer::keep_exchanges`].
+    /// Returns the requests and responses since [`Observer::keep_exchanges`].
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.shared.0.lock().exchanges.clone().unwrap_or_default()
     }
 
-    /// Returns and clears the violations so far.
+    /// Returns the violations so far and forgets them.
     pub fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.0.lock().violations)
     }
@@ -58,7 +57,7 @@ impl SharedObserver {
         }
     }
 
-    /// Records a response whose body ended early.
+    /// Records the violation that a response's body ended early.
     pub fn cut_body(&self, sent: &SentRequest, status: u16) {
         let violation = describe(sent, status, "the body ended early");
         self.0.lock().violations.push(violation);

@@ -1,19 +1,20 @@
-//! The parts of a document, such as statuses, headers and fields, each of which a test must cover.
+//! The promises of a document. A promise is a part, such as a status, a header or a field, that
+//! some test must see in a response or request.
 
 use super::documented::{DocumentedResponse, Operation};
 use super::response::{code_label, header_label, parameter_label};
 use std::collections::BTreeSet;
 
-/// Parts that the schemas allow in lists of v2, but that no list contains: as the operation's
-/// description says, these lists show no cancelled orders.
+/// Parts that the schemas allow in lists of version 2, but that no list contains. As the
+/// operation's description says, these lists do not contain cancelled orders.
 const NEVER_RETURNED: [&str; 2] =
     ["v2/listOrders 200 value Order.status cancelled", "v2/listOrders 200 field Order.cancelledAt"];
 
-/// A part of a document, such as a header or an error code, that must be in some response or
-/// request.
+/// A part of a document, such as a header or an error code, that some response or request must
+/// contain.
 pub struct Promise<'a> {
-    /// The operation whose responses or requests must contain the part; `None` if the part may be
-    /// in the responses to any request.
+    /// The operation whose responses or requests must contain the part; `None` if a response to any
+    /// request may contain it.
     pub operation: Option<&'a Operation>,
     /// The start of the label: the operation, and the status if the part belongs to a response.
     place: String,
@@ -37,18 +38,18 @@ impl<'a> Promise<'a> {
         all.filter(|one| !NEVER_RETURNED.contains(&one.label().as_str())).collect()
     }
 
-    /// Returns the promise that some response has this error code.
+    /// Returns the promise that a response to some request has this error code.
     pub fn from_code(code: &str) -> Promise<'a> {
         let place = "any operation or none".to_string();
         Promise { operation: None, place, what: code_label(code) }
     }
 
-    /// The full label, such as `listOrders 429 header retry-after`.
+    /// Returns the full label, such as `listOrders 429 header retry-after`.
     pub fn label(&self) -> String {
         format!("{}{}", self.place, self.what)
     }
 
-    /// True if the part's label is among the observed labels.
+    /// True if the observed labels include this part.
     pub fn is_in(&self, observed: &BTreeSet<String>) -> bool {
         match self.operation {
             Some(_) => observed.contains(&self.label()),
@@ -57,12 +58,14 @@ impl<'a> Promise<'a> {
     }
 }
 
-/// The labels of all parts of a documented response.
+/// Returns the labels of all parts of a documented response. The first label is empty and stands
+/// for the status itself.
 fn response_labels(documented: &DocumentedResponse) -> Vec<String> {
     let headers = documented.headers.iter().map(|header| header_label(&header.name));
     let codes = documented.codes.iter().map(|(_, code)| code_label(code));
     let fields = documented.fields.iter().flat_map(|fields| fields.promised());
-    // Leave out error codes from the schema, because the examples have the codes of each status.
+    // Leave out the error codes of the schema, which apply to all statuses. The examples have the
+    // codes of each status.
     let fields = fields.filter(|label| !label.starts_with(" value Error.code "));
     let fields = fields.map(str::to_string);
     std::iter::once(String::new()).chain(headers).chain(codes).chain(fields).collect()

@@ -2,8 +2,8 @@
 //!
 //! The proxy passes bytes on unchanged, so that malformed requests, half-closed connections and
 //! slow readers reach the server as they are. It checks each response when the last byte arrives,
-//! before it passes that byte on. When a test receives a response, the proxy has already checked
-//! it.
+//! before it passes that byte on. So when a test has received a response, the proxy has already
+//! checked it.
 
 use super::http1::{RequestReader, ResponseReader};
 use super::messages::SentRequest;
@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use testbed::relay::{ReadAlong, Relay};
 
-/// A proxy in front of one server, which checks all responses.
 pub struct WireCheckProxy {
     relay: Relay,
     observer: Observer,
@@ -27,23 +26,22 @@ impl WireCheckProxy {
         WireCheckProxy { relay: Relay::read_along(server.port(), connection).unwrap(), observer }
     }
 
-    /// The address for requests.
+    /// Returns the address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.relay.address()
     }
 
-    /// The base URL of the API behind the proxy.
+    /// Returns the base URL of version 1 behind the proxy.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address())
     }
 
-    /// The observer, which has checked all responses so far.
+    /// Returns the observer, which has checked all responses so far.
     pub fn observer(&self) -> &Observer {
         &self.observer
     }
 }
 
-/// The state of one connection.
 #[derive(Default)]
 struct Connection {
     requests: RequestReader,
@@ -63,7 +61,8 @@ impl ReadAlong for Connection {
         for (sent, received) in self.responses.feed(bytes, &mut self.unanswered) {
             self.observer.response(&sent, &received);
         }
-        // If the client closed the connection first, the server did not end the response early.
+        // If the client closed the connection first, the missing rest of the response is not the
+        // server's fault.
         let ended = bytes.is_empty() && !self.client_has_ended;
         if let Some(sent) = self.unanswered.front().filter(|_| ended)
             && let Some(status) = self.responses.unfinished(sent)

@@ -7,7 +7,6 @@ use super::schema::Reader;
 use semver::Version;
 use std::path::Path;
 
-/// A published document, compiled for checks.
 pub struct PublishedDocument {
     check: WireCheck,
 }
@@ -30,7 +29,7 @@ impl PublishedDocument {
         PublishedDocument { check: WireCheck::from_documents(&[document], Reader::Open) }
     }
 
-    /// The `info.version` of the document.
+    /// Returns the document's `info.version`, such as `1.2.0`.
     pub fn full_version(&self) -> &str {
         &self.facts().full_version
     }
@@ -67,8 +66,8 @@ impl PublishedDocument {
         broken
     }
 
-    /// True if a program that was written for this document could send the request: all parameters
-    /// of the request existed when the document was published.
+    /// True if a program that was written for this document could send the request, which means
+    /// that all parameters of the request existed when the document was published.
     fn can_send(&self, sent: &SentRequest, today: &WireCheck) -> bool {
         let (Some(then), Some(now)) = (self.check.operation(sent), today.operation(sent)) else {
             return true;
@@ -83,17 +82,18 @@ impl PublishedDocument {
     }
 }
 
-/// The rules by which an operation no longer has to keep the promises of a published document.
+/// Decides which operations no longer have to keep the promises of published documents: beta
+/// operations, and operations whose `x-sunset` has passed.
 struct Rules<'a> {
     published: &'a [PublishedDocument],
     today: &'a WireCheck,
-    /// Today's date, in the format of `x-sunset`.
+    /// Today's date, in the format of `x-sunset`, so that the two can be compared as strings.
     day: &'a str,
 }
 
 impl Rules<'_> {
-    /// True if an operation may be removed or different by now: it was in beta, or its `x-sunset`
-    /// has passed. The last published document with the operation decides.
+    /// True if an operation may have been removed or changed, because it was in beta or its
+    /// `x-sunset` has passed. The latest published document with this operation decides.
     fn is_excused(&self, operation: &Operation) -> bool {
         let mut all = self.published.iter().flat_map(|published| &published.check.operations);
         let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);
@@ -108,7 +108,7 @@ fn is_beta(operation: &Operation) -> bool {
 }
 
 /// Returns the promises of published documents that the server broke in these requests and
-/// responses. `today` is the check of today's documents, and `day` is today's date.
+/// responses. `today` is the check for today's documents, and `day` is today's date.
 pub fn replay(
     published: &[PublishedDocument],
     today: &WireCheck,

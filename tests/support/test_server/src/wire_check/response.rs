@@ -18,7 +18,6 @@ const HTTP_HEADERS: [&str; 7] = [
     "vary",
 ];
 
-/// The label of a header, for lists of documented parts.
 pub fn header_label(name: &str) -> String {
     format!(" header {name}")
 }
@@ -27,7 +26,6 @@ pub fn code_label(code: &str) -> String {
     format!(" code {code}")
 }
 
-/// The label of a query parameter, for lists of documented parts.
 pub fn parameter_label(name: &str) -> String {
     format!(" parameter {name}")
 }
@@ -53,7 +51,8 @@ pub fn violations(
     wrong
 }
 
-/// Returns the labels of the documented parts that a response contains.
+/// Returns the labels of the documented parts that a response contains. The empty label stands for
+/// the status itself.
 pub fn shown_labels(response: &DocumentedResponse, received: &ReceivedResponse) -> Vec<String> {
     let documented = response.headers.iter().filter(|h| received.headers.contains_key(&h.name));
     let mut shown: Vec<_> = documented.map(|h| header_label(&h.name)).collect();
@@ -68,7 +67,8 @@ pub fn shown_labels(response: &DocumentedResponse, received: &ReceivedResponse) 
     shown
 }
 
-/// Checks a response of a public page, which must not carry rate limit headers.
+/// Returns the violations of a public page's response. Its status must be 200, 304, 308 or 405, and
+/// it must not have rate limit headers.
 pub fn public_page_violations(received: &ReceivedResponse) -> Vec<String> {
     let counted = received.headers.keys().filter(|name| name.as_str().starts_with("x-ratelimit"));
     let mut wrong: Vec<_> =
@@ -123,8 +123,8 @@ fn body_violations(
     wrong
 }
 
-/// Checks that `status` equals the HTTP status, and that `code` is documented for it. With
-/// [`Reader::Open`], any code is allowed.
+/// Checks that the body's `status` equals the HTTP status, and that its `code` is documented for
+/// this status. With [`Reader::Open`], any code is allowed.
 fn code_violation(
     reader: Reader,
     response: &DocumentedResponse,
@@ -141,7 +141,7 @@ fn code_violation(
     (!agrees).then(|| format!("code {} and status {}", body["code"], body["status"]))
 }
 
-/// Parses the body as JSON and decompresses it first if necessary.
+/// Decompresses the body if necessary, and parses it as JSON.
 fn body(received: &ReceivedResponse) -> Result<Value, String> {
     let encoding = received.headers.get("content-encoding").map(|value| value.as_bytes());
     let plain = match encoding {

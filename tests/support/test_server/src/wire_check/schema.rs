@@ -1,11 +1,12 @@
-//! Checks values against the schemas of the document. Integers must fit into 64 bits. With
+//! Checks values against the document's schemas. Integers must fit into 64 bits. With
 //! [`Reader::Closed`], objects must not have undocumented fields.
 
 use codegen::validation::strict_schema;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// The strictness of a check: strict for today's documents, tolerant for older ones.
+/// The strictness of a check: [`Reader::Closed`] for today's documents, [`Reader::Open`] for older
+/// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// Undocumented fields, headers and codes are violations.
@@ -15,17 +16,16 @@ pub enum Reader {
     Open,
 }
 
-/// A schema, compiled for checks.
 pub struct SchemaCheck {
-    /// The compiled schema, or what prevents the check.
+    /// The compiled schema, or the reason why it cannot be checked.
     validator: Result<Validator, String>,
     is_text: bool,
 }
 
 impl SchemaCheck {
-    /// Compiles a schema with its references resolved. If the schema has a keyword or format that
-    /// the generator does not support, each value violates the schema, because the check might
-    /// ignore the keyword.
+    /// Compiles a schema whose references are resolved. If the schema has a keyword or format that
+    /// the generator does not support, every value violates it, because a check that ignored the
+    /// keyword would be too lax.
     pub fn new(schema: &Value, reader: Reader) -> SchemaCheck {
         let strict = strict_schema(schema, reader == Reader::Closed);
         let validator = strict.and_then(|schema| {
@@ -35,12 +35,12 @@ impl SchemaCheck {
         SchemaCheck { validator, is_text: schema["type"] == "string" }
     }
 
-    /// Returns the errors of a body.
     pub fn body_errors(&self, value: &Value) -> Vec<String> {
         self.errors(value, |place, error| format!("body{place}: {error}"))
     }
 
-    /// Returns the errors of a header's value, which is plain text.
+    /// Returns the errors of a header's value. If the schema is not for a string, the value is
+    /// parsed as JSON first.
     pub fn header_errors(&self, text: &str) -> Vec<String> {
         let value = if self.is_text {
             json!(text)

@@ -1,12 +1,12 @@
 //! Rules for responses that the document does not describe individually.
 //!
-//! - A path that is not in the document is answered with 401, 404 `not_found`, 429 or 5XX.
-//! - A documented path with another method is answered with 401, 405 `method_not_allowed` with one
-//!   `Allow`, 429 or 5XX. If the path's operation is deprecated, the response also has the
+//! - A request to a path that is not in the document gets 401, 404 `not_found`, 429 or 5XX.
+//! - A request to a documented path with another method gets 401, 405 `method_not_allowed` with one
+//!   `Allow` header, 429 or 5XX. If the path's operation is deprecated, the response also has the
 //!   deprecation headers.
 //! - Both kinds of responses have the format of `Error` and the headers of every response. 401, 429
 //!   and 5XX also have their documented headers.
-//! - Public pages need no key. They are answered with a page, a redirect or 405, without rate limit
+//! - Public pages need no key. A request to one gets a page, a redirect or 405, without rate limit
 //!   headers. A page that does not exist is treated like any other unknown path.
 //! - Requests that dropshot and hyper reject before our code runs are not checked: dot segments,
 //!   octets that are not UTF-8, methods outside the nine, 414 and 431.
@@ -21,7 +21,7 @@ use store_orders_api::documents::DOCUMENTS;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-/// The pages of no version that need no key, with their content types.
+/// The public pages that do not belong to a version of the API, with their content types.
 const PAGES: [(&str, &str); 10] = [
     ("/", "text/html; charset=utf-8"),
     ("/changelog", "text/html; charset=utf-8"),
@@ -35,7 +35,7 @@ const PAGES: [(&str, &str); 10] = [
     ("/robots.txt", "text/plain; charset=utf-8"),
 ];
 
-/// Returns the pages that need no key, with their content types.
+/// Returns the public pages, which need no key, with their content types.
 pub fn public_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     let pages = DOCUMENTS.into_iter().flat_map(|document| {
         [(document.reference, "text/html; charset=utf-8"), (document.path, "application/json")]
@@ -43,7 +43,7 @@ pub fn public_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     pages.chain(PAGES)
 }
 
-/// The target of a request.
+/// The target of a request. It decides which responses are allowed.
 pub enum Subject<'a> {
     Operation(&'a Operation),
     OtherMethod(&'a Operation),
@@ -52,8 +52,8 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// Determines the target from the request line, and from the status if the request line is not
-/// enough.
+/// Determines the target of a request from its request line and, if this is not enough, from the
+/// status of its response.
 pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };
@@ -61,7 +61,7 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     if !known_method || sent.method == "CONNECT" || matches!(status, 414 | 431) {
         return Subject::NotOurs;
     }
-    // A path with a trailing slash redirects to the page.
+    // A page's path with a trailing slash redirects to the page.
     let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
     let is_public = public_pages().any(|(public, _)| public == page);
     if is_public && !matches!(status, 401 | 404 | 429 | 500..) {
@@ -82,7 +82,7 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     }
 }
 
-/// The decoded segments of a path; `None` if it has dot segments or is not valid UTF-8.
+/// Decodes the segments of a path. Returns `None` if it has dot segments or is not valid UTF-8.
 fn segments(path: &str) -> Option<Vec<String>> {
     let segments = path.strip_prefix('/')?.split('/').map(decode);
     let segments: Option<Vec<_>> = segments.collect();
@@ -103,7 +103,7 @@ fn decode(segment: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The responses to a path that is not in the document.
+/// Returns the allowed responses to a path that is not in the document, by status or range.
 pub fn unknown_path(document: &Value, reader: Reader) -> BTreeMap<String, DocumentedResponse> {
     let shared = &document["components"]["responses"];
     let described = json!({
@@ -115,7 +115,7 @@ pub fn unknown_path(document: &Value, reader: Reader) -> BTreeMap<String, Docume
     responses(&described, reader)
 }
 
-/// The responses of a documented path to a method without an operation.
+/// Returns the allowed responses if a documented path does not have an operation for the method.
 pub fn other_method(
     document: &Value,
     operation: &Value,
@@ -135,7 +135,7 @@ pub fn other_method(
     responses(&described, reader)
 }
 
-/// The headers of a 404, which are the headers of a 401 without the challenge.
+/// Returns the headers of a 404. They are the headers of a 401 without `WWW-Authenticate`.
 fn not_found_headers(document: &Value) -> Map<String, Value> {
     let headers = &document["components"]["responses"]["Unauthorized"]["headers"];
     let mut headers = headers.as_object().unwrap().clone();

@@ -1,4 +1,4 @@
-//! A directory of PostgreSQL data directories: creates, copies, starts and rebuilds them.
+//! Creates, copies, starts and rebuilds the data directories of PostgreSQL servers.
 
 use super::{DATABASE, Installed, Postgres, USER};
 use crate::child_process::ChildProcess;
@@ -11,20 +11,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A directory that contains the servers' data directories and a template, from which new data
-/// directories are copied.
+/// A directory with the servers' data directories, and with a template from which new ones are
+/// copied.
 pub struct Cluster {
     installed: Installed,
     directory: TempDir,
 }
 
 impl Cluster {
-    /// Creates a cluster with an empty template.
     pub fn create(installed: &Installed) -> anyhow::Result<Cluster> {
         Cluster::create_in(installed, &std::env::temp_dir())
     }
 
-    /// Creates a cluster with an empty template below this directory.
+    /// Creates the cluster's directory and its template (with `initdb`) below `parent`.
     pub fn create_in(installed: &Installed, parent: &Path) -> anyhow::Result<Cluster> {
         let directory = tempfile::Builder::new().prefix("engines-").tempdir_in(parent)?;
         if let Some((user, group)) = installed.account {
@@ -48,20 +47,19 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The directory that contains the servers' data directories.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Keeps the data and the logs when this is dropped.
+    /// Keeps the directory with the data and the logs when the cluster is dropped.
     pub fn keep(&mut self) {
         self.directory.disable_cleanup(true);
     }
 
-    /// Replaces this data directory, if it exists, by a copy of a running primary's directory. A
-    /// server that is started on the copy follows that primary. No server may be running on the
-    /// replaced directory. The copy takes seconds and runs on its own thread, so that concurrent
-    /// polls are not delayed.
+    /// Replaces this data directory, if it exists, with a copy of a running primary's directory. A
+    /// server that starts on the copy follows that primary. No server may run on the replaced
+    /// directory. The copy takes seconds, so a blocking thread makes it and concurrent polls are
+    /// not delayed.
     pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
         let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
@@ -76,12 +74,11 @@ impl Cluster {
         };
         tokio::task::spawn_blocking(copy).await.context("a thread panicked")??;
         std::fs::write(directory.join("standby.signal"), "")?;
-        // Remove the settings that were changed on the running primary: they must not apply once
-        // the standby is promoted.
+        // Remove the settings that were changed on the running primary, because they must not apply
+        // once the standby is promoted.
         Ok(std::fs::write(directory.join("postgresql.auto.conf"), "")?)
     }
 
-    /// The `primary_conninfo` of a standby that follows a primary at this port.
     pub fn upstream(port: u16) -> String {
         format!("host=127.0.0.1 port={port} user={USER} application_name=standby")
     }
@@ -100,7 +97,7 @@ impl Cluster {
 
     /// Starts a new standby with this name, which follows the new primary at this port.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
-        // The template was never started, so each copy of it can follow a primary that runs on
+        // No server ever ran on the template, so a copy of it can follow a primary that runs on
         // another copy.
         self.copy("template", name)?;
         std::fs::write(self.path().join(name).join("standby.signal"), "")?;
@@ -113,21 +110,21 @@ impl Cluster {
         let primary = self.start("primary", &[]).await?;
         let link = Relay::to(primary.port)?;
         let standby = self.standby("standby", link.port).await?;
-        // Do not set `synchronous_standby_names` on the command line, because a setting of the
-        // command line cannot be changed later.
+        // Do not set `synchronous_standby_names` on the command line, because such a setting could
+        // not be changed later.
         primary.demand_standby().await?;
         let admin = primary.admin("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
         Ok(Pair { primary, standby, link })
     }
 
-    /// Sets the id of the next transaction in the data directory of a stopped server. The id must
-    /// be the first of a segment of pg_xact.
+    /// Sets the next transaction id in the data directory of a stopped server. The id must be the
+    /// first one in a segment of pg_xact.
     pub fn set_next_transaction(&self, name: &str, id: u32) -> anyhow::Result<()> {
         self.installed.run("pg_resetwal", &["-x", &id.to_string(), "-D", name], self.path())
     }
 
-    /// Copies the data directory of a stopped server.
+    /// Copies the data directory of a stopped server, and keeps its owner and modes.
     pub fn copy(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let mut copy = Command::new("cp");
         if let Some((user, group)) = self.installed.account {
@@ -140,13 +137,12 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts a server on this data directory and a free port.
     pub async fn start(&self, name: &str, settings: &[(&str, &str)]) -> anyhow::Result<Postgres> {
         let port = free_address()?.port();
         self.start_at(name, port, settings).await
     }
 
-    /// Starts a server on this data directory and this port.
+    /// Starts a server on this data directory and port, and waits until it answers.
     pub async fn start_at(
         &self,
         name: &str,
@@ -173,12 +169,10 @@ impl Cluster {
     }
 }
 
-/// A primary and its synchronous standby.
 pub struct Pair {
-    /// The primary, whose commits wait for the standby.
+    /// Each of its commits waits until the standby has confirmed it.
     pub primary: Postgres,
-    /// The standby, which confirms the primary's commits.
     pub standby: Postgres,
-    /// The relay through which the standby follows the primary.
+    /// The relay through which the standby connects to the primary.
     pub link: Relay,
 }
