@@ -18,9 +18,9 @@ pub(super) const SECTIONS: [&str; 7] = [
     "The user and the server",
     "TLS and nginx",
     "The first account and its key",
-    "A backup each night",
+    "Nightly backups",
     "Alerts",
-    "An upgrade",
+    "Upgrades",
 ];
 
 /// Replaces `systemctl` with a function that only starts the backup, and runs nginx with Debian's
@@ -298,7 +298,7 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     // The server must log the client address that nginx forwards.
     assert!(server.log().contains(r#""client":"127.0.0.1""#), "{}", server.log());
 
-    let operating = machine.0.run(&["handbook", "operating", "Backups by a timer"]).done();
+    let operating = machine.0.run(&["handbook", "operating", "Scheduled backups"]).done();
     let files: Vec<_> = ["sh", "ini"].iter().flat_map(|kind| blocks(&operating, kind)).collect();
     for file in &files {
         let path = file.lines().find_map(|line| line.strip_prefix("# /")).unwrap();
@@ -306,7 +306,7 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     }
     assert_eq!(files.len(), 3);
     fs::create_dir_all(machine.path("/var/lib/store-orders-backups")).unwrap();
-    let [backup] = sessions("A backup each night");
+    let [backup] = sessions("Nightly backups");
     machine.console(&backup, &addresses);
     machine.verify_units();
 
@@ -315,7 +315,7 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     let [alerts] = sessions("Alerts");
     machine.console(&alerts, &[]);
 
-    let [upgrade] = sessions("An upgrade");
+    let [upgrade] = sessions("Upgrades");
     machine.console(&upgrade, &addresses);
 
     let through_nginx = |session| machine.console(&format!("{CALL}{session}"), &addresses);

@@ -111,12 +111,12 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
     let [account, list] = sessions(ONE_MACHINE, "The first account and its key")?;
     run(&account, &[]);
     run(&list, &[("sto_live_…", machine.issue_another("acme")?.1)]);
-    let backup = files(OPERATING, "Backups by a timer")?;
+    let backup = files(OPERATING, "Scheduled backups")?;
     let prometheus = files(ONE_MACHINE, "Alerts")?;
     for (path, content) in backup.iter().chain(&prometheus) {
         machine.0.write(path, content)?;
     }
-    for section in ["A backup each night", "Alerts", "An upgrade"] {
+    for section in ["Nightly backups", "Alerts", "Upgrades"] {
         consoles(ONE_MACHINE, section).iter().for_each(|session| run(session, &[]));
     }
     machine.0.run("amtool check-config /etc/prometheus/alertmanager.yml")?;
