@@ -74,9 +74,9 @@ fn a_page_is_printed_and_all_are_listed() {
 #[test]
 fn a_section_is_found_by_words_of_its_heading() {
     let sandbox = CliSandbox::new();
-    let section = sandbox.run(&["handbook", "operating", "Backups by a timer"]).done();
-    assert!(section.starts_with("## Backups by a timer\n"), "{section}");
-    for words in [&["backups"][..], &["timer", "Backups"], &["backups by a timer"]] {
+    let section = sandbox.run(&["handbook", "operating", "Scheduled backups"]).done();
+    assert!(section.starts_with("## Scheduled backups\n"), "{section}");
+    for words in [&["backups"][..], &["backups", "Scheduled"], &["scheduled backups"]] {
         let by_words = sandbox.run(&[&["handbook", "operating"], words].concat()).done();
         assert_eq!(by_words, section, "{words:?}");
     }
@@ -88,7 +88,7 @@ fn a_section_is_found_by_words_of_its_heading() {
         "there is more than one section \"log\". There are: The log, The audit log"
     );
     let none = sandbox.run(&["handbook", "operating", "backups", "Kafka"]).error();
-    assert!(none.starts_with("there is no section \"backups Kafka\". There are: Watching it, "));
+    assert!(none.starts_with("there is no section \"backups Kafka\". There are: Monitoring, "));
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
     // `cargo xtask faults` runs the sessions of these sections.
-    let replicas = ["From nothing to three replicas", "From SQLite to PostgreSQL"];
+    let replicas = ["From scratch to three replicas", "From SQLite to PostgreSQL"];
     assert_eq!(sessions_not_run(REPLICAS, &replicas), 0);
     let upgrades = ["One server, in a data directory", "Several servers, in PostgreSQL"];
     assert_eq!(sessions_not_run(UPGRADING, &upgrades), 0);

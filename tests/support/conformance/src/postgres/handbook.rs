@@ -186,7 +186,7 @@ pub fn the_handbook_shows_a_server_that_is_too_old(_: &PostgresUnderTest) -> any
 
 /// The server runs as the role `replica`, which does not have the rights of the owner.
 pub fn the_handbook_creates_a_store_and_its_roles(_: &PostgresUnderTest) -> anyhow::Result<()> {
-    let [roles, store, status] = sessions(REPLICAS, "From nothing to three replicas")?;
+    let [roles, store, status] = sessions(REPLICAS, "From scratch to three replicas")?;
     let (servers, sandbox, program) = (OwnServers::new()?, CliSandbox::new(), Program::built()?);
     servers.cluster.copy("template", "primary")?;
     let primary = servers.wait(servers.cluster.start("primary", &[]))?;
