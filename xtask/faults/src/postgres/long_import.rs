@@ -1,7 +1,7 @@
-//! Long imports while servers run. An import commits its orders in steps: all orders of a step must
-//! be listed at once, and cancelled orders must stay cancelled. No request may be refused, and a
-//! server that starts during the import must become ready. A killed import must leave a sound
-//! store, and a second import with `--skip-existing` must complete it.
+//! Long imports while servers run. An import commits its orders in steps. All orders of a step must
+//! appear in lists at the same time, and cancelled orders must stay cancelled. No request may be
+//! refused, and a server that starts during the import must become ready. A killed import must
+//! leave a sound store, and a second import with `--skip-existing` must complete it.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, begin_import};
@@ -79,7 +79,6 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     expect_agreement(&replicas, &key, report).await
 }
 
-/// The observations of clients during an import.
 #[derive(Default)]
 struct Observations {
     /// The imported orders that were cancelled.
@@ -96,8 +95,8 @@ impl Observations {
             let sent = Instant::now();
             let listed = replica.list(key).await?;
             self.longest = self.longest.max(sent.elapsed());
-            // The measured time excludes parsing: for 100,000 orders, parsing takes as long as the
-            // request.
+            // The measured time excludes parsing, because parsing 100,000 orders takes as long as
+            // the request.
             let listed = ids(&listed, IMPORTED)?;
             if let Some(id) = self.cancelled.iter().find(|id| listed.contains(id)) {
                 self.problems.push(format!("order {id} is listed after its 204"));

@@ -48,7 +48,7 @@ impl OnPrimary {
     }
 }
 
-/// Starts replicas whose store URL lists all hosts, and waits until they are ready.
+/// Starts replicas at the store's own URL, one after the other, and waits until each is ready.
 pub async fn start_replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
     let mut replicas = Vec::new();
     for number in 0..count {
