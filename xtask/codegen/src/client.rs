@@ -12,21 +12,18 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The source of the files that all versions share, for their first lines.
+/// Named as the source in the first lines of the files that all versions share.
 pub const ALL: &str = "all documents";
 
-/// A version of the API, with its document.
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
-    /// The OpenAPI document, parsed.
     pub document: &'a Value,
-    /// The document's file, for the first lines of the code.
+    /// The path of the document, which the first line of the generated file names.
     pub source: &'a str,
     /// The name of the generated module, such as `v1`.
     pub module: &'a str,
 }
 
-/// The generated files of a client.
 #[derive(Debug)]
 pub struct ClientCode {
     /// Progenitor's client of each version.

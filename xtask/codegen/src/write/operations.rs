@@ -118,7 +118,6 @@ fn success_variant(success: &Success) -> TokenStream {
     quote!(#about #name { #body #(#headers)* },)
 }
 
-/// Writes the trait of the handlers.
 pub fn handlers(contract: &Contract) -> TokenStream {
     let methods = contract.operations.iter().map(|operation| {
         let Operation { method, path, method_name, type_name, .. } = operation;
