@@ -58,7 +58,6 @@ fn claim(view: &str) -> String {
     }
 }
 
-/// Arguments of `cargo xtask browser`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BrowserArgs {
     /// Test only these views

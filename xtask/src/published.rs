@@ -12,7 +12,7 @@ pub const PUBLISHED: &str = "spec/published";
 /// The files of `spec/published`.
 #[derive(Clone, Debug, Default)]
 pub struct Published {
-    /// The files by name.
+    /// The content of each file, by the file's name.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -54,7 +54,6 @@ impl Published {
     }
 }
 
-/// Returns the file name of a version.
 pub fn file_name(version: &Version) -> String {
     format!("{version}.json")
 }

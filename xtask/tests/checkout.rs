@@ -27,7 +27,6 @@ pub fn files() -> Vec<&'static str> {
     documents.chain(clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
 }
 
-/// The code samples.
 fn samples() -> Vec<String> {
     let names = |directory: &str| {
         let entries = fs::read_dir(Repository::here().root().join(directory)).unwrap();
@@ -37,19 +36,17 @@ fn samples() -> Vec<String> {
     DOCUMENTS.into_iter().flat_map(|of| names(&format!("{SAMPLES}/{}", of.module))).collect()
 }
 
-/// The generated files of the client.
 pub fn client_files() -> &'static [GeneratedFile] {
     static FILES: LazyLock<Vec<GeneratedFile>> =
         LazyLock::new(|| client_code(&DOCUMENTS.map(document)).unwrap());
     &FILES
 }
 
-/// The real document.
+/// The document of this repository, as opposed to that of a test's checkout.
 pub fn document(source: &Document) -> Value {
     serde_json::from_str(&Repository::here().read(source.file).unwrap()).unwrap()
 }
 
-/// The `info.version` of the real document.
 pub fn version(source: &Document) -> String {
     document(source)["info"]["version"].as_str().unwrap().to_string()
 }
@@ -88,7 +85,6 @@ impl Checkout {
         self.put(name, &text.replacen(from, to, 1));
     }
 
-    /// Runs the check. Returns the outcome and the output without colours.
     pub fn check(&self) -> (Outcome, String) {
         run(&Inputs::read(&self.repository, emitted))
     }

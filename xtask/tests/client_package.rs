@@ -8,7 +8,6 @@ use xtask::repository::{CLIENT_README, PAGES, Repository};
 
 const PACKAGE: &str = "store-orders-client";
 
-/// Runs cargo and returns its output.
 fn cargo(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO"));
     let output = command.args(arguments).current_dir(Repository::here().root()).output().unwrap();

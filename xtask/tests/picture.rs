@@ -29,7 +29,7 @@ const NOT_IN_PICTURE: [(&str, &[&str]); 3] = [
 struct Server<'a> {
     /// The modules of the map, from top to bottom.
     map: Vec<&'a str>,
-    /// True for the files of modules.
+    /// True if this file exists.
     exists: &'a dyn Fn(&str) -> bool,
     /// True if the first module imports the second.
     imports: &'a dyn Fn(&str, &str) -> bool,

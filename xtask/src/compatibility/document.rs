@@ -46,8 +46,8 @@ fn info(found: &mut Findings, member: &ComparedPlace<'_>) {
     }
 }
 
-/// Returns the major and minor version of OpenAPI. Patch versions only clarify the text; another
-/// minor version needs other tools.
+/// Returns the major and minor version of OpenAPI. Patch versions only clarify the text; a
+/// different minor version needs different tools.
 fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     let version = Version::parse(version?.as_str()?).ok()?;
     Some((version.major, version.minor))

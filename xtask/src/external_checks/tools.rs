@@ -20,7 +20,6 @@ pub(super) enum Need {
     Program(&'static str, &'static str),
 }
 
-/// The tools of a checkout.
 pub struct Tools {
     sources: PathBuf,
     installed: PathBuf,
@@ -161,7 +160,6 @@ pub fn output_lines(command: &mut Command) -> anyhow::Result<Vec<String>> {
     Ok(if output.status.success() { Vec::new() } else { lines(command, &output) })
 }
 
-/// Runs a tool and waits for it.
 pub fn output(command: &mut Command) -> anyhow::Result<Output> {
     command.output().with_context(|| format!("cannot run {}", program_name(command)))
 }
