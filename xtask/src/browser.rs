@@ -10,7 +10,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use testbed::Program;
 
-/// The views that the browser session can test.
 const VIEWS: [&str; 8] = [
     "negative-controls",
     "plain",

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 /// The directory of the published documents, relative to the checkout.
 pub const PUBLISHED: &str = "spec/published";
 
-/// The files of `spec/published`.
 #[derive(Clone, Debug, Default)]
 pub struct Published {
     /// The content of each file, by the file's name.

@@ -109,7 +109,6 @@ pub fn run_fix(inputs: &Inputs) -> String {
     failures((outcome, plain(&out)))
 }
 
-/// The problems that the check reports for `spec/published`.
 pub fn published_problems((_, text): (Outcome, String)) -> String {
     let lines = text.split_inclusive('\n').skip_while(|line| !line.starts_with("✗ spec/published"));
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()

@@ -57,7 +57,6 @@ fn packages(arguments: &[&str]) -> Vec<Value> {
     serde_json::from_value(metadata["packages"].take()).unwrap()
 }
 
-/// The client's package in `cargo metadata`.
 fn client() -> Value {
     packages(&["--no-deps"]).into_iter().find(|package| package["name"] == PACKAGE).unwrap()
 }

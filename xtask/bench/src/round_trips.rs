@@ -24,7 +24,6 @@ const REPETITIONS: usize = 5;
 /// The number of orders in the store: more than the clients cancel.
 const ORDERS: u64 = 1_000;
 
-/// One action of a client while a request is measured.
 #[derive(Clone, Copy)]
 enum Step {
     /// Sends a request to the measured replica. The values are the method, the path and the

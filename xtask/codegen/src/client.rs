@@ -26,15 +26,15 @@ pub struct Version<'a> {
 
 #[derive(Debug)]
 pub struct ClientCode {
-    /// Progenitor's client of each version.
+    /// For each version, the code of progenitor's client.
     pub versions: Vec<String>,
-    /// The extensible enums of all versions.
+    /// The code of the extensible enums of all versions.
     pub values: String,
     /// The file that declares the modules of all versions.
     pub modules: String,
 }
 
-/// Generates the code. All versions share the identifier types and the error body of the first
+/// Generates the files. All versions share the identifier types and the error body of the first
 /// version.
 pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Error> {
     let (mut files, mut shared) = (Vec::new(), BTreeMap::new());

@@ -57,7 +57,6 @@ pub enum Type {
         max: Option<i64>,
     },
     Text {
-        /// The regular expression that the string must match.
         pattern: Option<String>,
     },
     /// A date with time (RFC 3339).
@@ -166,11 +165,9 @@ pub struct Operation {
     pub shared: Vec<Ident>,
 }
 
-/// The parameters of an operation in one location.
 #[derive(Clone, Debug)]
 pub struct ParameterSet {
     pub location: Location,
-    /// The parameters, as members of a record.
     pub record: Record,
 }
 

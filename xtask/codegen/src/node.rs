@@ -18,7 +18,6 @@ impl<'a> Node<'a> {
         Some(Node { pointer: pointer_to(&self.pointer, key), value: self.value.get(key)? })
     }
 
-    /// Returns the value at the end of this path of keys.
     pub fn get_path(&self, path: &[&str]) -> Option<Node<'a>> {
         path.iter().try_fold(self.clone(), |node, key| node.get(key))
     }

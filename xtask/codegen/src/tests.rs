@@ -54,8 +54,8 @@ const ADDITIONS: &str = r#"{
 /// empty string.
 const ODD_TEXTS: [&str; 3] = ["HH:mm", "double", ""];
 
-/// Returns the pointers of the changes that the generator ignores. It ignores a change if it
-/// accepts the document and the code stays the same, although dropshot could emit the changed
+/// Returns the pointers of the ignored changes. A change is ignored if the generator accepts the
+/// document and writes the same code, unless [`crate::unemitted`] lists the kind of the changed
 /// value. Splits the work between all cores.
 fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     let unchanged = code(document).unwrap();

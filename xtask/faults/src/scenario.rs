@@ -60,7 +60,7 @@ pub struct Scenario {
     run: Box<Run>,
 }
 
-/// Creates a scenario of this name that runs this function.
+/// Creates a scenario from an async function, whose future must be boxed.
 macro_rules! scenario {
     ($name:expr, $run:expr) => {
         $crate::scenario::Scenario::new($name, |tools, report| Box::pin($run(tools, report)))

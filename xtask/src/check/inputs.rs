@@ -48,7 +48,6 @@ impl Inputs {
 /// The documents of all versions, as the claims of the checks name them.
 pub(super) const ALL_DOCUMENTS: &str = "the documents in spec";
 
-/// Runs a check on each document and returns all problems.
 pub(super) fn in_each_document(
     check: impl Fn(&'static Document) -> anyhow::Result<Vec<Problem>>,
 ) -> anyhow::Result<Vec<Problem>> {

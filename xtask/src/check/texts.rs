@@ -21,7 +21,6 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| Ok(check_texts(of.file, &inputs.document(of.file)?)))
 }
 
-/// Returns the differences between the texts and the machine-readable fields.
 pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
     let introduction = text(document, "/info/description");
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
@@ -219,7 +218,6 @@ fn section(document: &Value, code: &str, sections: &[String]) -> String {
     format!("{status}{heading}\n\n{meaning}")
 }
 
-/// Returns the status in the first example of a code.
 fn status(document: &Value, code: &str) -> Option<u64> {
     fn example<'d>(value: &'d Value, code: &str) -> Option<&'d Value> {
         match value {

@@ -14,7 +14,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict's name in messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Verdict::Neutral => "neutral",

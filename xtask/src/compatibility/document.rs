@@ -7,7 +7,6 @@ use codegen::pointer::COMPONENT;
 use semver::Version;
 use serde_json::Value;
 
-/// Compares two resolved documents.
 pub(super) fn compare(found: &mut Findings, documents: &ComparedPlace<'_>) {
     let nothing = Value::Null;
     let published = documents.old.unwrap_or(&nothing);
@@ -75,7 +74,7 @@ fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     }
 }
 
-/// Returns the URL of a server with the defaults of its variables.
+/// Returns the URL of a server, in which each variable is replaced by its default.
 pub fn url(server: &Value) -> String {
     let mut url = server["url"].as_str().unwrap_or_default().to_string();
     for (name, variable) in server["variables"].as_object().into_iter().flatten() {

@@ -70,7 +70,6 @@ fn version_and_date(title: &str) -> Option<(Version, NaiveDate)> {
     Some((version.parse().ok()?, date.parse().ok()?))
 }
 
-/// Renders a date as a `time` element.
 fn time(date: NaiveDate) -> String {
     format!(" <time datetime=\"{date}\">{}</time>", date.format("%-d %B %Y"))
 }

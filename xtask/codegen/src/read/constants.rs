@@ -48,7 +48,7 @@ impl Reader<'_> {
         constants
     }
 
-    /// Returns a constant if the value is a string.
+    /// Returns `None` if the value is not a string, or if the name is refused.
     fn constant(&mut self, node: &Node<'_>, name: &str, about: String) -> Option<Constant> {
         let value = node.value.as_str()?.to_string();
         let name = self.claim_name(node, shouty(name), name)?;

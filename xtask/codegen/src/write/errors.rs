@@ -36,7 +36,6 @@ pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     }
 }
 
-/// Writes the constructor and `ErrorBody` implementation of the error record.
 pub fn body(contract: &Contract) -> TokenStream {
     let (body, codes) = (&contract.error.name, &contract.error.codes);
     quote! {

@@ -153,7 +153,7 @@ pub fn handlers(contract: &Contract) -> TokenStream {
     }
 }
 
-/// Returns the name of the argument for the parameters of one location.
+/// Returns the name of the argument for the parameters of one location, such as `query`.
 pub fn argument_name(set: &ParameterSet) -> proc_macro2::Ident {
     format_ident!("{}", set.location.as_str().to_lowercase())
 }

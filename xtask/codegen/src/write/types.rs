@@ -112,7 +112,6 @@ fn field_tokens(field: &Field, serde: &[TokenStream], is_option: bool) -> TokenS
     quote!(#about #serde #schemars pub #name: #ty,)
 }
 
-/// Writes the record of an operation's parameters in one location.
 pub fn parameter_record(record: &Record) -> TokenStream {
     let (name, camel_case) = (&record.name, rename_all(record));
     let fields = record.fields.iter().map(|field| {

@@ -21,7 +21,6 @@ pub const VALID_KEYS: usize = 2;
 /// The operator ships orders that are this many places ahead of the next order that clients cancel.
 const AHEAD: usize = 15;
 
-/// Pause between two commands.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The ids of the import that is killed, far above all other ids. The import has two steps.

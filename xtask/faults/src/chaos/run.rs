@@ -23,7 +23,6 @@ use testbed::{DataDir, Key, Report, wait_for};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
-/// The number of orders at the start.
 const ORDERS: usize = 400;
 
 /// Time without faults at the beginning and at the end of the run.
@@ -39,7 +38,6 @@ const UNKNOWN_ORDER: usize = 0;
 /// Time within which the primary closes connections of ended sessions.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time between two readiness checks of a server.
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Time after a fault within which a server on its embedded store serves all kinds of requests.

@@ -23,7 +23,8 @@ pub struct Server {
     pub preload: Preload,
     /// The relay from clients; its port stays the same when the server is restarted.
     pub to_clients: Relay,
-    /// The relays to the nodes of PostgreSQL.
+    /// The relays to the nodes of PostgreSQL, in the order of the nodes; empty for an embedded
+    /// store.
     pub to_store: Vec<Relay>,
 }
 
@@ -92,7 +93,6 @@ impl Server {
         self.running()?.ready(READY_TIMEOUT).await.map(drop)
     }
 
-    /// True if the server runs and reports that it is ready.
     pub async fn is_ready(&self) -> bool {
         let Ok(replica) = self.running() else { return false };
         replica.unready_because().await.is_none()

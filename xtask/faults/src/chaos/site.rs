@@ -40,7 +40,7 @@ pub struct Site {
     pub to_commands: Vec<Relay>,
     /// Keeps the disk of an embedded store full until it is dropped.
     pub full: Option<Full>,
-    /// The kinds of fault that have occurred.
+    /// The kinds of fault that have occurred and had an effect.
     pub injected: BTreeSet<FaultKind>,
     /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
@@ -221,7 +221,6 @@ impl Site {
         self.servers.get_mut(number).context("there is no such server")
     }
 
-    /// Starts all servers and waits until they are ready.
     pub async fn start_servers(&mut self) -> anyhow::Result<()> {
         for number in 0..self.servers.len() {
             self.start_server(number).await?;
@@ -232,7 +231,6 @@ impl Site {
         Ok(())
     }
 
-    /// The directory that contains all files of the run.
     pub fn root(&self) -> PathBuf {
         self.root.path().to_path_buf()
     }

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use testbed::{DataDir, Key, Report, wait_for};
 use tokio::time::sleep;
 
-/// The number of orders before the import.
 const ORDERS: i64 = 2_000;
 
 /// The ids of the import that completes, and of the import that is killed. Each import has many
@@ -118,7 +117,6 @@ impl Observations {
     }
 }
 
-/// Returns the ids within this range that a replica lists.
 async fn list_ids(
     replica: &Replica,
     key: &Key,
@@ -127,7 +125,6 @@ async fn list_ids(
     ids(&replica.list(key).await?, range)
 }
 
-/// Returns the ids within this range in the body of a list.
 fn ids(list: &[u8], range: RangeInclusive<i64>) -> anyhow::Result<Vec<i64>> {
     let listed: Vec<Value> = serde_json::from_slice(list)?;
     let listed = listed.iter().filter_map(|order| order.get("id")?.as_i64());
