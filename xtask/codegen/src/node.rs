@@ -45,7 +45,6 @@ impl<'a> Node<'a> {
         Some(Node { pointer, value: pointer::target(self.value, reference)? })
     }
 
-    /// Returns a member if it is a string.
     pub fn text(&self, key: &str) -> Option<&'a str> {
         self.value.get(key)?.as_str()
     }

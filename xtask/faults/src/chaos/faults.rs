@@ -18,9 +18,9 @@ pub enum FaultKind {
     ServerClock,
     /// Clients' connections to a server are reset
     ClientsReset,
-    /// The network between clients and a server delivers late
+    /// The network between clients and a server adds a delay
     ClientsDelay,
-    /// Clients' requests reach a server, but its answers do not reach clients
+    /// Requests reach a server, but its answers are held back until the fault ends
     ClientsHalfOpen,
     /// The primary is killed (SIGKILL) and started again
     PrimaryKill,
@@ -30,7 +30,7 @@ pub enum FaultKind {
     StandbyKill,
     /// The standby is suspended (SIGSTOP)
     StandbyPause,
-    /// The network between primary and standby delivers nothing
+    /// The network between primary and standby delivers nothing until the fault ends
     StandbyCut,
     /// The primary is killed (SIGKILL) and the standby promoted
     PromoteKilled,
@@ -38,17 +38,17 @@ pub enum FaultKind {
     PromotePaused,
     /// The standby is promoted while the old primary still runs but is cut off
     PromoteCut,
-    /// The network to PostgreSQL delivers nothing
+    /// The network to PostgreSQL delivers nothing until the fault ends
     StoreCut,
-    /// The network to PostgreSQL delivers late
+    /// The network to PostgreSQL adds a delay
     StoreDelay,
-    /// Requests reach PostgreSQL, but its answers do not come back
+    /// Requests reach PostgreSQL, but its answers are held back until the fault ends
     StoreHalfOpen,
     /// Connections to PostgreSQL are reset
     StoreReset,
     /// Connections to PostgreSQL are closed before the answer to a COMMIT arrives
     StoreCutAtCommit,
-    /// The network between the operator's commands and PostgreSQL delivers nothing
+    /// The network between the operator's commands and PostgreSQL delivers nothing until the fault ends
     CommandsCut,
     /// The operator's connections are closed before the answer to a COMMIT arrives
     CommandsCutAtCommit,
