@@ -52,8 +52,8 @@ pub struct Work {
     pub target: Target,
 }
 
-/// Returns a row that compares this build with the baseline. If there is another build, a second
-/// row compares this build with that one.
+/// Returns a row that compares this build with the baseline and, if there is another build, a row
+/// that compares the two builds.
 pub fn compare(
     rounds: u16,
     work: Work,

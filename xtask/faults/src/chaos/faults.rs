@@ -48,7 +48,7 @@ pub enum FaultKind {
     StoreReset,
     /// Connections to PostgreSQL are closed before the answer to a COMMIT arrives
     StoreCutAtCommit,
-    /// The network between the operator's commands and PostgreSQL delivers nothing until the fault ends
+    /// The operator's network to PostgreSQL delivers nothing until the fault ends
     CommandsCut,
     /// The operator's connections are closed before the answer to a COMMIT arrives
     CommandsCutAtCommit,
