@@ -139,7 +139,6 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the command and prints to `out`.
     pub fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let repository = Repository::here();
         name_checkout(&repository, &std::env::current_dir()?, out)?;

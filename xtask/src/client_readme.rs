@@ -28,8 +28,8 @@ pub fn client_readme(source: &str) -> anyhow::Result<String> {
 }
 
 /// Returns the language of a code block in the README. A block without a language is Rust, as in
-/// rustdoc. A block with an attribute such as `no_run` is Rust too, and only rustdoc understands
-/// the attribute.
+/// rustdoc. A block with an attribute such as `no_run` is also Rust. The attribute is dropped,
+/// because only rustdoc understands it.
 fn language(info: &str) -> &str {
     if matches!(info, "text" | "toml") { info } else { "rust" }
 }

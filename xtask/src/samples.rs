@@ -52,7 +52,6 @@ fn files(repository: &Repository, of: &Document, id: &str) -> anyhow::Result<Vec
     names.map(|name| repository.read_or_empty(&name)).collect()
 }
 
-/// Returns the content of the code block in this language.
 fn code_block<'a>(file: &'a str, lang: &str) -> Option<&'a str> {
     let mut blocks = file.split("```").skip(1).step_by(2);
     let code = blocks.find_map(|block| block.strip_prefix(lang)?.strip_prefix('\n'));

@@ -8,7 +8,6 @@ use xtask::repository::{CLIENT_README, PAGES, Repository};
 
 const PACKAGE: &str = "store-orders-client";
 
-/// Runs cargo and returns its output.
 fn cargo(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO"));
     let output = command.args(arguments).current_dir(Repository::here().root()).output().unwrap();
@@ -58,7 +57,6 @@ fn packages(arguments: &[&str]) -> Vec<Value> {
     serde_json::from_value(metadata["packages"].take()).unwrap()
 }
 
-/// The client's package in `cargo metadata`.
 fn client() -> Value {
     packages(&["--no-deps"]).into_iter().find(|package| package["name"] == PACKAGE).unwrap()
 }

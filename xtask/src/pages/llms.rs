@@ -69,7 +69,6 @@ pub fn page(documents: &[Value]) -> String {
     page
 }
 
-/// Renders a line for each operation.
 fn operation_lines(reference: &str, document: &Value) -> Vec<String> {
     let line = |operation: Operation<'_>| {
         let (anchor, Operation { path, method, value, .. }) = (operation.anchor(), operation);

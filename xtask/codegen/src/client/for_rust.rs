@@ -19,17 +19,16 @@ pub struct ProgenitorInput {
     pub enums: Vec<String>,
 }
 
-/// Bounds of values. Only the server checks them: a client that checked them would reject valid
-/// values after the API widens a bound.
+/// Bounds of values. Only the server checks them, because a client that checked them would reject
+/// valid values after the API widens a bound.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The schema of the body of errors. Its property `code` stays a string: a handwritten method
-/// converts the string.
+/// The schema of the error body. Its property `code` stays a string, which a handwritten method
+/// converts.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.
 struct ExtensibleEnum {
-    /// The name of the enum's type.
     name: String,
     /// The name of the property. A parameter of this name gets the same type if the enum has every
     /// value of the parameter.
@@ -69,7 +68,8 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
         }
     }
     let identifiers = kinds.keys().cloned().collect();
-    // Progenitor generates no type for these schemas: a handwritten type replaces each of them.
+    // Adds each extensible enum as a plain string schema, so that references to it resolve. The
+    // generator's settings replace it with a type in `generated/values.rs`.
     kinds.extend(
         enums.iter().map(|extensible| (extensible.name.clone(), json!({ "type": "string" }))),
     );
@@ -144,8 +144,8 @@ fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
-/// Keeps only the first success of an operation, and removes its texts and tags. Handwritten code
-/// handles the other responses by their status.
+/// Keeps only the first success of an operation, and removes its summary, description and tags.
+/// Handwritten code handles the other responses by their status.
 fn keep_first_success(operation: &mut Value) {
     for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
@@ -158,7 +158,7 @@ fn keep_first_success(operation: &mut Value) {
     }
 }
 
-/// Makes a property accept any text.
+/// Removes the enum from a property's schema, so that the property accepts any string.
 fn accept_any_text(property: &mut Value) {
     if let Some(schema) = property.as_object_mut() {
         schema.retain(|key, _| !["enum", "x-extensible-enum"].contains(&key.as_str()));
@@ -177,12 +177,13 @@ fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<Extens
     enums.push(ExtensibleEnum { name: kind, property: name.to_string(), schema });
 }
 
-/// Returns the name of the enum that a property of a schema declares.
+/// Returns the name of the enum that a property of a schema declares, such as `OrderStatus`.
 fn enum_name(owner: &str, property: &str) -> String {
     format!("{owner}{}", property.to_upper_camel_case())
 }
 
-/// Returns the extensible enums of a document: the name, the property and its schema.
+/// Returns the extensible enums of a document, each with its name, its property and the property's
+/// schema.
 pub fn extensible_enums(document: &Value) -> Vec<(String, String, &Value)> {
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
     let properties = schemas.into_iter().flatten().flat_map(|(owner, schema)| {
@@ -227,7 +228,8 @@ fn name_identifier(
     }
 }
 
-/// Removes from all objects the bounds, which only the server checks. Only schemas have such keys.
+/// Removes the bounds from all schemas, because only the server checks them. A key such as
+/// `pattern` whose value is an object stays, because it is the name of a property.
 fn remove_bounds(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(remove_bounds),

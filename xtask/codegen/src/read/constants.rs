@@ -1,5 +1,5 @@
-//! Reads constants: texts and numbers of a document that programs use, such as its version, tables
-//! in `info`, examples of headers, patterns of keys, and dates.
+//! Reads constants: strings and numbers of a document that programs use, such as its version,
+//! tables in `info`, examples of headers, patterns of keys, and dates.
 
 use super::Reader;
 use crate::model::{Constant, Table};
@@ -8,7 +8,6 @@ use crate::node::Node;
 use serde_json::Value;
 
 impl Reader<'_> {
-    /// Reads all texts that become constants.
     pub(super) fn constants(&mut self) -> Vec<Constant> {
         let root = self.root.clone();
         let info = |key: &str| {
@@ -49,14 +48,13 @@ impl Reader<'_> {
         constants
     }
 
-    /// Returns a constant if the value is a text.
+    /// Returns `None` if the value is not a string, or if the name is refused.
     fn constant(&mut self, node: &Node<'_>, name: &str, about: String) -> Option<Constant> {
         let value = node.value.as_str()?.to_string();
         let name = self.claim_name(node, shouty(name), name)?;
         Some(Constant { name, about, value })
     }
 
-    /// Reads the tables in `info`.
     pub(super) fn tables(&mut self) -> Vec<Table> {
         let root = self.root.clone();
         let mut tables = Vec::new();

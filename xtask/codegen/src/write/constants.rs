@@ -1,4 +1,4 @@
-//! Writes constants and tables.
+//! Writes the constants, and an enum for each table in `info`.
 
 use super::comment;
 use crate::model::{Constant, Table};

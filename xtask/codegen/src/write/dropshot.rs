@@ -1,4 +1,4 @@
-//! Writes the trait that dropshot serves, its implementation, which calls the handlers, and the
+//! Writes the trait that dropshot serves, an implementation of it that calls the handlers, and the
 //! functions that describe the API.
 
 use super::errors::invalid_code;
@@ -8,8 +8,6 @@ use crate::model::{Contract, Item, Operation};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// Writes the trait that dropshot serves, its implementation, and the functions that describe the
-/// API.
 pub fn served(contract: &Contract) -> TokenStream {
     let endpoints = contract.operations.iter().map(endpoint);
     let methods = contract.operations.iter().map(method);

@@ -36,7 +36,6 @@ pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     }
 }
 
-/// Writes the constructor and `ErrorBody` implementation of the error record.
 pub fn body(contract: &Contract) -> TokenStream {
     let (body, codes) = (&contract.error.name, &contract.error.codes);
     quote! {
@@ -60,7 +59,6 @@ pub fn body(contract: &Contract) -> TokenStream {
     }
 }
 
-/// Writes the errors of an operation.
 pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStream {
     let name = format_ident!("{}Error", operation.type_name);
     let about = comment(&format!("The errors of {}.", operation.id), 0);
@@ -119,7 +117,6 @@ pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     single.map(|error| &error.name)
 }
 
-/// Writes the errors of a response in `components`.
 pub fn shared(contract: &Contract, shared: &SharedErrors) -> TokenStream {
     let about = comment(&format!("The errors of the response {}.", shared.key), 0);
     let none = TokenStream::new();

@@ -118,7 +118,6 @@ fn success_variant(success: &Success) -> TokenStream {
     quote!(#about #name { #body #(#headers)* },)
 }
 
-/// Writes the trait of the handlers.
 pub fn handlers(contract: &Contract) -> TokenStream {
     let methods = contract.operations.iter().map(|operation| {
         let Operation { method, path, method_name, type_name, .. } = operation;
@@ -154,7 +153,7 @@ pub fn handlers(contract: &Contract) -> TokenStream {
     }
 }
 
-/// Returns the name of the argument for the parameters of one location.
+/// Returns the name of the argument for the parameters of one location, such as `query`.
 pub fn argument_name(set: &ParameterSet) -> proc_macro2::Ident {
     format_ident!("{}", set.location.as_str().to_lowercase())
 }

@@ -8,7 +8,6 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 use std::collections::BTreeSet;
 
-/// Writes all records and enums.
 pub fn items(contract: &Contract) -> TokenStream {
     let received = received_records(contract);
     let items = contract.items.iter().map(|item| match item {
@@ -67,8 +66,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns serde's attribute that renames all members to camel case. Returns `None` if a member has
-/// another name in the document than its name in camel case, or if no name would change.
+/// Returns serde's attribute that renames all members to camel case. Returns `None` if a member's
+/// name in the document is not its Rust name in camel case, or if no name would change.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
@@ -81,7 +80,6 @@ fn plain_name(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_string()
 }
 
-/// Writes a member of a record.
 fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
     let mut serde = Vec::new();
     if !is_renamed && plain_name(&field.name) != field.key {
@@ -114,7 +112,6 @@ fn field_tokens(field: &Field, serde: &[TokenStream], is_option: bool) -> TokenS
     quote!(#about #serde #schemars pub #name: #ty,)
 }
 
-/// Writes the record of an operation's parameters in one location.
 pub fn parameter_record(record: &Record) -> TokenStream {
     let (name, camel_case) = (&record.name, rename_all(record));
     let fields = record.fields.iter().map(|field| {
