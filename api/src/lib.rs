@@ -24,8 +24,6 @@ pub mod types;
 macro_rules! contracts {
     ($($module:ident $name:ident $row:tt)*) => {
         $(
-            #[expect(clippy::allow_attributes, reason = "only some versions have such values")]
-            #[allow(missing_docs, reason = "a document need not describe a parameter's values")]
             pub mod $module;
         )*
     };

@@ -202,6 +202,8 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
 mod answer;
 mod attempt;
 mod builder;

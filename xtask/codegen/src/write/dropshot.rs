@@ -20,14 +20,14 @@ pub fn served(contract: &Contract) -> TokenStream {
         })
         .collect();
     quote! {
-        /// An [`Api`] as dropshot serves it.
+        /// Adapts an [`Api`] to the trait that dropshot serves.
         #[derive(Debug)]
         pub struct Served<A>(PhantomData<fn() -> A>);
 
-        /// The operations as dropshot sees them.
+        /// The operations in the form that dropshot's macro reads.
         #[dropshot::api_description(module = "dropshot_api")]
         pub trait DropshotApi {
-            /// Whatever handlers can reach.
+            /// The state that handlers share.
             type Context;
 
             #(#endpoints)*
@@ -39,7 +39,7 @@ pub fn served(contract: &Contract) -> TokenStream {
             #(#methods)*
         }
 
-        /// The operations of these handlers.
+        /// Describes the operations to dropshot, with the methods of `A` as their handlers.
         pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentError> {
             dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
         }
@@ -50,7 +50,7 @@ pub fn served(contract: &Contract) -> TokenStream {
             crate::emission::emitted::<Schemas>(api, TITLE, VERSION)
         }
 
-        /// The schemas of `components`.
+        /// The types of the schemas in the document's `components`.
         enum Schemas {}
 
         impl crate::emission::Schemas for Schemas {
