@@ -50,9 +50,7 @@ const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
 
 /// An open connection to a primary.
 pub struct Connection {
-    /// Sends statements.
     pub client: Client,
-    /// The server at the other end.
     pub server: ServerIdentity,
     /// Reports the connection's end, and its commits that no standby confirmed.
     pub link: Arc<Link>,
@@ -60,7 +58,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Closes the socket. Statements that were sent may still be carried out. They are not
+    /// Closes the socket. PostgreSQL may still execute statements that were sent. They are not
     /// cancelled, because a COMMIT whose wait for the standby is cancelled succeeds with only a
     /// warning, although no standby has confirmed it.
     pub fn close(&self) {
@@ -94,11 +92,10 @@ pub struct ServerIdentity {
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct ConnectError {
-    /// The reason.
     pub text: String,
-    /// True if another attempt with the same settings fails too: the server refuses the user, the
-    /// password or the name of the database, or the password file cannot be read. The name or the
-    /// certificate of a host may be right later, so a wrong one does not count.
+    /// True if another attempt with the same settings would fail too: the server refuses the user,
+    /// the password or the name of the database, or the password file cannot be read. A wrong name
+    /// or certificate of a host does not count, because somebody may correct it later.
     pub is_final: bool,
 }
 
@@ -107,7 +104,8 @@ impl ConnectError {
         ConnectError { text: text.to_string(), is_final: true }
     }
 
-    /// Combines the reasons of all hosts. One host that may accept the settings later is enough.
+    /// Combines the reasons of all hosts. The result is final only if each reason is, because one
+    /// host that accepts the settings later is enough.
     pub fn no_primary(refusals: &[ConnectError]) -> ConnectError {
         let text = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let is_final = !refusals.is_empty() && refusals.iter().all(|refusal| refusal.is_final);
@@ -125,7 +123,7 @@ impl<T: Into<String>> From<T> for ConnectError {
 #[derive(Clone)]
 pub struct Target {
     host: Host,
-    /// None for a Unix socket.
+    /// `None` for a Unix socket.
     address: Option<SocketAddr>,
     port: u16,
     mode: TlsMode,
@@ -214,7 +212,7 @@ async fn targets_of(
     addresses.into_iter().map(target).collect()
 }
 
-/// Converts an error of PostgreSQL, with the operator's remedy.
+/// Converts an error of PostgreSQL, and adds advice for the operator if there is any.
 fn explain(error: tokio_postgres::Error) -> ConnectError {
     let error = PostgresError::from(error);
     let is_final = matches!(
@@ -228,7 +226,7 @@ fn explain(error: tokio_postgres::Error) -> ConnectError {
     ConnectError { text: error.with_advice(), is_final }
 }
 
-/// Connects to this server within this time. Fails if it is not a primary.
+/// Connects to this server within the time `limit`. Fails if the server is not a primary.
 pub async fn connect_to(
     url: &PostgresUrl,
     target: &Target,

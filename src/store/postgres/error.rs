@@ -10,13 +10,13 @@ use tokio_postgres::error::SqlState;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct PostgresError {
-    /// SQLSTATE; none if the server did not answer.
+    /// The SQLSTATE, or `None` if the server did not answer.
     pub state: Option<SqlState>,
     text: String,
 }
 
 impl PostgresError {
-    /// An error that PostgreSQL has no code for.
+    /// Creates an error without a code, because it is not in an answer of PostgreSQL.
     pub fn other(text: impl Into<String>) -> PostgresError {
         PostgresError { state: None, text: text.into() }
     }
@@ -66,7 +66,8 @@ pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
     source.downcast_ref()
 }
 
-/// Converts the error of a statement; `doing` is a participle such as "read".
+/// Converts an error of a statement. `doing` is a participle such as "read". If the operator can
+/// fix the cause, the result is [`StoreError::Refused`], with advice.
 pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
     move |error| {
         let error = PostgresError::from(error);
@@ -107,17 +108,15 @@ fn advice(error: &PostgresError) -> Option<&'static str> {
     })
 }
 
-/// Converts the error of a statement that reads.
 pub fn read_error(error: tokio_postgres::Error) -> StoreError {
     engine_error("read")(error)
 }
 
-/// Converts the error of a statement that writes.
 pub fn write_error(error: tokio_postgres::Error) -> StoreError {
     engine_error("written")(error)
 }
 
-/// The error of a store that does not answer.
+/// Returns the error for a store that does not answer.
 pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }
@@ -132,7 +131,8 @@ pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
     Err(StoreError::Refused(why))
 }
 
-/// Converts the error of a statement that waits for a lock.
+/// Converts an error of a statement that waits for a lock. A lock timeout becomes "another process
+/// is writing to it". Any other error becomes a write error.
 pub fn lock_error(error: tokio_postgres::Error) -> StoreError {
     if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return write_error(error);

@@ -21,8 +21,8 @@ pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// The number of columns of [`select_last_and_known`]. Statements that also select rows have them in
-/// the columns after these.
+/// The number of columns of [`select_last_and_known`]. Statements that also select rows put them
+/// into the columns after these.
 pub const ANSWER_COLUMNS: usize = 5;
 
 /// Selects the last change, and whether the journal has the change with the number `$1` and the id
@@ -52,7 +52,6 @@ const REMOVE_OLD: &str = "
         RETURNING change_number)
     SELECT max(change_number) FROM removed";
 
-/// A change of this store.
 pub type JournalChange = journal::Change<String>;
 
 /// The last change that this process has seen.

@@ -13,7 +13,6 @@ use tokio_postgres::{Client, GenericClient, Row};
 pub struct Migration {
     /// Describes the step to the operator.
     pub what: &'static str,
-    /// The statements.
     pub sql: &'static str,
     /// The oldest program that may use the database after this step. Running servers of this
     /// version or a newer one continue. Servers of an older version become unready.
@@ -81,7 +80,7 @@ pub async fn lock(client: &Client) -> Result<(), StoreError> {
     client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error).map(drop)
 }
 
-/// Applies the missing migrations. Returns a line for each step.
+/// Applies the missing migrations. Returns a line for the operator for each step.
 pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
     lock(client).await?;
     let migrated = apply_missing(client, schema).await;

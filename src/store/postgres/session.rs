@@ -85,19 +85,16 @@ pub struct Session {
 /// The names of a session's connections, for the reason of its end.
 const NAMES: [&str; 6] = ["writer", "freshness", "reader", "maintenance", "heartbeat", "counts"];
 
-/// The error of opening a session.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No primary could be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The connections reached different servers.
     #[error("the connections came to different servers")]
     Different,
     /// The schema of the store does not fit this program.
     #[error(transparent)]
     Schema(StoreError),
-    /// Another error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

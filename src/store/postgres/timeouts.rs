@@ -83,8 +83,8 @@ pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// time.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
-/// A server without heartbeats for this time is removed from the table `replicas` by the other
-/// servers. If it was only suspended, it adds its row again.
+/// If a server has sent no heartbeat for this time, the other servers remove it from the table
+/// `replicas`. If it was only suspended, it adds its row again.
 pub const SILENT_FOR: Duration = Duration::from_secs(120);
 
 /// Timeouts that PostgreSQL enforces, in milliseconds; 0 is no limit.
@@ -95,7 +95,7 @@ pub struct ServerTimeouts {
     /// `statement_timeout`.
     pub statement_ms: u64,
     /// `idle_in_transaction_session_timeout`. It keeps a suspended or unreachable client from
-    /// blocking cancellations; a working client sends its next statement at once.
+    /// blocking cancellations; a working client sends its next statement immediately.
     pub idle_ms: u64,
 }
 
@@ -107,8 +107,8 @@ pub const WRITER: ServerTimeouts = timeouts(LOCK_WAIT.as_millis() as u64, 10_000
 /// keys that changed.
 pub const FRESHNESS: ServerTimeouts = timeouts(100, 2_000, 10_000);
 
-/// The most freshness queries in flight on one connection. With several, a list request seldom
-/// waits for the answer to an earlier query.
+/// The maximum number of freshness queries in flight on one connection. With several, a list
+/// request seldom waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
 /// Timeouts for reading single orders and pets.
@@ -132,7 +132,7 @@ pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
 pub const LONG_READER: ServerTimeouts = timeouts(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
 /// Timeouts for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].
-/// Statements have no timeout: `check`, `restore` and `migrate` read whole tables.
+/// Statements have no timeout, because `check`, `restore` and `migrate` read whole tables.
 pub const COMMAND: ServerTimeouts = timeouts(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
 const fn timeouts(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerTimeouts {

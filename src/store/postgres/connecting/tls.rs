@@ -16,18 +16,10 @@ use std::sync::Arc;
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The error of setting up TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {
-    /// A PEM file cannot be used.
     #[error("{} cannot be used", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: rustls::pki_types::pem::Error,
-    },
-    /// No authority is trusted.
+    File { path: PathBuf, source: rustls::pki_types::pem::Error },
     #[error("no authority is trusted: name a file of certificates with sslrootcert")]
     NoAuthority(#[source] VerifierBuilderError),
     /// rustls refuses the certificates.

@@ -74,7 +74,7 @@ impl PostgresTls {
     }
 }
 
-/// Formats the settings as a URL query with a leading `?`. The text is empty if no setting is set.
+/// Formats the settings as a URL query with a leading `?`, or as an empty string if there are none.
 impl fmt::Display for PostgresTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parameters = [

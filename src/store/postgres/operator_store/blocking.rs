@@ -24,12 +24,10 @@ pub struct Blocking<'a, C> {
     pub runtime: &'a Runtime,
     /// A connection or transaction.
     pub client: &'a C,
-    /// The collected writes.
     pub writes: RefCell<Vec<PendingWrite>>,
 }
 
 impl<'a, C> Blocking<'a, C> {
-    /// Creates an instance without collected writes.
     pub fn new(runtime: &'a Runtime, client: &'a C) -> Blocking<'a, C> {
         Blocking { runtime, client, writes: RefCell::default() }
     }

@@ -11,7 +11,6 @@ use crate::store::{CheckReport, StoreError};
 use tokio_postgres::{IsolationLevel, Transaction};
 
 impl PostgresOperatorStore {
-    /// Checks the store in one snapshot.
     pub fn run_checks(&self) -> Result<CheckReport, StoreError> {
         let mut connection = self.connection.lock();
         let mut report = CheckReport::default();

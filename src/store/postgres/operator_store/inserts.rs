@@ -69,7 +69,7 @@ impl PostgresOperatorStore {
             let (locked, inserted, committed) = tokio::join!(
                 client.batch_execute(&begin),
                 client.query(&insert, &columns),
-                // If an earlier statement fails, COMMIT is sent nevertheless, and rolls back.
+                // This COMMIT is sent even if an earlier statement fails. It then rolls back.
                 client.batch_execute("COMMIT"),
             );
             locked.map_err(commit_error)?;

@@ -27,8 +27,8 @@ pub struct ReplicaRow {
     /// The time at which the server added its row, RFC 3339 in UTC: at its start, or later if the
     /// other servers had removed the row because heartbeats were missing.
     pub started_at: String,
-    /// The time since the server last wrote its row, by the database's clock. Servers write it
-    /// every few seconds.
+    /// The time since the server last wrote its row, by the database's clock. Servers write it at
+    /// least every 10 seconds.
     pub heard_seconds_ago: i64,
 }
 
@@ -45,8 +45,9 @@ impl PostgresOperatorStore {
     }
 
     /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
-    /// of a lease: after that time no server has a valid lease on a replaced primary. Afterwards
-    /// the answers of all servers include everything that was committed here before the call.
+    /// of a lease, because after that time no server has a valid lease on a replaced primary.
+    /// Afterwards the answers of all servers include everything that was committed here before the
+    /// call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();

@@ -37,7 +37,7 @@ const MAX_COMMITTING_QUERIES: usize = 1;
 /// change. Larger changes, by imports or the operator, are read separately.
 const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 
-/// The column that tells whether the row of the replica was locked.
+/// The column that is true if the row of the replica was locked.
 const IS_LOCKED: &str = "is_locked";
 
 /// Selects the last change, whether the journal has the last seen change (number `$1`, id `$2`),
@@ -74,7 +74,7 @@ struct NextQuery {
 /// delays the other for long, because each statement is its own transaction, and `FRESHNESS` in
 /// [`timeouts`](crate::store::postgres::timeouts) limits its waits for locks.
 pub struct ListReader {
-    /// None once the session has ended.
+    /// `None` once the session has ended.
     queries: Mutex<Option<SharedQueries<NextQuery>>>,
     joined: Notify,
     state: Arc<SessionState>,
@@ -125,7 +125,7 @@ impl ListReader {
         }
     }
 
-    /// Ends the queries with the session: waiting and later requests get an error.
+    /// Ends the queries with the session, so waiting and later requests get an error.
     pub fn close(&self) {
         drop(self.queries.lock().take());
     }
@@ -240,7 +240,8 @@ fn read_changes(
     }
     let mut orders = Vec::with_capacity(rows.len());
     for row in rows {
-        // Without changed orders there is one row, in which the columns of the order are NULL.
+        // If no order has changed, the result has one row, in which the columns of the order are
+        // NULL.
         if value::<Option<i64>>(row, ANSWER_COLUMNS)?.is_some() {
             orders.push(Order::read(row, ANSWER_COLUMNS)?);
         }

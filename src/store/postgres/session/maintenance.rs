@@ -21,7 +21,6 @@ use tokio_postgres::types::{ToSql, Type};
 /// The pause between two rounds of [`Maintenance::tidy`].
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maintains the rows of the store.
 pub struct Maintenance {
     connection: Arc<Connection>,
     /// The reason why this program should no longer serve the store. Set if the schema has changed.
