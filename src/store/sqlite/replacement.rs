@@ -38,7 +38,7 @@ pub struct OldStore {
 }
 
 impl OldStore {
-    /// Fails if another command uses the store in this directory.
+    /// Locks the store in this directory. Fails if another command uses it.
     pub fn lock(directory: &Path) -> Result<OldStore, StoreError> {
         let path = directory.join(FILE_NAME);
         let lock = match open_private_file(&path, OpenOptions::new().read(true).write(true)) {

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The maximum time that other writes of a server wait until they can begin. It is shorter than
-/// [`BATCH_TIMEOUT`], because a batch that arrives meanwhile must wait for these writes.
+/// [`BATCH_TIMEOUT`], because a batch that arrives during such a wait must wait for it too.
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
@@ -44,9 +44,9 @@ const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 
 /// After this many commits of a server, the write-ahead log is moved into the store's file, so that
 /// the log restarts. To find a page in the log, SQLite steps over all versions of the page since
-/// the last restart, and some pages get a version with each commit. Without this limit, these steps
-/// take a quarter of the instructions of a cancellation by a single client. A checkpoint costs
-/// three fsyncs.
+/// the last restart, and some pages get a version with each commit. Without this limit, that search
+/// would use a quarter of the CPU instructions of each cancellation when there is one client. A
+/// checkpoint costs three fsyncs.
 const CHECKPOINT_COMMITS: u32 = 250;
 
 /// The connection that writes, and its locks.
@@ -78,7 +78,6 @@ impl WriteAccess {
         Ok(WriteAccess { connection, commits: AtomicU32::new(0), intent, files, lacks_room })
     }
 
-    /// The connection.
     pub fn connection_mut(&mut self) -> &mut Connection {
         self.connection.get_mut()
     }
@@ -149,8 +148,8 @@ impl WriteGuard<'_> {
     }
 
     /// Moves the write-ahead log into the store's file, if this commit is a server's and
-    /// [`CHECKPOINT_COMMITS`] commits were made since the last such checkpoint. The answer to the
-    /// request waits for the checkpoint.
+    /// [`CHECKPOINT_COMMITS`] commits were made since the last such checkpoint. The requests in
+    /// this commit are answered after the checkpoint.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;
@@ -166,9 +165,9 @@ impl WriteGuard<'_> {
         }
     }
 
-    /// Handles the error of a write. If the disk is full, a server makes a checkpoint at once; if
-    /// the checkpoint fails, the server repeats it before its next write. The write-ahead log may
-    /// fill the disk before it is long enough for an automatic checkpoint.
+    /// Handles an error of a write. If the disk is full, a server makes a checkpoint immediately,
+    /// because the write-ahead log may fill the disk before it is long enough for an automatic
+    /// checkpoint. If the checkpoint fails, the server repeats it before its next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);
@@ -207,7 +206,6 @@ pub struct WriteTransaction<'a> {
 }
 
 impl WriteTransaction<'_> {
-    /// Commits the transaction.
     pub fn commit(self) -> rusqlite::Result<()> {
         self.prepare_cached("COMMIT")?.execute([])?;
         Ok(())
