@@ -47,6 +47,6 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError>;
 
     /// Waits until the answers of every server include the last change. The default does not wait,
-    /// because the server of an embedded engine sees each change at once.
+    /// because the server of an embedded engine sees each change immediately.
     fn await_servers(&self) {}
 }

@@ -54,7 +54,6 @@ use super::position::LastChanges;
 /// A row of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Change<I> {
-    /// The change number.
     pub number: i64,
     /// Distinguishes changes with the same number in different histories.
     pub id: I,

@@ -13,7 +13,6 @@ use chrono::{DateTime, Utc};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
 
-/// Commands on accounts.
 pub trait AccountCommands {
     /// Creates an account. `own` are the limits of an Enterprise account; `None` on other plans.
     fn create_account(
