@@ -156,7 +156,7 @@ impl ReadRefresh {
         let snapshot = self.next_snapshot();
         let removals = self.planned.removals.len();
         let old = state.lock().publish(&snapshot, self.reached, removals);
-        // Dropping a snapshot can take long, so the lock is released before.
+        // Dropping a snapshot can take long, so it is dropped after the lock is released.
         drop(old);
         snapshot
     }

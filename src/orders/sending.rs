@@ -217,7 +217,7 @@ impl Readers {
     /// when a list has become outdated.
     pub fn cut_off_excess(&self) {
         let excess = self.state.lock().excess(self.bound);
-        // Dropping a snapshot can take long, so the lock is released before.
+        // Dropping a snapshot can take long, so the lock is not held here.
         let cut: usize = excess.iter().map(SentList::cut_off).sum();
         if cut == 0 {
             return;

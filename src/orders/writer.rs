@@ -74,10 +74,10 @@ const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 /// `Stuck` and `QueueFull`.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
-    /// The batch failed.
     #[error("the cancellation was not carried out")]
     Store(#[source] Arc<StoreError>),
-    /// The store did not answer in time.
+    /// The store did not answer in time. The order may have been cancelled, but only if the request
+    /// was in the batch that was already running.
     #[error("the store did not carry the cancellation out in time")]
     TimedOut,
     /// A batch has been running for too long, so the request was not queued.
@@ -140,7 +140,7 @@ impl Writer {
         &self.running
     }
 
-    /// Fails if a batch has been running for too long.
+    /// Fails if a batch has been running for longer than `stuck_after`.
     pub fn require_not_stuck(&self) -> Result<(), CancelError> {
         match self.running.age() {
             Some(age) if age > self.stuck_after => Err(CancelError::Stuck(age)),
@@ -148,7 +148,6 @@ impl Writer {
         }
     }
 
-    /// True if the last batch failed.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }

@@ -128,7 +128,6 @@ impl AccountWindows {
         Decision::Admitted(if day_is_closer { day } else { minute })
     }
 
-    /// True if either window is open at `now`.
     pub fn is_open(self, now: Timestamp) -> bool {
         self.minute.is_open(now) || self.day.is_open(now)
     }

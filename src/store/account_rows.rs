@@ -19,7 +19,7 @@ row! {
     /// A customer's account, as both engines store it. Its row also has a change number.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Account {
-        /// Its id, which also appears in logs. The store assigns it.
+        /// The account's id, which the store assigns and which also appears in logs.
         pub id: i64 = [id bigint],
         /// Unique among all accounts.
         pub name: Box<str> = [name text],

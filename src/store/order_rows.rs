@@ -143,7 +143,6 @@ pub struct Cancellation {
     pub order_id: i64,
     /// `key_…` of the request's key.
     pub key_id: Arc<str>,
-    /// The time of the request.
     pub at: DateTime<Utc>,
     /// The request stops waiting for the outcome at this time.
     pub deadline: Instant,

@@ -26,12 +26,13 @@ pub trait StoredRow: Sized {
 
     fn values(&self) -> Vec<Value>;
 
-    /// Returns the names of the columns, for a statement.
+    /// Returns the names of the columns, separated by commas.
     fn names() -> String {
         join(Self::COLUMNS, |column| column.name.to_string())
     }
 
-    /// Returns the names of the columns, for a query that joins `table` with another table.
+    /// Returns the names of the columns, separated by commas, each with the prefix `table`. A query
+    /// that joins tables needs the prefix.
     fn names_in(table: &str) -> String {
         join(Self::COLUMNS, |column| format!("{table}.{}", column.name))
     }

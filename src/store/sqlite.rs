@@ -69,7 +69,6 @@ const CHECKPOINT_PAGES: i64 = 4_000;
 #[derive(Clone, Debug)]
 pub struct SqliteStore(Arc<OpenStore>);
 
-/// The connections and files of an open store.
 #[derive(Debug)]
 pub struct OpenStore {
     path: PathBuf,

@@ -10,7 +10,8 @@ use store_orders_api::v2;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// The memory of an order besides its JSON: the order itself, and the end of version 1's JSON.
+/// The memory of an order in addition to its JSON: the order itself, and the end of version 1's
+/// JSON.
 const ORDER_BYTES: usize = size_of::<Order>() + size_of::<u32>();
 
 #[derive(Debug)]

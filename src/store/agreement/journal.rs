@@ -101,10 +101,9 @@ impl<I> Seen<I> {
     }
 }
 
-/// A session that is being opened.
+/// The history of a session that is being opened, and its primary's last change.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<I> {
-    /// The history that the session follows.
     pub history: u64,
     last: Change<I>,
 }

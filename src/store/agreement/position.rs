@@ -40,10 +40,10 @@ impl Position {
     }
 }
 
-/// The store's last positions.
+/// The last change of each kind in the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastChanges {
-    /// The last change of orders: an import, a shipment or cancellations.
+    /// The last change of orders, such as an import, a shipment or a batch of cancellations.
     pub orders: Position,
     /// The last change of accounts or keys.
     pub keys: Position,

@@ -43,7 +43,6 @@ impl<C> SharedQueries<C> {
         std::mem::replace(&mut self.next, after)
     }
 
-    /// Records that a query was answered.
     pub fn record_answer(&mut self) {
         self.under_way = self.under_way.saturating_sub(1);
     }

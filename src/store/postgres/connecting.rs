@@ -1,8 +1,8 @@
 //! Connects to the primary: tries the hosts in order, each with a timeout, and takes the first that
 //! is not in recovery.
 //!
-//! Each host is a separate attempt. When tokio-postgres got all hosts at once, it waited 12 s for a
-//! primary that was suspended (SIGSTOP).
+//! Each host is a separate attempt. When tokio-postgres got all hosts together, it waited 12 s for
+//! a primary that was suspended (SIGSTOP).
 
 mod link;
 pub(super) mod roles;
@@ -78,7 +78,7 @@ impl Drop for Driver {
 /// Identifies a running server: connections with equal identities reach the same server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// Address and port, or the directory of the socket.
+    /// The address and port, or the socket's directory and port.
     pub address: String,
     /// PostgreSQL's system identifier, which differs between clusters.
     pub system: String,

@@ -16,12 +16,12 @@ pub struct PostgresError {
 }
 
 impl PostgresError {
-    /// Creates an error without a code, because it is not in an answer of PostgreSQL.
+    /// Creates an error that PostgreSQL did not report, so it has no SQLSTATE.
     pub fn other(text: impl Into<String>) -> PostgresError {
         PostgresError { state: None, text: text.into() }
     }
 
-    /// Returns the error, with the operator's remedy if one is known.
+    /// Returns the error, followed by advice for the operator if there is any.
     pub fn with_advice(&self) -> String {
         match advice(self) {
             Some(advice) => format!("{self}; {advice}"),
@@ -82,7 +82,7 @@ pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> St
     }
 }
 
-/// Returns the operator's remedy for an error.
+/// Returns advice on how the operator can fix the cause of an error, if there is any.
 fn advice(error: &PostgresError) -> Option<&'static str> {
     Some(match *error.state.as_ref()? {
         SqlState::INSUFFICIENT_PRIVILEGE => {

@@ -22,7 +22,7 @@ pub struct Migration {
 /// Tables that are migrated together.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'a> {
-    /// The name in messages.
+    /// The name that messages use for these tables.
     pub name: &'static str,
     /// The table that records the version.
     pub version_table: &'static str,
@@ -33,7 +33,6 @@ pub struct Schema<'a> {
 /// The first released program. Earlier builds had other schemas, and recorded older programs.
 const FIRST_RELEASE: Version = Version::new(2, 0, 0);
 
-/// The tables of the store.
 pub const STORE: Schema<'static> = Schema {
     name: "schema",
     version_table: "store_orders_schema",

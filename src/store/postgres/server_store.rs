@@ -71,7 +71,7 @@ impl PostgresStore {
         PostgresRateLimiter::start(self.sessions.clone(), unauthenticated_per_minute, log)
     }
 
-    /// Removes this server from the table `replicas`.
+    /// Stops this server's heartbeats, and removes its row from the table `replicas`.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         current(&self.sessions)?.writer.deregister(timeout).await

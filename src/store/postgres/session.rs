@@ -113,7 +113,7 @@ impl OpenError {
 impl Session {
     /// Reads a cancelled order, once its cancellation is confirmed.
     pub async fn cancelled_order(&self, id: i64) -> Result<Option<Order>, StoreError> {
-        // The heartbeat can confirm the last seen change while the row is read.
+        // Request a heartbeat now, so that it confirms the last seen change while the row is read.
         self.heartbeat.confirm_last_seen();
         let Some((order, number)) = self.rows.cancelled_order(id).await? else { return Ok(None) };
         with_time_limit(READ_LIMIT, self.state.require_confirmed(number)).await?;

@@ -43,7 +43,7 @@ pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 /// unless the batch has less time left.
 pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// Time reserved for the execution of a batch besides its two lock waits.
+/// The time reserved for executing a batch, in addition to its two lock waits.
 pub const BATCH_EXECUTION_TIME: Duration = Duration::from_millis(300);
 
 /// Timeout of the readiness check's test write.
@@ -87,7 +87,7 @@ pub const SERVES_FOR: Duration = Duration::from_secs(30);
 /// `replicas`. If it was only suspended, it adds its row again.
 pub const SILENT_FOR: Duration = Duration::from_secs(120);
 
-/// Timeouts that PostgreSQL enforces, in milliseconds; 0 is no limit.
+/// Timeouts that PostgreSQL enforces, in milliseconds. 0 means no limit.
 #[derive(Clone, Copy)]
 pub struct ServerTimeouts {
     /// `lock_timeout`.
@@ -125,7 +125,6 @@ pub const HEARTBEAT: ServerTimeouts = timeouts(250, 5_000, 10_000);
 /// quarter of a round trip until its batch can be sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
-/// Timeouts for counting requests.
 pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
 
 /// Timeouts for reading whole tables.
@@ -184,7 +183,7 @@ const _: () = {
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // A request that was counted has time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // count.sql assumes that the clock was set back if another count has a time more than a second
-    // later than its own.
+    // If another count has a time more than a second later than its own, count.sql concludes that
+    // the clock was set back. So no count may wait for a second.
     assert!(LIMITER.statement_ms < 1_000);
 };

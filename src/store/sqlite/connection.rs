@@ -21,7 +21,6 @@ pub fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connect_with(path, STORE_ACCESS)
 }
 
-/// Opens a connection to an existing file with these flags.
 pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let access = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(resolve_directory(path), access)?;

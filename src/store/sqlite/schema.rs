@@ -36,7 +36,6 @@ pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreErro
     if version == NEWEST { Ok(()) } else { apply_missing(connection) }
 }
 
-/// Applies the missing migrations.
 pub fn apply_missing(connection: &mut Connection) -> Result<(), StoreError> {
     apply(connection, MIGRATIONS)
 }

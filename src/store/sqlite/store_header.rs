@@ -14,7 +14,6 @@ const FORMAT: &[u8] = b"SQLite format 3\0";
 /// both are 1. In the file, the page size is between [`FORMAT`] and the versions.
 const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
-/// The header of an open store.
 #[derive(Debug)]
 pub struct StoreHeader {
     /// Never closed, because a process that closes any handle to a file loses all its locks on the

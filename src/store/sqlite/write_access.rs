@@ -32,7 +32,6 @@ pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
 
-/// The interval at which waiting writers poll.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The pause of a server for a waiting command: long enough for three polls.
@@ -63,7 +62,6 @@ pub struct WriteAccess {
 }
 
 impl WriteAccess {
-    /// Uses this connection for all writes to the store in this directory.
     pub fn new(
         connection: Connection,
         directory: &Path,
@@ -82,7 +80,8 @@ impl WriteAccess {
         self.connection.get_mut()
     }
 
-    /// Locks the connection for a command.
+    /// Locks the connection for a command. The command's write then waits up to [`COMMAND_TIMEOUT`]
+    /// for other processes.
     pub fn lock(&self) -> WriteGuard<'_> {
         let deadline = Instant::now() + COMMAND_TIMEOUT;
         WriteGuard { connection: self.connection.lock(), access: self, deadline, is_server: false }

@@ -22,7 +22,6 @@ pub enum TlsSetupError {
     File { path: PathBuf, source: rustls::pki_types::pem::Error },
     #[error("no authority is trusted: name a file of certificates with sslrootcert")]
     NoAuthority(#[source] VerifierBuilderError),
-    /// rustls refuses the certificates.
     #[error("the certificates cannot be used")]
     Rustls(#[from] rustls::Error),
 }
@@ -41,7 +40,6 @@ pub fn check_tls(url: &PostgresUrl) -> Result<(), TlsSetupError> {
     url.hosts().try_for_each(|(host, _)| connector(tls, tls.mode_for(host)).map(drop))
 }
 
-/// Creates the TLS connector for this mode.
 pub fn connector(tls: &PostgresTls, mode: TlsMode) -> Result<MakeRustlsConnect, TlsSetupError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match mode {

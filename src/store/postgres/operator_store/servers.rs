@@ -67,7 +67,6 @@ impl PostgresOperatorStore {
         self.run(async |client| Ok(seen_and_silent(client).await?.1))
     }
 
-    /// The number of the last change of orders.
     pub fn orders_change_number(&self) -> Result<i64, StoreError> {
         Ok(self.run(async |client| journal::read_last(client).await)?.1.orders.number)
     }

@@ -18,7 +18,6 @@ const STORE_WRITES: [&str; 5] = [
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.replicas",
 ];
 
-/// Grants for the request counts.
 const LIMITS_WRITES: [&str; 2] = [
     "SELECT, UPDATE (store_id) ON {schema}.limits_schema",
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.limits_accounts",

@@ -64,7 +64,8 @@ impl Durability {
         Ok(Durability { settings, streaming, present, is_stuck: value(&row, 4)? })
     }
 
-    /// The standbys that must confirm each commit.
+    /// Returns the standbys that must confirm each commit. While a commit is stuck, no standby
+    /// counts as confirming.
     pub fn standbys(&self) -> Standbys {
         let Some(SyncStandbys { needed, .. }) = self.settings.standbys() else {
             return Standbys::default();

@@ -204,12 +204,13 @@ impl ListReader {
         let after = list.map(|list| list.number);
         let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &state.replica.id()];
         let unconfirmed = link.unconfirmed();
-        // The answer ends only after the commit, so `link` already knows if no standby confirmed
-        // it.
+        // The query returns only after its commit, so `link` already knows if no standby confirmed
+        // the commit.
         let rows = client.query(select, &parameters).await.map_err(read_error)?;
         if commits {
             link.require_confirmed_since(unconfirmed)?;
-            // Without the row nothing was written, so the commit did not wait for the standby.
+            // If the row is missing, nothing was written, so the commit did not wait for the
+            // standby.
             let is_locked = column_index(select.columns(), IS_LOCKED)?;
             if !rows.iter().all(|row| value(row, is_locked).unwrap_or_default()) {
                 return Err(unreachable_because("the row of this replica was removed"));

@@ -33,7 +33,6 @@ impl Maintenance {
         Maintenance { connection, outdated: Mutex::default(), state }
     }
 
-    /// Records the times at which keys were last used.
     pub async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
         // Check the interval between two uses again, because a cache that was just reread may lack

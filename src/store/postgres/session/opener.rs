@@ -33,7 +33,6 @@ use tokio::time::sleep;
 
 pub struct Opener {
     pub url: PostgresUrl,
-    /// This server process.
     pub replica: Arc<Replica>,
     /// If true, every freshness query of a list request makes a commit that the standby must
     /// confirm.

@@ -352,7 +352,7 @@ mod tests {
         let batch = Batch::new(&requests, now);
         assert_eq!(batch.orders, [7, 8, 6]);
         assert_eq!((batch.keys.len(), batch.times.len()), (3, 3));
-        // The order 8 had shipped, and 6 was cancelled by another batch.
+        // Order 8 had shipped, and order 6 was cancelled by another batch.
         let states = [
             (7, (Status::Cancelled, true)),
             (8, (Status::Shipped, false)),
