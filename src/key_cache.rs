@@ -116,8 +116,8 @@ pub struct ValidKey {
 }
 
 impl KeyCache {
-    /// Opens an empty cache. If the store does not answer now but can return later, the cache is
-    /// opened all the same, and is out of date until a refresh succeeds.
+    /// Opens an empty cache, even if the store does not answer now but can return later. In that
+    /// case, the cache is out of date until a refresh succeeds.
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = match store.poll_changes().await {

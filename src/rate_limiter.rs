@@ -208,8 +208,8 @@ pub trait RateLimiter: Send + Sync {
     /// The counter and recorder of new bans.
     fn bans(&self) -> &BegunBans;
 
-    /// Returns the reason why requests cannot be counted at the moment, and are refused. Returns
-    /// `None` if requests can be counted.
+    /// Returns the reason why requests cannot be counted at the moment and are therefore refused.
+    /// Returns `None` if requests can be counted.
     fn unavailable_because(&self) -> Option<String> {
         None
     }

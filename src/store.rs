@@ -185,8 +185,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// True if a store that fails may answer later without a restart of this server. The server
-    /// then starts without it.
+    /// True if a store that fails may work again without a restart of this server. The server then
+    /// starts even while the store fails.
     fn can_return(&self) -> bool {
         false
     }

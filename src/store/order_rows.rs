@@ -88,7 +88,8 @@ pub struct Cancelled {
     /// The time of the request.
     #[serde(rename = "cancelledAt")]
     pub at: DateTime<Utc>,
-    /// `key_…` of the key that cancelled it, or `operator:NAME` for `orders cancel`.
+    /// The public name, `key_…`, of the key that cancelled the order, or `operator:NAME` for
+    /// `orders cancel`.
     #[serde(rename = "cancelledBy")]
     pub by: Box<str>,
 }
@@ -141,7 +142,7 @@ pub const SELECT_PET: &str = "SELECT name FROM pets WHERE id = $1";
 #[derive(Clone, Debug)]
 pub struct Cancellation {
     pub order_id: i64,
-    /// `key_…` of the request's key.
+    /// The public name, `key_…`, of the request's key.
     pub key_id: Arc<str>,
     pub at: DateTime<Utc>,
     /// The request stops waiting for the outcome at this time.
@@ -158,7 +159,7 @@ pub enum CancelOutcome {
     AlreadyShipped,
 }
 
-/// The outcomes of a batch of cancellations, made in one transaction.
+/// The outcomes of a batch of cancellations, which were executed in one transaction.
 #[derive(Debug)]
 pub struct CancelledBatch {
     /// One per request, in the order of the requests. `None` if the request's deadline had passed,
@@ -195,7 +196,6 @@ row! {
     }
 }
 
-/// A type of imported record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     Order,

@@ -108,7 +108,7 @@ impl SqliteStore {
         open().map_err(doing("opened")).map_err(|error| explain_unwritable(directory, error))
     }
 
-    /// Opens or creates the store for a command.
+    /// Like [`SqliteStore::open_existing`], but creates a missing store.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         create_if_missing(directory)?;
         SqliteStore::open_existing(directory)
@@ -194,9 +194,9 @@ impl Drop for OpenStore {
         if self.files.require_checkpointable().is_ok() {
             return;
         }
-        // A checkpoint would damage the store that other processes find at this path. Without this
-        // setting, the last connection to close would make one, and delete the write-ahead log by
-        // its path.
+        // A checkpoint would damage the store that other processes find at its path. Without this
+        // setting, the last connection to close would make a checkpoint, and delete the write-ahead
+        // log by its path.
         let connections = [
             self.writer.connection_mut(),
             self.scanner.get_mut(),

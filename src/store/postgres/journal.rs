@@ -13,7 +13,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
 /// The id of a change in the table `changes`. It includes the table's oid, because `pg_restore
-/// --clean` restores the old values of `id`, but in a new table with another oid. `VACUUM FULL`
+/// --clean` restores the old values of `id`, but in a new table with a different oid. `VACUUM FULL`
 /// keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 

@@ -120,7 +120,8 @@ impl PostgresOperatorStore {
     }
 }
 
-/// Commits a transaction, or rolls it back after an error.
+/// Commits a transaction, or rolls it back after an error. Fails with [`StoreError::Unconfirmed`]
+/// if no standby confirmed the commit.
 async fn end_transaction<T>(
     transaction: Transaction<'_>,
     link: &Link,

@@ -30,8 +30,8 @@ pub struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// Records which files these are. A connection must have read the store, which creates the log
-    /// and its index. `header` must have been opened before.
+    /// Records the identities of the store's files. A connection must have read the store, which
+    /// creates the log and its index. `header` must have been opened before that.
     pub fn new(store: &Path, header: StoreHeader) -> io::Result<OpenFiles> {
         Ok(OpenFiles {
             store: OpenFile::new(store.to_path_buf())?,

@@ -100,8 +100,8 @@ mod tests {
     use crate::store::{Account, Key, OperatorStore, Order, Records};
     use std::collections::BTreeMap;
 
-    /// Statements take their columns from the descriptions, so they would fail if a table had
-    /// others.
+    /// Statements take their columns from the descriptions, so they would fail if a table had other
+    /// columns.
     #[test]
     fn the_descriptions_of_rows_have_the_columns_of_the_tables() {
         let mut connection = Connection::open_in_memory().unwrap();

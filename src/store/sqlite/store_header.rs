@@ -10,8 +10,9 @@ use std::path::Path;
 /// The first bytes of a database (<https://sqlite.org/fileformat2.html>, 1.3).
 const FORMAT: &[u8] = b"SQLite format 3\0";
 
-/// The versions for writing and reading of a database that uses a write-ahead log. In a backup,
-/// both are 1. In the file, the page size is between [`FORMAT`] and the versions.
+/// The format versions for writing and for reading, in the header of a database that uses a
+/// write-ahead log. In a backup, both are 1. The page size is between [`FORMAT`] and these
+/// versions.
 const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
 #[derive(Debug)]

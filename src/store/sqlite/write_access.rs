@@ -135,8 +135,8 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // A process with another index of the write-ahead log may write to the log at this moment.
-        // A transaction that is rolled back before it writes does not disturb that process.
+        // A process with a different index of the write-ahead log may write to the log at this
+        // moment. A transaction that is rolled back before it writes does not disturb that process.
         self.access.files.require_index()?;
         Ok(transaction)
     }

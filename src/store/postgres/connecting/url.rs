@@ -131,8 +131,8 @@ impl PostgresUrl {
     }
 }
 
-/// The most concurrent reads of a password file, and so the most threads that a hanging file system
-/// can block.
+/// The maximum number of concurrent reads of a password file, and so of threads that a hanging file
+/// system can block.
 const MAX_PASSWORD_READS: usize = 4;
 
 /// A file with the password. It is read for each connection, because the password may change.

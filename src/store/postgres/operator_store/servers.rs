@@ -24,8 +24,8 @@ pub struct ReplicaRow {
     pub address: String,
     /// The last change of orders that its list reflects.
     pub list_change_number: i64,
-    /// The time at which the server added its row, RFC 3339 in UTC: at its start, or later if the
-    /// other servers had removed the row because heartbeats were missing.
+    /// The time at which the server added its row, in RFC 3339 and UTC. This is when the server
+    /// started, or later if the other servers had removed the row because heartbeats were missing.
     pub started_at: String,
     /// The time since the server last wrote its row, by the database's clock. Servers write it at
     /// least every 10 seconds.

@@ -8,8 +8,8 @@
 -- in between.
 --
 -- $1 are the accounts, $2 their numbers of requests, and $3 and $4 their limits per minute and per
--- day. The limits are columns only because EXCLUDED contains nothing else; their stored values are
--- never read.
+-- day. The limits are columns only because DO UPDATE can read them from EXCLUDED in this way. Their
+-- stored values are never read.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )

@@ -67,7 +67,8 @@ impl Heartbeat {
     }
 
     /// Commits a heartbeat, which renews the session's lease and confirms the changes that the
-    /// heartbeat can see. Updates the replica's row with these values, or only locks it.
+    /// heartbeat can see. Updates the replica's row with `values`, or only locks it if `values` is
+    /// `None`.
     pub async fn beat(&self, values: Option<&RowValues>) -> Result<Confirmed, StoreError> {
         let sent = BootInstant::now();
         let Heartbeat { connection, begin, lock, update, commit, state, .. } = self;
