@@ -62,7 +62,6 @@ use http::HeaderValue;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The JSON array without orders.
 const EMPTY: &[u8] = b"[]";
 
 /// The whole list at one moment. It is immutable, and shared by the responses that send it.

@@ -32,7 +32,6 @@ impl AccountUsage {
     }
 }
 
-/// The usage of an open window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowUsage {
     pub requests: u32,

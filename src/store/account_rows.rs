@@ -217,9 +217,9 @@ pub fn select_changed_keys(after: &str) -> String {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyChange {
-    /// An account, without its keys.
+    /// An account that has changed, without its keys.
     Account(Account),
-    /// A key and its account.
+    /// A key that has changed, with its account.
     Key(KeyRecord),
 }
 
@@ -234,10 +234,9 @@ impl KeyChange {
     }
 }
 
-/// A key to be issued.
 #[derive(Clone, Debug)]
 pub struct NewKey<'a> {
-    /// The name of its account.
+    /// The name of the key's account.
     pub account: &'a str,
     pub environment: Environment,
     /// `None` if it never expires.

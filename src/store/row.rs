@@ -125,7 +125,6 @@ impl<'a, R: Cells> Cursor<'a, R> {
         Cursor { row, column }
     }
 
-    /// Reads the next column.
     pub fn cell<T: Cell>(&mut self) -> Result<T, StoreError> {
         self.row.cell(self.skip(1))
     }

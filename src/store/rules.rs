@@ -63,7 +63,7 @@ pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// Fails if an order with this status cannot be updated.
+/// Fails if the order is cancelled, or does not exist (`None`).
 pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     match status {
         Some(Status::Pending | Status::Shipped) => Ok(()),
@@ -97,12 +97,10 @@ pub fn import_outcome(
 /// The maximum length of an account's name or a key's label, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Validates and trims the name of an account.
 pub fn account_name(name: &str) -> Result<&str, StoreError> {
     printable("the name of an account", name)
 }
 
-/// Validates and trims the label of a key.
 pub fn key_label(label: &str) -> Result<&str, StoreError> {
     printable("the label of a key", label)
 }

@@ -29,7 +29,6 @@ impl PagesBuilder {
         PagesBuilder { sizes, pages: Vec::new(), orders: Vec::new(), v1: Encoded::default(), v2 }
     }
 
-    /// Adds an order and its JSON in version 1.
     pub fn push(&mut self, order: Order, json: &[u8]) {
         let separator = self.begin_order(json.len());
         self.v1.push(separator, json);
@@ -94,7 +93,7 @@ impl PagesBuilder {
         if self.pages.is_empty() && self.orders.is_empty() { b'[' } else { b',' }
     }
 
-    /// Completes the page that is being filled.
+    /// Completes the page that is being filled, if it has orders.
     fn close_page(&mut self) {
         if self.orders.is_empty() {
             return;

@@ -28,7 +28,6 @@ struct OpenPage<'a> {
 }
 
 impl<'a> Edit<'a> {
-    /// Begins an edit at the first order of the snapshot.
     pub fn new(snapshot: &'a Snapshot) -> Edit<'a> {
         Edit {
             old: snapshot.pages().iter(),

@@ -18,7 +18,6 @@ pub fn keys_valid_until<T: Time>(as_of: T) -> T {
 /// The way in which cached keys catch up with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeysCatchUp {
-    /// The cache is up to date.
     Current,
     /// Replace cached rows with the rows of the answer; the cache then reflects this change.
     Rows(Position),

@@ -18,7 +18,6 @@ pub struct ListState<S, R> {
 /// The way in which a snapshot catches up with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CatchUp {
-    /// The snapshot is up to date.
     Nothing,
     /// Apply the pending removals; the snapshot is then at this position.
     Removals(Position),

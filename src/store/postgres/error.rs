@@ -66,8 +66,9 @@ pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
     source.downcast_ref()
 }
 
-/// Converts an error of a statement. `doing` is a participle such as "read". If the operator can
-/// fix the cause, the result is [`StoreError::Refused`], with advice.
+/// Converts an error of a statement. `doing` is a participle such as "read". A read-only server is
+/// treated as unreachable. Any other error that the operator can fix becomes
+/// [`StoreError::Refused`], with advice.
 pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
     move |error| {
         let error = PostgresError::from(error);

@@ -23,7 +23,6 @@ pub struct PostgresTls {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum TlsMode {
-    /// Never use TLS.
     Disable,
     /// TLS without verification of the server; with `sslrootcert`, the same as `verify-ca`.
     Require,

@@ -18,7 +18,6 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 /// A statement that writes, with its parameters.
 pub type PendingWrite = (String, Vec<Value>);
 
-/// Runs queries, and collects writes.
 pub struct Blocking<'a, C> {
     /// Drives the connection.
     pub runtime: &'a Runtime,

@@ -27,7 +27,8 @@ const SETTINGS: &str = "
 pub struct Admission(Statement);
 
 impl Admission {
-    /// Configures the connection, and prepares the statement.
+    /// Prepares the statement, and changes settings of the connection, which must serve only this
+    /// purpose.
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission(client.prepare(include_str!("count.sql")).await?))

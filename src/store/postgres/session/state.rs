@@ -134,7 +134,6 @@ impl SessionState {
         });
     }
 
-    /// Fails if the session has ended.
     pub fn require_open(&self) -> Result<(), StoreError> {
         match &*self.ended.borrow() {
             None => Ok(()),
