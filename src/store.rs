@@ -199,8 +199,8 @@ pub trait Store: Send + Sync {
     /// Publishes this server's URL to the operator, through the store.
     fn announce(&self, _url: String) {}
 
-    /// Prepares the store for the end of this server. This is the last call: afterwards the server
-    /// serves no list. Logs what could not be done within `timeout`.
+    /// Prepares the store for the end of this server. The server calls this last, when it no longer
+    /// serves lists. Logs what could not be done within `timeout`.
     async fn leave(&self, _timeout: Duration, _log: &Logger) {}
 
     /// Commits a write that changes no row, to test whether writing works.

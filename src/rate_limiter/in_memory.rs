@@ -60,8 +60,8 @@ impl InMemoryRateLimiter {
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Set while the windows are locked, so that a thread that has taken the flag reads the
-            // windows only after this change.
+            // Set while the windows are still locked. So if `take_changed` returns true,
+            // `saved_windows` waits for this lock, and its result includes the change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result

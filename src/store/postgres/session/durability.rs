@@ -64,8 +64,8 @@ impl Durability {
         Ok(Durability { settings, streaming, present, is_stuck: value(&row, 4)? })
     }
 
-    /// Returns the standbys that must confirm each commit. While a commit is stuck, no standby
-    /// counts as confirming.
+    /// Returns the standbys that must confirm each commit. If a commit is stuck although enough
+    /// standbys are present, none of them counts as confirming.
     pub fn standbys(&self) -> Standbys {
         let Some(SyncStandbys { needed, .. }) = self.settings.standbys() else {
             return Standbys::default();
