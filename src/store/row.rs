@@ -1,6 +1,6 @@
-//! Describes a stored row in one place: its struct's fields, with the columns and SQL types that
-//! hold each of them. Statements take their columns from the description, and rows are read in the
-//! same order, on either engine.
+//! Describes a stored row in one place: the fields of its struct and, for each field, its columns
+//! and their SQL types. Statements take their columns from the description, and rows are read in
+//! the same order, on either engine.
 
 use super::error::StoreError;
 use super::value::{FromValue, Parameter, StoredDate, Value};

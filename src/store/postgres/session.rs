@@ -74,7 +74,7 @@ pub struct Session {
     heartbeat: Heartbeat,
     pub(super) counter: Counter,
     pub(super) state: Arc<SessionState>,
-    /// The connections of these types, in the order of [`NAMES`].
+    /// The connections that the fields above use, in the order of [`NAMES`].
     connections: [Arc<Connection>; 6],
     store_id: String,
     server: ServerIdentity,
