@@ -4,8 +4,8 @@
 --
 -- The number of admitted requests is computed twice. The first SELECT computes it for an account
 -- without a row, whose windows are both empty. If there is a row, DO UPDATE locks it and computes
--- the number again (given) from the counts in the row. Because of the lock, no other batch can count
--- in between.
+-- the number again (given) from the counts in the row. Because of the lock, no other batch can
+-- count in between.
 --
 -- $1 are the accounts, $2 their numbers of requests, and $3 and $4 their limits per minute and per
 -- day. The limits are columns only because DO UPDATE can read them from EXCLUDED in this way. Their
