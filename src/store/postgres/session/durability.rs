@@ -12,8 +12,8 @@ use slog::{Logger, info, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
-/// The durability of a primary's commits, at one time. The default is for servers that reach no
-/// primary.
+/// The durability of a primary's commits, at one time. The default applies while a server reaches
+/// no primary.
 #[derive(Debug, Default)]
 pub struct Durability {
     settings: Settings,
@@ -64,7 +64,8 @@ impl Durability {
         Ok(Durability { settings, streaming, present, is_stuck: value(&row, 4)? })
     }
 
-    /// The standbys that must confirm each commit.
+    /// Returns the standbys that must confirm each commit. If a commit is stuck although enough
+    /// standbys are present, none of them counts as confirming.
     pub fn standbys(&self) -> Standbys {
         let Some(SyncStandbys { needed, .. }) = self.settings.standbys() else {
             return Standbys::default();
@@ -74,8 +75,8 @@ impl Durability {
         Standbys { required: number(needed), confirming: number(confirming) }
     }
 
-    /// Fails if each commit would hang and block a connection: synchronous standbys are away, or do
-    /// not confirm commits.
+    /// Fails if each commit would hang and block a connection, because synchronous standbys are
+    /// away or do not confirm commits.
     pub fn require_standbys(&self) -> Result<(), StoreError> {
         let Some(standbys) = self.settings.standbys() else { return Ok(()) };
         let needed = standbys.needed;
@@ -108,7 +109,7 @@ impl Durability {
 }
 
 impl Settings {
-    /// Returns none if no standby must confirm commits.
+    /// Returns `None` if no standby must confirm commits.
     fn standbys(&self) -> Option<SyncStandbys> {
         SyncStandbys::parse(&self.synchronous_standby_names)
     }
