@@ -214,7 +214,8 @@ Examples:
     Openapi(openapi::OpenapiArgs),
 }
 
-/// Commands that print a built-in text and use no store. Only `openapi --served` reads settings.
+/// Commands that print built-in text and do not use a store. Of these, only `openapi --served`
+/// reads settings.
 const PRINTING: [&str; 8] = [
     "systemd-unit",
     "nginx-conf",
@@ -226,10 +227,9 @@ const PRINTING: [&str; 8] = [
     "openapi",
 ];
 
-/// Returns clap's definition of the command line.
 pub fn command() -> clap::Command {
     // `demo` refuses the global options, and `config default` and the `PRINTING` commands ignore
-    // them. So the help of these commands does not show them.
+    // them, so the help of these commands does not show them.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {
@@ -310,7 +310,8 @@ impl Cli {
     }
 }
 
-/// Returns the exit status for this error.
+/// Returns 128 plus the signal's number if a signal ended the program. Otherwise, the failure's
+/// code decides the exit status.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let signal = error.downcast_ref::<serve::EndedBySignal>();
     ExitCode::from(

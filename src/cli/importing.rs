@@ -20,7 +20,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use store_orders_api::types::LARGEST_IN_JAVASCRIPT;
 
-/// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
     /// The file; `-` is standard input

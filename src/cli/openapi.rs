@@ -9,7 +9,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::Write;
 use store_orders_api::documents::{DOCUMENTS, Document, V1, text};
 
-/// Arguments of `openapi`.
 #[derive(Args, Debug)]
 pub struct OpenapiArgs {
     /// Print the document as a server with these settings serves it, with the addresses and contact

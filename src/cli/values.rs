@@ -13,7 +13,6 @@ use strum::VariantNames;
 /// The maximum lifetime of a key, so that its expiry is a valid calendar date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// The format of a day.
 const DAY: &str = "%Y-%m-%d";
 
 /// Examples of durations, for error messages.
@@ -38,7 +37,8 @@ pub fn next_day(text: &str) -> Result<DateTime<Utc>, String> {
     first_moment(text).map(|moment| moment + TimeDelta::days(1))
 }
 
-/// Parses the reason of a change, for the audit log.
+/// Parses the reason of a change. Refuses an empty reason, and one that contains an API key,
+/// because the audit log would keep the key.
 pub fn reason(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -50,12 +50,10 @@ pub fn reason(text: &str) -> Result<String, String> {
     Ok(text.to_string())
 }
 
-/// Parses the name of a plan.
 pub fn plan() -> impl TypedValueParser<Value = Plan> {
     PossibleValuesParser::new(Plan::ALL.map(Plan::as_str)).try_map(|text| text.parse::<Plan>())
 }
 
-/// Parses the name of a status.
 pub fn status() -> impl TypedValueParser<Value = Status> {
     PossibleValuesParser::new(Status::VARIANTS).try_map(|text| text.parse::<Status>())
 }

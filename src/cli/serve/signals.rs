@@ -21,7 +21,7 @@ pub struct Signals {
 pub enum HangUp {
     /// Reloads the certificate.
     Reloads,
-    /// Stops the server: its terminal was closed.
+    /// Stops the server, because its terminal was closed.
     Stops,
 }
 
@@ -29,9 +29,7 @@ pub enum HangUp {
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct EndedBySignal {
-    /// The status to exit with.
     pub status: u8,
-    /// The error message.
     pub what: String,
 }
 
