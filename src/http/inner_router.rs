@@ -51,10 +51,8 @@ type Call =
 /// The reason why the routers cannot be built: dropshot rejects a trait or a route.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Dropshot rejects an API trait.
     #[error("dropshot refuses the API trait")]
     Trait(#[from] DocumentError),
-    /// Dropshot rejects a catch-all route.
     #[error("dropshot refuses the catch-all route: {0}")]
     CatchAll(#[from] ApiDescriptionRegisterError),
 }
@@ -82,7 +80,6 @@ pub struct Operation {
     pub route: RouteId,
     /// True if the API trait marks the operation as deprecated.
     pub is_deprecated: bool,
-    /// True if the operation reads the order list.
     reads_list: bool,
     /// Set if the path has no parameters.
     static_route: Option<StaticRoute>,
@@ -116,7 +113,6 @@ pub enum Route<'a> {
 }
 
 impl Route<'_> {
-    /// True if the operation reads the list.
     pub fn reads_list(&self) -> bool {
         matches!(self, Route::Found(operation, _) if operation.reads_list)
     }
@@ -253,7 +249,7 @@ impl Operation {
         Operation { id, route_name, route, is_deprecated, reads_list, static_route, call }
     }
 
-    /// Calls the handler and returns its response. A documented error is a response too.
+    /// Calls the handler and returns its response. A documented error is also a response.
     pub fn call(
         &self,
         mut context: DropshotContext,
