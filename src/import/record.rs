@@ -13,7 +13,6 @@ pub trait Record: Sized {
     const KIND: RecordKind;
     /// The names of the fields in a file.
     const FIELDS: &'static [&'static str];
-    /// The names of the required fields.
     const REQUIRED: &'static [&'static str];
 
     /// Reads the record. Returns `None` if a field is invalid, and adds the problem to `fields`.
@@ -120,7 +119,6 @@ pub struct FieldProblem {
 }
 
 impl FieldProblem {
-    /// Creates a problem with a field.
     pub fn for_field(field: &'static str, problem: String) -> FieldProblem {
         FieldProblem { field: Some(field), problem }
     }
@@ -191,7 +189,6 @@ impl<'a> RecordFields<'a> {
 pub enum FieldValue<'a> {
     /// A CSV cell, which has no type.
     Cell(&'a str),
-    /// A JSON value.
     Json(&'a RawValue),
 }
 
