@@ -37,8 +37,8 @@ use tokio::task::JoinSet;
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// The last part of the stop delay, in which the server ignores new connections and answers the
-/// requests of the connections that it has. Longer than a handshake and the head of a request take
-/// to arrive, and shorter than the second after which a client tries to connect again.
+/// requests of the connections that it has. This is longer than a handshake and the head of a
+/// request take to arrive, and shorter than the second after which a client tries to connect again.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// Time for the admin listener to close after the API's listener.
@@ -48,7 +48,6 @@ const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 pub struct Dependencies {
     /// Holds orders, pets, accounts and keys.
     pub store: Arc<dyn Store>,
-    /// The rate limiter.
     pub rate_limiter: Arc<dyn RateLimiter>,
     /// The clock, which tests can replace.
     pub clock: Arc<dyn Clock>,
@@ -58,7 +57,6 @@ pub struct Dependencies {
     pub log_buffer: Option<Arc<LogBuffer>>,
 }
 
-/// A running server.
 pub struct Server {
     http: HttpServer<Arc<ServerContext>>,
     /// `None` if the system does not give access to the socket.
