@@ -11,7 +11,7 @@ pub use store_orders_versions::with_versions;
 /// The document of a version.
 #[derive(Debug)]
 pub struct Document {
-    /// `info.version`.
+    /// The version number in the document's `info.version`.
     pub version: &'static str,
     /// The name of the version, such as `v1`.
     pub name: &'static str,
@@ -28,7 +28,7 @@ pub struct Document {
     emit: fn() -> Result<Value, DocumentError>,
 }
 
-/// The number of versions.
+/// The number of versions, which is also the length of [`DOCUMENTS`].
 pub const COUNT: usize = versions::VERSIONS.len();
 
 macro_rules! documents {

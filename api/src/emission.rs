@@ -45,8 +45,8 @@ pub fn emitted<S: Schemas>(
     version: &str,
 ) -> Result<Value, DocumentError> {
     let mut document = openapi(&api, title, version)?;
-    // These parts differ from the checked-in document: dropshot emits tags without texts, and one
-    // response for all errors.
+    // These parts differ from the checked-in document: dropshot emits tags without descriptions,
+    // and one response for all errors.
     remove(&mut document, "", "tags");
     remove(&mut document, "/components", "responses");
     remove_generic_errors(&mut document);

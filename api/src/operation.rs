@@ -298,7 +298,7 @@ pub struct Sent<B = NoBody> {
     pub body: Result<B, Invalid>,
 }
 
-/// The sender of a request.
+/// The sender of a request, as the middleware recorded it in the request's extensions.
 #[derive(Debug)]
 pub struct Sender(Extensions);
 
@@ -337,7 +337,8 @@ pub trait RequestBody: Send + Sync + Sized + 'static {
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata;
 }
 
-/// The request body of an operation without one. A body that is sent nevertheless is not read.
+/// The body type of an operation that does not take a body. If a client sends a body anyway, it is
+/// not read.
 #[derive(Debug)]
 pub struct NoBody;
 

@@ -26,7 +26,7 @@ pub(crate) trait Request {
 #[cfg(feature = "tracing")]
 pub(crate) type Span = tracing::Span;
 
-/// The span of each call if there is no tracing.
+/// The placeholder for a call's span if the feature `tracing` is off.
 #[cfg(not(feature = "tracing"))]
 pub(crate) struct Span;
 
@@ -47,7 +47,7 @@ macro_rules! call_span {
     };
 }
 
-/// Creates no span.
+/// Creates a placeholder instead of a span, because the feature `tracing` is off.
 #[cfg(not(feature = "tracing"))]
 macro_rules! call_span {
     ($operation:literal $(, $identifier:ident = $value:expr)*) => {{

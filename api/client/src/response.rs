@@ -50,7 +50,8 @@ impl<T> Response<T> {
         self.value
     }
 
-    /// The HTTP status.
+    /// The HTTP status. It is 304 if the value has not changed, and 404 if the order was already
+    /// gone.
     pub fn status(&self) -> StatusCode {
         self.head.status
     }
@@ -60,7 +61,8 @@ impl<T> Response<T> {
         &self.head.headers
     }
 
-    /// The remaining requests, from the `X-RateLimit-*` headers.
+    /// The limit in force and the remaining requests, from the `X-RateLimit-*` headers. `None` if
+    /// one of them is missing.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head.rate_limit()
     }
