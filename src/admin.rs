@@ -93,7 +93,7 @@ fn answer(status: StatusCode, state: &AdminState<'_>) -> Result<Response<Body>, 
     response.map_err(|error| HttpError::for_internal_error(error.to_string()))
 }
 
-/// The metrics in the text format of Prometheus.
+/// Answers with the metrics, in the text format of Prometheus.
 async fn metrics(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = Arc::clone(context.context());
     admin.readiness.observe().await;

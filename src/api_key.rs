@@ -24,7 +24,6 @@ pub enum Environment {
 impl Environment {
     pub const ALL: [Environment; 2] = [Environment::Production, Environment::Staging];
 
-    /// The prefix of every key of the environment.
     pub const fn prefix(self) -> &'static str {
         match self {
             Environment::Production => PRODUCTION_PREFIX,

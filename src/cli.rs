@@ -170,7 +170,7 @@ Examples:
   store-orders systemd-unit > /etc/systemd/system/store-orders.service
   store-orders systemd-unit --template > store-orders@.service")]
     SystemdUnit(systemd_unit::SystemdUnitArgs),
-    /// Print a hardened configuration of nginx as the proxy before the server
+    /// Print a hardened nginx configuration for a proxy in front of the server
     #[command(after_help = "\
 Examples:
   store-orders nginx-conf > /etc/nginx/nginx.conf

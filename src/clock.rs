@@ -115,7 +115,7 @@ impl BootInstant {
         BootInstant::now().since(self)
     }
 
-    /// Returns the time from an earlier instant to this one.
+    /// Returns the time from an earlier instant to this one, or zero if `earlier` is later.
     pub fn since(self, earlier: BootInstant) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

@@ -23,7 +23,6 @@ pub struct Metrics {
     pub rate_limited: RateLimitedRequests,
     /// Cancellations per transaction; the writer counts them.
     pub batches: Histogram,
-    /// The registry of all the server's metrics.
     pub registry: Registry,
 }
 

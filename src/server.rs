@@ -168,7 +168,7 @@ impl Server {
         self.http.local_addr()
     }
 
-    /// The base address of the API.
+    /// The base URL of the API: scheme, address and base path.
     pub fn url(&self) -> String {
         let scheme = if self.certificate.is_some() { "https" } else { "http" };
         format!("{scheme}://{}{BASE_PATH}", self.address())
@@ -184,7 +184,6 @@ impl Server {
         self.certificate.as_deref()
     }
 
-    /// The batch of cancellations that is running.
     pub fn running_batch(&self) -> &RunningBatch {
         self.http.app_private().orders.running_batch()
     }

@@ -8,7 +8,7 @@ use store_orders_versions as versions;
 
 pub use store_orders_versions::with_versions;
 
-/// The document of a version.
+/// The OpenAPI document of one API version, and where the server publishes it.
 #[derive(Debug)]
 pub struct Document {
     /// The version number in the document's `info.version`.

@@ -26,13 +26,13 @@ impl fmt::Display for DocumentError {
 impl std::error::Error for DocumentError {}
 
 impl DocumentError {
-    /// Returns an error with this reason.
+    /// Creates an error with this reason as its message.
     pub fn new(reason: impl fmt::Display) -> DocumentError {
         DocumentError(reason.to_string())
     }
 }
 
-/// The schemas of a document.
+/// All schemas of a document, including those that dropshot's operations do not refer to.
 pub trait Schemas: Send + Sync + 'static {
     /// Adds each schema to the generator.
     fn add_to(generator: &mut SchemaGenerator);

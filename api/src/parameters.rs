@@ -47,7 +47,7 @@ impl fmt::Display for Location {
 pub enum Invalid {
     /// A parameter does not match its schema. The last field is the expected value in words.
     Malformed(Location, &'static str, String),
-    /// A parameter is missing.
+    /// A required parameter is missing.
     Missing(Location, &'static str),
     /// A parameter was sent more than once.
     Repeated(Location, &'static str),
@@ -90,7 +90,7 @@ impl std::error::Error for Invalid {}
 
 /// The parameters of an operation in one location.
 pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
-    /// The location of the parameters.
+    /// The only location from which these parameters are read.
     const LOCATION: Location;
     /// The names of the parameters in the document.
     const NAMES: &'static [&'static str];
@@ -154,7 +154,7 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Returns the value of a required parameter.
+    /// Returns the value of a parameter. Fails if it was not sent.
     pub fn required<R: Rule>(&self, name: &'static str, rule: &R) -> Result<R::Value, Invalid> {
         self.optional(name, rule)?.ok_or(Invalid::Missing(self.location, name))
     }

@@ -32,7 +32,6 @@ pub enum Reason {
     ListOutdated,
     /// Orders cannot be cancelled.
     WritesFail,
-    /// Requests cannot be counted.
     CountsUnavailable,
     /// The cached keys may be out of date.
     KeysOutdated,
@@ -67,7 +66,6 @@ impl Reason {
     }
 }
 
-/// Explains why the server is not ready.
 #[derive(Clone, Debug)]
 pub struct Unready {
     /// The reason as a fixed name, which programs can compare.

@@ -44,7 +44,6 @@ pub struct Change<'a> {
     pub reason: Option<&'a str>,
 }
 
-/// A line of the audit log.
 #[derive(Serialize)]
 struct Line<'a> {
     time: String,

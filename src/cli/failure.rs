@@ -12,7 +12,7 @@ use std::io;
 /// The failure of a command, as JSON for programs.
 #[derive(Serialize)]
 pub struct Failure {
-    /// The kind of failure, as a fixed word.
+    /// A fixed word for the kind of failure, which programs can compare.
     pub code: FailureCode,
     /// The message for people, without keys and passwords.
     pub message: String,

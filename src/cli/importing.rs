@@ -151,7 +151,7 @@ fn store_all<R: NewRecord>(
     })
 }
 
-/// The result of an import, or of a dry run.
+/// The JSON output of an import, or of a dry run.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Imported {

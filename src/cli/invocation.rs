@@ -25,7 +25,6 @@ pub struct Invocation {
     effective: EffectiveSettings,
 }
 
-/// The reason why a command line was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum InvocationError {
     /// The command line is invalid or asks for help. In both cases, the error contains the text to

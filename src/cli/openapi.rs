@@ -18,7 +18,7 @@ pub struct OpenapiArgs {
     /// Version of the API
     #[arg(long, value_parser = version_parser(), default_value = V1.name)]
     api: &'static Document,
-    /// Environment whose address comes first
+    /// Environment whose address is listed first
     #[arg(long, value_enum, env, default_value = "production")]
     environment: Environment,
     #[command(flatten)]

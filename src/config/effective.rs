@@ -13,7 +13,6 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct EffectiveSettings(Vec<Setting>);
 
-/// A setting with its effective value.
 #[derive(Debug, Serialize)]
 pub struct Setting {
     /// The key in the file.

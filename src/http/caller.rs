@@ -32,7 +32,6 @@ pub struct Caller {
     pub freshness: Option<Freshness>,
 }
 
-/// The reason why a request is not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
     /// The response is a 401.

@@ -187,7 +187,6 @@ fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))
 }
 
-/// Converts a payload of the order list to the body of a response.
 fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
     let json = match body {
         PayloadBody::Whole(bytes) => Body::from(bytes),

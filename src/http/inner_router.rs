@@ -69,7 +69,6 @@ struct ApiVersion {
     lookup: Lookup,
 }
 
-/// An operation of one API version.
 pub struct Operation {
     /// The `operationId` in the API document.
     id: String,

@@ -9,14 +9,13 @@ pub struct ParsedRow<R> {
     pub record: R,
 }
 
-/// The rows of a file.
 #[derive(Debug)]
 pub struct Parsed<R> {
     /// The valid records in ascending order of id, each id once.
     pub rows: Vec<ParsedRow<R>>,
     /// The rows that are invalid or repeat an id.
     pub bad: BadRows,
-    /// The fields whose names are unknown.
+    /// The unknown fields that were ignored, if unknown fields are not problems.
     pub unknown: Unknown,
 }
 

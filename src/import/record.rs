@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 /// A type of record that a file can have.
 pub trait Record: Sized {
-    /// The kind of this record in the store.
     const KIND: RecordKind;
     /// The names of the fields in a file.
     const FIELDS: &'static [&'static str];
@@ -27,7 +26,6 @@ pub trait NewRecord: Record {
     /// The 64-bit integers of the record, which JavaScript may round.
     fn integers(&self) -> impl Iterator<Item = i64>;
 
-    /// Wraps the records for the store.
     fn records(records: &[Self]) -> Records<'_>;
 }
 

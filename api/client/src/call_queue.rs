@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// The queue of a client and its clones.
+/// The queue that a client and its clones share.
 #[derive(Debug, Default)]
 pub(crate) struct CallQueue(Mutex<State>);
 

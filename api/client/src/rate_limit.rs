@@ -14,7 +14,7 @@ const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimit {
-    /// The request limit in force.
+    /// The number of requests that the window of this limit allows.
     pub limit: u64,
     /// Requests remaining in the current window of that limit.
     pub remaining: u64,

@@ -8,7 +8,6 @@ use progenitor_client::ResponseValue;
 /// errors.
 pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
 
-/// A request of an operation.
 pub(crate) trait Request {
     /// The body of a success.
     type Value;

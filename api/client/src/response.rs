@@ -56,7 +56,7 @@ impl<T> Response<T> {
         self.head.status
     }
 
-    /// All headers of the response.
+    /// All headers of the response, also those for which there is no method.
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers
     }
@@ -67,7 +67,7 @@ impl<T> Response<T> {
         self.head.rate_limit()
     }
 
-    /// The time to wait, from `Retry-After`.
+    /// The time to wait before the next request, from `Retry-After`.
     pub fn retry_after(&self) -> Option<Duration> {
         self.head.retry_after()
     }
