@@ -133,10 +133,10 @@ Examples:
   store-orders check
   store-orders check --json")]
     Check,
-    /// Ask whether the local server is ready, for containers and scripts
+    /// Check whether the local server is ready, for containers and scripts
     ///
-    /// The command asks /readyz of the admin listener, and fails if the answer is not 200. Without
-    /// --admin-listen it asks the server that serves the data directory.
+    /// The command requests /readyz from the admin listener, and fails unless the status is 200.
+    /// Without --admin-listen, it uses the server that serves the data directory.
     #[command(after_help = "\
 Examples:
   store-orders health --data-dir /var/lib/store-orders
@@ -153,8 +153,8 @@ Examples:
     Status,
     /// Create the tables of a store in PostgreSQL, or bring them up to date
     ///
-    /// Running servers go on answering. A server that is too old for the new tables becomes unready
-    /// within a second, so that load balancers stop using it (`handbook upgrading`).
+    /// Running servers keep answering requests. A server that is too old for the new tables becomes
+    /// unready within a second, so that load balancers stop using it (`handbook upgrading`).
     #[command(after_help = "\
 Examples:
   store-orders migrate --store postgres://owner@db.example.com/store

@@ -1,7 +1,7 @@
 //! The errors that the middleware sends before any handler runs, and the messages of all errors.
 //!
-//! A message is the text of an example in the document, with the example's numbers replaced by the
-//! request's.
+//! A message is the text of an example in the document, in which the numbers of the request replace
+//! the numbers of the example.
 
 use crate::documents::{DOCUMENTS, Document};
 use crate::headers;

@@ -242,8 +242,7 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// Converts the error for an operation whose document has no 400. Dropshot sends such an error in
-/// its own format.
+/// Used by operations that do not document a 400. Dropshot sends such an error in its own format.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))
@@ -398,7 +397,7 @@ impl<T: CheckedBody> CheckedBody for Vec<T> {
     }
 }
 
-/// Fails if a member of a body breaks its rule.
+/// Fails if a member of a body breaks its rule. The error names the member and the valid values.
 pub fn check_member<R: Rule>(
     name: &'static str,
     value: &R::Value,

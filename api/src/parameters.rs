@@ -318,7 +318,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Any string.
+    /// Any string, for a schema without a pattern.
     pub const ANY: Text = Text { form: None };
 
     /// Adds a pattern that the string must match.

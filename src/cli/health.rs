@@ -14,8 +14,8 @@ use std::net::TcpStream;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// The maximum number of bytes that are read of a response. Every response of the admin listener is
-/// shorter.
+/// The maximum number of bytes that are read from a response. Every response of the admin listener
+/// is shorter.
 const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
 
 /// The minimum timeout, because a server on the same machine may take this long to answer.

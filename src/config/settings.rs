@@ -138,7 +138,7 @@ pub fn all_settings() -> Command {
     with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
 }
 
-/// Completes the definition of each setting of a command. Its variable gets the prefix
+/// Completes the definition of each setting of a command. The setting's variable gets the prefix
 /// `STORE_ORDERS_`. A switch accepts a value, so that a flag can turn off what the file turns on.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {

@@ -171,7 +171,7 @@ impl RequestScope {
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         let cached = if self.reads_list && has_tag {
-            // `Vary` is required in uncompressed responses too, and on a 304 (RFC 9110, 15.4.5).
+            // `Vary` is also required in uncompressed responses and on a 304 (RFC 9110, 15.4.5).
             set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
             REVALIDATED
         } else {

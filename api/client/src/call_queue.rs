@@ -17,16 +17,16 @@ struct State {
     /// The waiting calls by number. A call keeps its number, so it goes first again after a 429.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The end of the rate limit's hold about which the waiting calls were last notified, so that
-    /// they are notified only once.
+    /// The time until which the rate limit forbids requests, as the waiting calls were last
+    /// notified. They are notified again only if this time changes.
     held_until: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     /// The number of the request that the call may send; `None` until it may send one. Any call
-    /// that is polled sets this field for all calls of the queue. So later calls can go even if the
-    /// program does not poll an earlier one.
+    /// that is polled sets this field for all calls of the queue, so later calls can send even if
+    /// the program does not poll an earlier one.
     request: Option<u64>,
     notify: Arc<Notify>,
 }

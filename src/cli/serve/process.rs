@@ -223,7 +223,7 @@ fn raise_open_files(log: &Logger) {
     }
 }
 
-/// Logs a panic and flushes the log before the panic unwinds.
+/// Installs a hook that logs each panic and flushes the log before the panic unwinds.
 fn log_panics(log: &Logger, buffer: &Arc<LogBuffer>) {
     let (log, buffer) = (log.clone(), Arc::clone(buffer));
     std::panic::set_hook(Box::new(move |panic| {

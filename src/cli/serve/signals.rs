@@ -33,8 +33,8 @@ pub struct EndedBySignal {
     pub what: String,
 }
 
-/// Makes SIGHUP ineffective until [`Signals::listen`] is called. A program that sends SIGHUP after
-/// it has replaced the certificate may do so while the server starts, and must not end the server.
+/// Ignores SIGHUP until [`Signals::listen`] is called. A program that renews the certificate may
+/// send SIGHUP while the server starts, and that must not end the server.
 pub fn ignore_hang_up() -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build();
     let runtime = runtime.context("cannot listen for signals")?;
