@@ -19,7 +19,6 @@ use prometheus::{HistogramOpts, Registry};
 pub struct Metrics {
     /// Requests by route, method and status, and their latencies.
     pub requests: Requests,
-    /// Requests answered with 429.
     pub rate_limited: RateLimitedRequests,
     /// Cancellations per transaction; the writer counts them.
     pub batches: Histogram,

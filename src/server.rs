@@ -33,7 +33,8 @@ use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// Time for dropshot's accept loop to exit.
+/// Time for dropshot's accept loop to exit before the socket is closed under it, which it would log
+/// as an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// The last part of the stop delay, in which the server ignores new connections and answers the

@@ -74,7 +74,7 @@ impl Document {
         self.base_path == V1.base_path
     }
 
-    /// Parses the checked-in document.
+    /// Parses the checked-in document. Fails only if it is not JSON.
     pub fn json(&self) -> Result<Value, DocumentError> {
         serde_json::from_str(self.text).map_err(DocumentError::new)
     }

@@ -221,7 +221,7 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
 
 /// The schema of a parameter or of a member of a body.
 pub trait Rule {
-    /// The type of valid values.
+    /// The type into which a valid value is parsed.
     type Value;
     /// True if a valid value may contain a plus sign.
     const MAY_HAVE_PLUS: bool = false;

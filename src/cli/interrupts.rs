@@ -18,7 +18,6 @@ use tokio::sync::Mutex;
 /// thread, but it stops all threads within this time.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
-/// Handles the signals of this process while a command runs.
 pub struct Interrupts {
     /// The exit status for the first signal; 0 until a signal arrives.
     status: Arc<AtomicU8>,

@@ -58,7 +58,7 @@ pub fn status() -> impl TypedValueParser<Value = Status> {
     PossibleValuesParser::new(Status::VARIANTS).try_map(|text| text.parse::<Status>())
 }
 
-/// Parses the time for which a key is valid.
+/// Parses the lifetime of a key: more than 0 s, and at most 100 years.
 pub fn life(text: &str) -> Result<Duration, String> {
     let life = duration(text, EXAMPLES)?;
     if life.is_zero() || life > LONGEST_LIFE {
@@ -71,7 +71,7 @@ pub fn life(text: &str) -> Result<Duration, String> {
     Ok(life)
 }
 
-/// Parses the time for which a rotated key stays valid.
+/// Parses the time for which a rotated key stays valid: at most 7 days.
 pub fn overlap(text: &str) -> Result<Duration, String> {
     let overlap = duration(text, EXAMPLES)?;
     if overlap > MAX_OVERLAP {

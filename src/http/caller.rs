@@ -145,7 +145,6 @@ fn bearer_token(value: &[u8]) -> Option<&[u8]> {
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// Trusts all addresses in these networks.
     pub fn new(networks: Vec<IpNet>) -> TrustedProxies {
         TrustedProxies(networks)
     }

@@ -94,7 +94,6 @@ struct StaticRoute {
     request_body_max_bytes: Option<usize>,
 }
 
-/// The result of routing a request.
 pub enum Route<'a> {
     /// An operation, and the metadata that dropshot's extractors need.
     Found(&'a Operation, RequestEndpointMetadata),
@@ -106,7 +105,8 @@ pub enum Route<'a> {
     OtherMethod {
         /// The value of the `Allow` header.
         allow: String,
-        /// True if an operation of the path is deprecated.
+        /// True if any operation of the path is deprecated, so the response has the headers of a
+        /// deprecated operation.
         is_deprecated: bool,
     },
 }
@@ -205,7 +205,6 @@ impl ApiVersion {
         Ok((operation.ok_or_else(unknown)?, endpoint))
     }
 
-    /// True if an operation of this path is deprecated.
     fn deprecates(&self, path: &str) -> bool {
         let mut operations = METHODS.iter().filter_map(|method| self.look_up(method, path).ok());
         operations.any(|(operation, _)| operation.is_deprecated)

@@ -2,7 +2,6 @@
 
 use super::{BadRows, FieldProblem, Location, Record, Unknown};
 
-/// A record and where it begins in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedRow<R> {
     pub location: Location,

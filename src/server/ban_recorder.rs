@@ -25,7 +25,6 @@ const RETRY_PAUSE: Duration = Duration::from_secs(2);
 /// The effect of bans that are not stored, for the log.
 const EFFECT: &str = "other servers admit the keys, and this one does after a restart";
 
-/// The task that writes bans to the store.
 pub struct BanRecorder {
     task: JoinHandle<()>,
     deadline: oneshot::Sender<Instant>,

@@ -9,7 +9,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// signal to a process and then to its group, so the process gets the signal twice.
 const REPEATED_WITHIN: Duration = Duration::from_millis(500);
 
-/// The signals that a server handles.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
