@@ -49,7 +49,7 @@ pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
     Ok(opened)
 }
 
-/// Opens an existing file of the data directory.
+/// Opens an existing file of the data directory. Fails unless it is a regular file with one name.
 pub fn open_private_file(path: &Path, access: &mut OpenOptions) -> io::Result<File> {
     require_one_name(path, &path.symlink_metadata()?)?;
     // The file may have been replaced since it was checked. NONBLOCK is set because opening a pipe

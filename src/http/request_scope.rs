@@ -135,7 +135,7 @@ impl RequestScope {
         self.log_unavailable(&format_args!("the store gave no answer within {seconds} s"))
     }
 
-    /// Logs a panic and builds a 500.
+    /// Logs a panic and builds a 500, which does not repeat the panic's message.
     pub fn log_panic(&self, why: &str) -> Response<Body> {
         let why = format_args!("panic: {why}");
         log_failed_request(

@@ -24,7 +24,7 @@ pub enum BuildError {
     /// The base URL is malformed. The message says what is wrong with it.
     #[error("the base URL {0}")]
     BaseUrl(&'static str),
-    /// The key is empty or contains characters that no key has.
+    /// The key is empty or cannot be sent in a header.
     #[error("the API key is empty or contains characters that no key has")]
     Key,
     /// The HTTP client could not be set up, for example because of its TLS settings.
