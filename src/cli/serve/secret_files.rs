@@ -1,4 +1,5 @@
-//! Warns at the start if every user of the machine can read a file with a password or a private key.
+//! Warns at the start of the server if every user of the machine can read a file with a password or
+//! a private key.
 
 use crate::config::{EffectiveSettings, ServerConfig, StoreSettings};
 use slog::{Logger, warn};
