@@ -1,7 +1,7 @@
 //! The errors that the middleware sends before any handler runs, and the messages of all errors.
 //!
-//! A message is the text of an example in the document, with the example's numbers replaced by the
-//! request's.
+//! A message is the text of an example in the document, in which the numbers of the request replace
+//! the numbers of the example.
 
 use crate::documents::{DOCUMENTS, Document};
 use crate::headers;
@@ -13,8 +13,8 @@ use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// Returns the status of a code. The codes listed here belong to no operation: the middleware or a
-/// proxy sends them before routing.
+/// Returns the status of a code. The codes listed here do not belong to an operation, because the
+/// middleware or a proxy sends them before a request reaches one.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
@@ -76,7 +76,7 @@ pub enum SentCredentials {
     SchemeAlone,
     /// More than one `Authorization` header.
     SeveralHeaders,
-    /// A key of the wrong form.
+    /// A text after `Bearer` that does not have the form of a key.
     MalformedKey,
     /// An unknown, expired or revoked key. All share one message, so that somebody who finds a key
     /// does not learn whether it was ever valid.
@@ -165,7 +165,7 @@ fn plain(code: ErrorCode, document: &Document) -> Response<Body> {
     with_body(code, Body::from(body), document)
 }
 
-/// 401: the request was sent with these credentials.
+/// 401, with a message about the credentials that were sent.
 pub fn unauthorized(sent: SentCredentials, document: &Document) -> Response<Body> {
     let body = Bytes::from_static(sent.body().as_bytes());
     with_body(ErrorCode::Unauthorized, Body::from(body), document)
@@ -219,7 +219,7 @@ pub fn internal_error(document: &Document) -> Response<Body> {
     plain(ErrorCode::InternalError, document)
 }
 
-/// 503: the store cannot be read or written.
+/// 503: the server cannot process the request now, for example because the store does not answer.
 pub fn service_unavailable(document: &Document) -> Response<Body> {
     plain(ErrorCode::ServiceUnavailable, document)
 }

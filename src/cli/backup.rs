@@ -15,7 +15,6 @@ use serde::Serialize;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Arguments of `backup`.
 #[derive(Args, Debug)]
 pub struct BackupArgs {
     /// The file to write; it must not exist
@@ -23,7 +22,6 @@ pub struct BackupArgs {
     file: PathBuf,
 }
 
-/// Arguments of `restore`.
 #[derive(Args, Debug)]
 pub struct RestoreArgs {
     /// The file that `backup` wrote
@@ -35,7 +33,7 @@ pub struct RestoreArgs {
     replace: bool,
 }
 
-/// The output of `restore`.
+/// The JSON output of `restore`.
 #[derive(Serialize)]
 struct RestoreOutput {
     #[serde(flatten)]
@@ -104,7 +102,7 @@ impl RestoreArgs {
     }
 }
 
-/// Shows the progress of a copy in percent.
+/// Runs `copy` and shows its progress in percent.
 fn with_percent<T>(copy: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
     show_progress("{wide_bar} {percent} %{left}", |report| copy(&|copied, all| report(copied, all)))
 }

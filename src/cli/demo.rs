@@ -30,7 +30,6 @@ const ORDERS: i64 = 48;
 /// kept.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Arguments of `demo`.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
     /// Address to listen on, HOST:PORT; by default 127.0.0.1:8080, or a free port if that is

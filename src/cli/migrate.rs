@@ -10,13 +10,12 @@ use crate::store::postgres::{self, PostgresOperatorStore, migrate};
 use clap::Args;
 use serde_json::json;
 
-/// Arguments of `migrate`.
 #[derive(Args, Debug)]
 pub struct MigrateArgs {
-    /// Print the SQL that lets this role serve the store, and change nothing
+    /// Print the SQL that grants ROLE what it needs to serve the store; nothing is executed
     #[arg(long, value_name = "ROLE")]
     print_grants: Option<String>,
-    /// Give the store another id, after a recovery to a point in time
+    /// Give the store a new id, after a point-in-time recovery
     ///
     /// Do this before a server starts, so that no new account or key gets the id of a lost one.
     #[arg(long, conflicts_with = "print_grants")]

@@ -43,7 +43,7 @@ pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
     /// Builds the pages from the documents of all versions, the stable version first. The pages
-    /// that depend on no setting come from `cargo xtask generate`.
+    /// that do not depend on a setting come from `cargo xtask generate`.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
         let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
         let changelog = include_str!("docs/generated/changelog.html");

@@ -127,7 +127,7 @@ impl v2::Api for Handlers {
         let (list, position) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let order = match find_order(&list, id) {
             Some(order) => Some(v2::Order::from(order)),
-            // The list has no cancelled orders.
+            // The list does not contain cancelled orders, so the store is queried.
             None => {
                 let query = |store: Arc<dyn Store>| async move {
                     store.cancelled_order(id, position.history).await
@@ -187,7 +187,6 @@ fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))
 }
 
-/// Converts a payload of the order list to the body of a response.
 fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
     let json = match body {
         PayloadBody::Whole(bytes) => Body::from(bytes),
@@ -196,7 +195,8 @@ fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
     Json::encoded(json, is_gzip)
 }
 
-/// Returns the list, refreshed from the store, and the position that it has at least reached.
+/// Returns the list, refreshed from the store, and a position. The list reflects at least all
+/// changes up to this position.
 async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position), HandlerFailure> {
     let orders = &request.context.orders;
     let list = match &request.caller.freshness {

@@ -51,10 +51,8 @@ type Call =
 /// The reason why the routers cannot be built: dropshot rejects a trait or a route.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Dropshot rejects an API trait.
     #[error("dropshot refuses the API trait")]
     Trait(#[from] DocumentError),
-    /// Dropshot rejects a catch-all route.
     #[error("dropshot refuses the catch-all route: {0}")]
     CatchAll(#[from] ApiDescriptionRegisterError),
 }
@@ -71,7 +69,6 @@ struct ApiVersion {
     lookup: Lookup,
 }
 
-/// An operation of one API version.
 pub struct Operation {
     /// The `operationId` in the API document.
     id: String,
@@ -82,7 +79,6 @@ pub struct Operation {
     pub route: RouteId,
     /// True if the API trait marks the operation as deprecated.
     pub is_deprecated: bool,
-    /// True if the operation reads the order list.
     reads_list: bool,
     /// Set if the path has no parameters.
     static_route: Option<StaticRoute>,
@@ -98,7 +94,6 @@ struct StaticRoute {
     request_body_max_bytes: Option<usize>,
 }
 
-/// The result of routing a request.
 pub enum Route<'a> {
     /// An operation, and the metadata that dropshot's extractors need.
     Found(&'a Operation, RequestEndpointMetadata),
@@ -110,13 +105,13 @@ pub enum Route<'a> {
     OtherMethod {
         /// The value of the `Allow` header.
         allow: String,
-        /// True if an operation of the path is deprecated.
+        /// True if any operation of the path is deprecated, so the response has the headers of a
+        /// deprecated operation.
         is_deprecated: bool,
     },
 }
 
 impl Route<'_> {
-    /// True if the operation reads the list.
     pub fn reads_list(&self) -> bool {
         matches!(self, Route::Found(operation, _) if operation.reads_list)
     }
@@ -210,7 +205,6 @@ impl ApiVersion {
         Ok((operation.ok_or_else(unknown)?, endpoint))
     }
 
-    /// True if an operation of this path is deprecated.
     fn deprecates(&self, path: &str) -> bool {
         let mut operations = METHODS.iter().filter_map(|method| self.look_up(method, path).ok());
         operations.any(|(operation, _)| operation.is_deprecated)
@@ -253,7 +247,7 @@ impl Operation {
         Operation { id, route_name, route, is_deprecated, reads_list, static_route, call }
     }
 
-    /// Calls the handler and returns its response. A documented error is a response too.
+    /// Calls the handler and returns its response. A documented error is also a response.
     pub fn call(
         &self,
         mut context: DropshotContext,

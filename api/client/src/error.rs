@@ -34,7 +34,7 @@ struct Inner {
 }
 
 impl Error {
-    /// Returns the error for a documented error response of the API.
+    /// Returns the error for an error response that the API documents.
     pub(crate) fn response(sent: Sent, body: ErrorBody) -> Self {
         let kind = ErrorKind::Response;
         Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
@@ -80,7 +80,8 @@ impl Error {
         self.0.cursor.as_deref()
     }
 
-    /// The kind of failure.
+    /// The kind of failure, which tells an error response from a lost connection or an expired
+    /// limit, for example.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -96,17 +97,18 @@ impl Error {
         self.0.body.as_ref()
     }
 
-    /// The HTTP status, if the server answered.
+    /// The HTTP status, if there was a response.
     pub fn status(&self) -> Option<StatusCode> {
         self.head().map(|head| head.status)
     }
 
-    /// All headers of the response, if the server answered.
+    /// All headers of the response, if there was one.
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.head().map(|head| &head.headers)
     }
 
-    /// The remaining requests, from the `X-RateLimit-*` headers.
+    /// The limit in force and the remaining requests, from the `X-RateLimit-*` headers. `None` if
+    /// one of them is missing.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head()?.rate_limit()
     }

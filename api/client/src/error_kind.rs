@@ -1,6 +1,6 @@
-//! The kinds of errors that a call can return.
+//! The kinds of errors that a call can return, and the mapping of reqwest's errors to them.
 
-/// The kind of an [`Error`](crate::Error).
+/// The kind of an [`Error`](crate::Error), by which a program can decide what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
