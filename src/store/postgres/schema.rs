@@ -81,7 +81,7 @@ pub async fn lock(client: &Client) -> Result<(), StoreError> {
     client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error).map(drop)
 }
 
-/// Applies the missing migrations. Returns a line for each step.
+/// Applies the missing migrations. Returns a line for each of them.
 pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
     lock(client).await?;
     let migrated = apply_missing(client, schema).await;
@@ -107,9 +107,6 @@ async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<St
     for (migration, version) in migrations.iter().zip(1..).skip(current) {
         apply(client, version_table, migration, version).await?;
         steps.push(format!("{name} {version}: {}", migration.what));
-    }
-    if steps.is_empty() {
-        steps.push(format!("{name} {current} is the newest; nothing to do"));
     }
     Ok(steps)
 }

@@ -188,7 +188,7 @@ impl Database<'_> {
 
     /// Creates or migrates the store.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
-        Ok(migrate(&self.url().parse()?)?)
+        Ok(migrate(&self.url().parse()?)?.lines)
     }
 
     /// The backend process ids of the servers' sessions, which change if a session is reopened.
