@@ -131,13 +131,22 @@ pub fn digest_of(presented: &[u8], environment: Environment) -> Option<Digest> {
 /// Returns the environment of a presented key, or `None` if its prefix, length, alphabet or
 /// checksum is wrong.
 pub fn environment_of(presented: &[u8]) -> Option<Environment> {
-    let has_prefix = |kind: &Environment| presented.starts_with(kind.prefix().as_bytes());
-    let environment = Environment::ALL.into_iter().find(has_prefix)?;
+    let environment = prefix_environment(presented).filter(|_| has_key_form(presented))?;
     let (body, checksum) = presented.split_at_checked(PREFIX_BYTES + RANDOM_CHARS)?;
-    let well_formed = presented.len() == KEY_BYTES
+    (checksum == checksum_of(body)).then_some(environment)
+}
+
+/// True if the prefix, the length and the alphabet of a presented key are those of a key, whatever
+/// its checksum.
+pub fn has_key_form(presented: &[u8]) -> bool {
+    prefix_environment(presented).is_some()
+        && presented.len() == KEY_BYTES
         && presented.iter().skip(PREFIX_BYTES).all(u8::is_ascii_alphanumeric)
-        && checksum == checksum_of(body);
-    well_formed.then_some(environment)
+}
+
+fn prefix_environment(presented: &[u8]) -> Option<Environment> {
+    let has_prefix = |kind: &Environment| presented.starts_with(kind.prefix().as_bytes());
+    Environment::ALL.into_iter().find(has_prefix)
 }
 
 /// The CRC-32 of the body as six base-62 digits, most significant first. It identifies mistyped

@@ -153,10 +153,7 @@ impl OrderList {
         &self,
         freshness: Freshness,
     ) -> Result<(Arc<Snapshot>, Position), ListError> {
-        let latest = match freshness {
-            Freshness::Known(latest) => latest,
-            pending => pending.wait().await.map_err(ListError::Freshness)?,
-        };
+        let latest = freshness.wait().await.map_err(ListError::Freshness)?;
         let stored = latest.last_changes.orders;
         Ok((self.refresh_to(latest).await?, stored))
     }

@@ -88,6 +88,9 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
+/// The parameter that selects a page in every list with pages.
+const CURSOR: &str = "cursor";
+
 /// The parameters of an operation in one location.
 pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
     /// The only location from which these parameters are read.
@@ -167,7 +170,9 @@ impl<'a> SentParameters<'a> {
     ) -> Result<R::Value, Invalid> {
         rule.parse(text).ok_or_else(|| {
             // In a query, a plain `+` means a space, so the error asks for `%2B`.
-            let hint = if R::MAY_HAVE_PLUS && self.location == Location::Query {
+            let hint = if name == CURSOR && text.is_empty() {
+                "; leave it out for the first page"
+            } else if R::MAY_HAVE_PLUS && self.location == Location::Query {
                 "; write a + in it as %2B"
             } else {
                 ""

@@ -7,7 +7,7 @@
 use super::failure::without_secrets;
 use super::printer::warn;
 use crate::log::ErrorChain;
-use crate::store::OperatorStore;
+use crate::store::{OperatorStore, StoreError};
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::Serialize;
 use store_orders_api::types::utc_text;
@@ -55,12 +55,26 @@ struct Line<'a> {
 /// Appends a change to the store's audit log. Only warns if that fails, because the change is
 /// already made.
 pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
+    write(Ok(store), change);
+}
+
+/// Writes a change to the audit log of a store that was opened only for this.
+pub fn record_in(opened: Result<impl OperatorStore, StoreError>, change: Change<'_>) {
+    write(opened.as_ref().map(|store| store as &dyn OperatorStore), change);
+}
+
+fn write(opened: Result<&dyn OperatorStore, &StoreError>, change: Change<'_>) {
     let time: DateTime<Utc> = Utc::now().trunc_subsecs(3);
     let line = Line { time: utc_text(&time), user: operator(), change };
     let text = serde_json::to_string(&line).unwrap_or_default();
-    if let Err(error) = store.append_to_audit_log(&without_secrets(&text)) {
+    let lacks = |error: &StoreError| {
         let command = change.command;
-        warn(format_args!("the audit log lacks this {command}: {}", ErrorChain(&error)));
+        warn(format_args!("the audit log lacks this {command}: {}", ErrorChain(error)));
+    };
+    match opened.map(|store| store.append_to_audit_log(&without_secrets(&text))) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => lacks(&error),
+        Err(error) => lacks(error),
     }
 }
 

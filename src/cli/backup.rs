@@ -1,6 +1,6 @@
 //! `backup` copies a live store to a file; `restore` creates a store from such a file.
 
-use super::audit::{Change, record};
+use super::audit::{Change, record, record_in};
 use super::check::{CheckOutput, format_counts};
 use super::interrupts::Interrupts;
 use super::options::Options;
@@ -77,7 +77,7 @@ impl RestoreArgs {
                     false => sqlite::restore(&self.file, &directory, progress)
                         .map(|report| (report, None)),
                 })?;
-                record(&SqliteStore::open_existing(&directory)?, change);
+                record_in(SqliteStore::open_existing(&directory), change);
                 (directory.display().to_string(), report, replaced)
             }
             StoreLocation::Postgres(_) if self.replace => {

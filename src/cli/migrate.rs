@@ -1,12 +1,12 @@
 //! `migrate`: creates and updates the tables of a store in PostgreSQL, and prints the rights that a
 //! server's role needs.
 
-use super::audit::{Change, record};
+use super::audit::{Change, record, record_in};
 use super::options::Options;
 use super::printer::Printer;
 use super::waiting::with_notice;
 use crate::config::StoreLocation;
-use crate::store::postgres::{self, PostgresOperatorStore, migrate};
+use crate::store::postgres::{self, Migrated, PostgresOperatorStore, migrate};
 use clap::Args;
 use serde_json::json;
 
@@ -45,10 +45,12 @@ impl MigrateArgs {
         match &self.print_grants {
             Some(role) => Ok(printer.text(&postgres::print_grants(&url, role)?)?),
             None => {
-                let changes = with_notice(|_| migrate(&url))?;
-                let store = PostgresOperatorStore::connect(&url)?;
-                record(&store, Change { command: "migrate", ..Change::default() });
-                Ok(printer.show(&json!({ "done": changes }), changes.join("\n"))?)
+                let Migrated { lines, has_changed } = with_notice(|_| migrate(&url))?;
+                if has_changed {
+                    let change = Change { command: "migrate", ..Change::default() };
+                    record_in(PostgresOperatorStore::connect(&url), change);
+                }
+                Ok(printer.show(&json!({ "done": lines }), lines.join("\n"))?)
             }
         }
     }

@@ -44,3 +44,21 @@ fn site() -> String {
     let lines = lines.map(|line| format!("\n{}", line.strip_prefix("    ").unwrap_or(line)));
     format!("{SITE_HEADER}{}\n", lines.collect::<String>())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// nginx adds the headers of a block only if no block within it adds any.
+    #[test]
+    fn every_block_with_headers_has_the_line_that_requires_https() {
+        let is_header =
+            |line: &str| line.trim_start().trim_start_matches('#').starts_with("add_header");
+        let blocks = WHOLE.split(['{', '}']).filter(|block| block.lines().any(is_header));
+        let blocks: Vec<_> = blocks.collect();
+        assert_eq!(blocks.len(), 2);
+        for block in blocks {
+            assert!(block.contains("#add_header Strict-Transport-Security "), "{block}");
+        }
+    }
+}

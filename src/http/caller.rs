@@ -1,7 +1,7 @@
 //! Finds out who sends a request: authenticates it by the key in its `Authorization` header, and
 //! finds the client's address.
 
-use crate::api_key::Environment;
+use crate::api_key::{Environment, has_key_form};
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::{KeyRefusal, KnownKey, ValidKey};
@@ -84,6 +84,9 @@ pub fn unauthorized(
         KeyRefusal::NoKey => errors::unauthorized(credentials_without_key(request), document),
         KeyRefusal::SeveralHeaders => {
             errors::unauthorized(SentCredentials::SeveralHeaders, document)
+        }
+        KeyRefusal::Malformed if bearer(request.headers()).is_ok_and(has_key_form) => {
+            errors::unauthorized(SentCredentials::WrongCheckDigits, document)
         }
         KeyRefusal::Malformed => errors::unauthorized(SentCredentials::MalformedKey, document),
         KeyRefusal::Unknown | KeyRefusal::Revoked | KeyRefusal::Expired => {

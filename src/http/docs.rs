@@ -79,7 +79,7 @@ impl Docs {
         let without_slash = path.strip_suffix('/').unwrap_or(path);
         let (page_path, page) = self.0.iter().find(|(path, _)| *path == without_slash)?;
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return Some(method_not_allowed("GET, HEAD", &V1));
+            return Some(method_not_allowed("GET, HEAD", None, &V1));
         }
         Some(match *page_path == path {
             true => page.respond(request.headers()),

@@ -105,17 +105,15 @@ impl v2::Api for Handlers {
         let page_request = PageRequest::from_query(&query)?;
         let (list, _) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let page = page_request.page(&list).await;
-        let page = page.map_err(|error| HandlerFailure::log_internal(&request, error));
-        let PageAnswer { json, link } = page.map_err(v2::ServerError::from)?;
+        let PageAnswer { json, link } = or_internal_error(page, &request)?;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
         let payload = request.context.orders.part_payload(json, gzip).await;
-        let payload = payload.map_err(|error| HandlerFailure::log_internal(&request, error));
-        let payload = payload.map_err(v2::ServerError::from)?;
-        Ok(v2::ListOrdersSuccess::Ok { body: to_json(payload), etag, link })
+        let body = to_json(or_internal_error(payload, &request)?);
+        Ok(v2::ListOrdersSuccess::Ok { body, etag, link })
     }
 
     async fn get_order(
@@ -140,9 +138,7 @@ impl v2::Api for Handlers {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
             return Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])));
         };
-        let json = serde_json::to_vec(&order);
-        let json = json.map_err(|error| HandlerFailure::log_internal(&request, error));
-        let json = json.map_err(v2::ServerError::from)?;
+        let json = or_internal_error(serde_json::to_vec(&order), &request)?;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
@@ -167,6 +163,14 @@ impl v2::Api for Handlers {
             }
         }
     }
+}
+
+/// Logs an error that only a bug causes, and converts it to a 500 of version 2.
+fn or_internal_error<T>(
+    result: Result<T, impl Error>,
+    request: &Request<'_>,
+) -> Result<T, v2::ServerError> {
+    result.map_err(|error| HandlerFailure::log_internal(request, error).into())
 }
 
 async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, HandlerFailure> {

@@ -75,6 +75,8 @@ pub struct Operation {
     /// The name in metrics: the `operationId`, prefixed with the version, except in the first
     /// version.
     route_name: String,
+    /// The `operationId` with method and path, in messages.
+    title: String,
     /// The id under which metrics count the operation's requests.
     pub route: RouteId,
     /// True if the API trait marks the operation as deprecated.
@@ -99,6 +101,8 @@ pub enum Route<'a> {
     Found(&'a Operation, RequestEndpointMetadata),
     /// The path is unknown in its API version.
     NotFound,
+    /// The path is unknown in its API version, but exists without the slash at its end.
+    SlashAtEnd,
     /// The path is outside all API versions.
     OutsideVersions,
     /// The path has operations, but for other methods.
@@ -108,6 +112,8 @@ pub enum Route<'a> {
         /// True if any operation of the path is deprecated, so the response has the headers of a
         /// deprecated operation.
         is_deprecated: bool,
+        /// The operation of a later version that has this path and method, if there is one.
+        later: Option<String>,
     },
 }
 
@@ -142,19 +148,31 @@ impl InnerRouter {
         let mut versions = self.versions.iter();
         let version =
             versions.find_map(|version| Some((relative_path(version.document, path)?, version)));
-        match version {
-            Some((path, version)) if is_plain(path) => {
-                (version.document, version.route(method, path))
-            }
-            Some((_, version)) => (version.document, Route::NotFound),
-            None => (&V1, Route::OutsideVersions),
+        let Some((path, version)) = version else { return (&V1, Route::OutsideVersions) };
+        let mut route = version.route(method, path);
+        if let Route::OtherMethod { later, .. } = &mut route {
+            // The iterator has the versions after the requested one.
+            *later = versions.find_map(|version| match version.route(method, path) {
+                Route::Found(operation, _) => Some(operation.title.clone()),
+                _ => None,
+            });
         }
+        (version.document, route)
     }
 }
 
 impl ApiVersion {
     /// Routes a request by its path below the base path.
     fn route(&self, method: &Method, path: &str) -> Route<'_> {
+        if !is_plain(path) {
+            let without_slash =
+                path.strip_suffix('/').filter(|path| !path.is_empty() && is_plain(path));
+            let route = without_slash.map(|path| self.route(method, path));
+            return match route {
+                Some(Route::Found(..) | Route::OtherMethod { .. }) => Route::SlashAtEnd,
+                _ => Route::NotFound,
+            };
+        }
         let method = if method == Method::HEAD { &Method::GET } else { method };
         if let Some(route) = self.static_route(method, path) {
             return route;
@@ -168,6 +186,7 @@ impl ApiVersion {
                 Route::OtherMethod {
                     allow: allow_value(&error),
                     is_deprecated: self.deprecates(path),
+                    later: None,
                 }
             }
             Err(_) => Route::NotFound,
@@ -231,6 +250,7 @@ impl Operation {
             Some(version) if !document.is_first() => format!("{version}/{id}"),
             _ => id.clone(),
         };
+        let title = format!("{id}, {} {}{path}", endpoint.method, document.base_path);
         let handler = Arc::clone(&endpoint.handler);
         let call = move |context: DropshotContext, request| {
             let handler = Arc::clone(&handler);
@@ -244,7 +264,7 @@ impl Operation {
         };
         let (is_deprecated, reads_list) = (endpoint.deprecated, reads_list(&id));
         let (static_route, call) = (StaticRoute::for_endpoint(path, endpoint), Box::new(call));
-        Operation { id, route_name, route, is_deprecated, reads_list, static_route, call }
+        Operation { id, route_name, title, route, is_deprecated, reads_list, static_route, call }
     }
 
     /// Calls the handler and returns its response. A documented error is also a response.

@@ -85,8 +85,12 @@ impl Middleware {
                         }
                     }
                 }
-                Route::NotFound | Route::OutsideVersions => errors::not_found(document),
-                Route::OtherMethod { allow, .. } => errors::method_not_allowed(&allow, document),
+                Route::NotFound => errors::not_found(document),
+                Route::SlashAtEnd => errors::slash_at_end(document),
+                Route::OutsideVersions => errors::outside_versions(),
+                Route::OtherMethod { allow, later, .. } => {
+                    errors::method_not_allowed(&allow, later.as_deref(), document)
+                }
             }
         };
         let response = match AssertUnwindSafe(steps).catch_unwind().await {
@@ -130,7 +134,7 @@ async fn admit(
             // Paths outside the API versions require no key.
             if matches!(route, Route::OutsideVersions) {
                 scope.refusal = None;
-                return ControlFlow::Break(errors::not_found(scope.document()));
+                return ControlFlow::Break(errors::outside_versions());
             }
             let here = scope.server().environment;
             let document = scope.document();

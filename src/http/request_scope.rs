@@ -104,7 +104,7 @@ impl RequestScope {
                 self.reads_list = route.reads_list();
             }
             Route::OtherMethod { is_deprecated, .. } => self.is_deprecated = *is_deprecated,
-            Route::NotFound | Route::OutsideVersions => {}
+            Route::NotFound | Route::SlashAtEnd | Route::OutsideVersions => {}
         }
     }
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// The file with the documentation of the client's crate.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
+/// The manifest of the client's crate. Its `repository` is the address in the texts of a release.
+pub const CLIENT_MANIFEST: &str = "api/client/Cargo.toml";
 pub const CLIENT_README: &str = "api/client/README.md";
 /// The client's enums of values to which the API may add.
 pub const CLIENT_VALUES: &str = "api/client/src/generated/values.rs";

@@ -102,6 +102,14 @@ impl Error {
         self.head().map(|head| head.status)
     }
 
+    /// True if the rate limit stopped the call: the last response was a 429, from the API
+    /// (`rate_limit_exceeded` or `key_banned`) or from a proxy, or the limit lasts longer than the
+    /// call may wait ([`ErrorKind::RateLimit`]). [`retry_after`](Self::retry_after) says how long to
+    /// wait.
+    pub fn is_rate_limited(&self) -> bool {
+        self.kind() == ErrorKind::RateLimit || self.status() == Some(StatusCode::TOO_MANY_REQUESTS)
+    }
+
     /// All headers of the response, if there was one.
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.head().map(|head| &head.headers)
@@ -268,6 +276,22 @@ mod tests {
         assert_eq!(error.code(), Some(ErrorCode::RateLimitExceeded));
         assert_eq!(error.status(), Some(StatusCode::TOO_MANY_REQUESTS));
         assert_eq!((error.retry_after(), error.attempts()), (Some(Duration::from_secs(9)), 1));
+    }
+
+    #[test]
+    fn a_429_and_a_wait_that_is_too_long_are_rate_limited() {
+        let limited = || sent(StatusCode::TOO_MANY_REQUESTS, 1, false);
+        for code in ["rate_limit_exceeded", "key_banned"] {
+            assert!(Error::response(limited(), body(code, "Wait.", 429)).is_rate_limited());
+        }
+        assert!(Error::undocumented(limited(), "no JSON").is_rate_limited());
+        let stopped = Some(Stopped::RateLimit { holds_for: Duration::from_secs(9) });
+        let not_sent = Sent { stopped, ..Sent::default() };
+        assert!(Error::new(ErrorKind::Connection, not_sent, "not sent").is_rate_limited());
+
+        let unavailable = sent(StatusCode::SERVICE_UNAVAILABLE, 1, false);
+        assert!(!Error::undocumented(unavailable, "no JSON").is_rate_limited());
+        assert!(!Error::new(ErrorKind::Connection, Sent::default(), "reset").is_rate_limited());
     }
 
     #[test]

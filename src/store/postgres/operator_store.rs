@@ -17,7 +17,7 @@ mod servers;
 
 pub use counts_report::PostgresCountsReport;
 pub use identity::begin_new_store;
-pub use migrate::{migrate, print_grants};
+pub use migrate::{Migrated, migrate, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
 

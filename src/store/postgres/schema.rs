@@ -106,9 +106,6 @@ async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<St
         apply(client, version_table, migration, version).await?;
         steps.push(format!("{name} {version}: {}", migration.what));
     }
-    if steps.is_empty() {
-        steps.push(format!("{name} {current} is the newest; nothing to do"));
-    }
     Ok(steps)
 }
 

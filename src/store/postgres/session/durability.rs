@@ -21,7 +21,8 @@ pub struct Durability {
     streaming: Vec<String>,
     /// The number of these standbys, and of those whose names and states the role may not see.
     present: usize,
-    /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`].
+    /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`]. It is
+    /// read only when a session opens.
     is_stuck: bool,
 }
 
@@ -34,34 +35,45 @@ pub struct Settings {
 }
 
 impl Durability {
-    /// Reads the durability of the primary's commits.
+    /// Reads the durability of the commits of a primary on which a session opens, and whether commits
+    /// hang. An open session need not read the latter, because it ends if its heartbeats hang.
     ///
     /// Commits of commands and other programs do not count as stuck: PostgreSQL shows when a
     /// statement began, but not when its wait for standbys began, and their statements may run for
-    /// long before they wait. Without `pg_read_all_stats`, a role sees the number of standbys, but
-    /// not their names or states.
-    pub async fn read(client: &Client) -> Result<Durability, StoreError> {
+    /// long before they wait.
+    pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
-            "SELECT current_setting('synchronous_standby_names'),
-                    current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',
-                    ARRAY(SELECT application_name FROM pg_stat_replication
-                          WHERE sync_state IN ('sync', 'quorum')),
-                    (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
-                    EXISTS (SELECT FROM pg_stat_activity
+            "SELECT EXISTS (SELECT FROM pg_stat_activity
                             WHERE wait_event = 'SyncRep' AND usename = current_user
                               AND application_name LIKE 'store-orders %'
                               AND application_name <> 'store-orders command'
                               AND state_change < clock_timestamp() - interval '{} ms')",
             STANDBY_LIMIT.as_millis()
         );
-        let row = client.query_one(&query, &[]).await.map_err(read_error)?;
+        let is_stuck = async {
+            let row = client.query_one(&query, &[]).await.map_err(read_error)?;
+            value(&row, 0)
+        };
+        let (durability, is_stuck) = tokio::try_join!(Durability::read(client), is_stuck)?;
+        Ok(Durability { is_stuck, ..durability })
+    }
+
+    /// Reads the durability of the primary's commits. Without `pg_read_all_stats`, a role sees the
+    /// number of standbys, but not their names or states.
+    pub async fn read(client: &Client) -> Result<Durability, StoreError> {
+        let query = "SELECT current_setting('synchronous_standby_names'),
+                    current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',
+                    ARRAY(SELECT application_name FROM pg_stat_replication
+                          WHERE sync_state IN ('sync', 'quorum')),
+                    (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL)";
+        let row = client.query_one(query, &[]).await.map_err(read_error)?;
         let settings = Settings {
             synchronous_standby_names: value(&row, 0)?,
             writes_to_disk: value(&row, 1)?,
         };
         let (streaming, hidden): (Vec<String>, i64) = (value(&row, 2)?, value(&row, 3)?);
         let present = streaming.len() + usize::try_from(hidden).unwrap_or(0);
-        Ok(Durability { settings, streaming, present, is_stuck: value(&row, 4)? })
+        Ok(Durability { settings, streaming, present, is_stuck: false })
     }
 
     /// Returns the standbys that must confirm each commit. If a commit is stuck although enough
@@ -98,12 +110,14 @@ impl Durability {
     }
 
     /// Records the standbys for the metrics. Logs the settings if they differ from those recorded
-    /// before, at this or an earlier primary.
-    pub fn record(self, replica: &Replica, log: &Logger) {
+    /// before, at this or an earlier primary. Repeats warnings after a failover (`is_new_primary`),
+    /// because this one may have lost changes.
+    pub fn record(self, is_new_primary: bool, replica: &Replica, log: &Logger) {
         replica.set_standbys(self.standbys());
         let before = replica.replace_settings(self.settings.clone());
-        if before.as_ref() != Some(&self.settings) {
-            self.settings.log(before.is_some(), log);
+        let is_changed = before.as_ref() != Some(&self.settings);
+        if is_changed || is_new_primary {
+            self.settings.log(before.is_some() && is_changed, log);
         }
     }
 }

@@ -80,7 +80,7 @@ impl Maintenance {
             // Ignore errors here and below, because the next round repeats the statements.
             let durability = self.state.answer(MAINTENANCE_LIMIT, Durability::read(client)).await;
             if let Ok(durability) = durability {
-                durability.record(&self.state.replica, log);
+                durability.record(false, &self.state.replica, log);
             }
             if let Ok(removed) =
                 self.state.answer(MAINTENANCE_LIMIT, remove_old(client, floor)).await

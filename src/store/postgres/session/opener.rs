@@ -125,7 +125,8 @@ impl Opener {
         let session = self.open_at_primary(before, &mut durability).await.inspect_err(|_| {
             self.replica.set_standbys(durability.standbys());
         })?;
-        durability.record(&self.replica, &self.log);
+        let is_new_primary = before.is_some_and(|before| before.server != session.server);
+        durability.record(is_new_primary, &self.replica, &self.log);
         self.start_tasks(&session);
         Ok(session)
     }
@@ -167,7 +168,8 @@ impl Opener {
         if connections.iter().any(|other| other.server != writer.server) {
             return Err(OpenError::Different);
         }
-        *durability = with_time_limit(READ_LIMIT, Durability::read(&writer.client)).await?;
+        *durability =
+            with_time_limit(READ_LIMIT, Durability::read_for_opening(&writer.client)).await?;
         durability.require_standbys()?;
         with_time_limit(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
         let preparing = async {

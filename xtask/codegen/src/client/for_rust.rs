@@ -81,6 +81,7 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
         schemas.extend(closed_enums.into_iter().map(|(schema, name)| (name, schema)));
     }
     remove_bounds(&mut document);
+    describe_for_rust(&mut document);
     let enums = enums.into_iter().map(|extensible| extensible.name).collect();
     ProgenitorInput { document, identifiers, enums }
 }
@@ -238,5 +239,63 @@ fn remove_bounds(value: &mut Value) {
             fields.values_mut().for_each(remove_bounds);
         }
         _ => {}
+    }
+}
+
+/// Descriptions of how a value is written as text: the beginning, the end, and what replaces both.
+/// In Rust, the types say it.
+const TEXT_FORMS: [(&str, &str, &str); 2] =
+    [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
+
+/// Removes from all descriptions what concerns only other languages and the text of a request.
+fn describe_for_rust(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(describe_for_rust),
+        Value::Object(fields) => {
+            if let Some(Value::String(description)) = fields.get_mut("description") {
+                *description = description_for_rust(description);
+            }
+            fields.values_mut().for_each(describe_for_rust);
+        }
+        _ => {}
+    }
+}
+
+fn description_for_rust(description: &str) -> String {
+    let sentences = description.split_inclusive(". ");
+    let mut text: String = sentences.filter(|sentence| !sentence.contains("JavaScript")).collect();
+    for (begin, end, replacement) in TEXT_FORMS {
+        if let Some((before, rest)) = text.split_once(begin)
+            && let Some((_, after)) = rest.split_once(end)
+        {
+            text = format!("{before}{replacement}{after}");
+        }
+    }
+    text.trim_end().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::description_for_rust;
+
+    #[test]
+    fn a_description_for_rust_leaves_out_the_text_of_a_request() {
+        for (description, expected) in [
+            (
+                "An id. It may exceed 2^53-1, where JavaScript's numbers lose digits: keep the text.",
+                "An id.",
+            ),
+            (
+                "A pet: a 64-bit integer in plain decimal, without a plus sign. Optional.",
+                "A pet. Optional.",
+            ),
+            (
+                "Before this time (RFC 3339, with any offset; a `+` is sent as `%2B`). Optional.",
+                "Before this time. Optional.",
+            ),
+            ("In UTC (RFC 3339). Absent if unknown.", "In UTC (RFC 3339). Absent if unknown."),
+        ] {
+            assert_eq!(description_for_rust(description), expected);
+        }
     }
 }
