@@ -41,7 +41,6 @@ struct AdminState<'a> {
     damaged: Option<&'a str>,
 }
 
-/// The state of the admin listener.
 pub struct AdminContext {
     server: Arc<ServerContext>,
     readiness: Readiness,
@@ -50,8 +49,8 @@ pub struct AdminContext {
 }
 
 impl AdminContext {
-    /// Creates the state. Also registers the metrics whose values are read from the server's state
-    /// at each scrape. `log_buffer` is `None` if the log is off.
+    /// Registers the metrics whose values are read from the server's state at each scrape.
+    /// `log_buffer` is `None` if the log is off.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
@@ -94,11 +93,12 @@ fn answer(status: StatusCode, state: &AdminState<'_>) -> Result<Response<Body>, 
     response.map_err(|error| HttpError::for_internal_error(error.to_string()))
 }
 
-/// The metrics in the text format of Prometheus.
+/// Answers with the metrics, in the text format of Prometheus.
 async fn metrics(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = Arc::clone(context.context());
     admin.readiness.observe().await;
-    // Only one scrape runs at a time, because counting all open files and connections takes long.
+    // Only one scrape runs at a time, because counting all open files and connections takes a long
+    // time.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
     let registry = admin.server.metrics.registry.clone();
     let encode = move || TextEncoder::new().encode_to_string(&registry.gather());

@@ -22,10 +22,8 @@ pub enum Environment {
 }
 
 impl Environment {
-    /// Both environments.
     pub const ALL: [Environment; 2] = [Environment::Production, Environment::Staging];
 
-    /// The prefix of every key of the environment.
     pub const fn prefix(self) -> &'static str {
         match self {
             Environment::Production => PRODUCTION_PREFIX,
@@ -64,7 +62,7 @@ impl ApiKey {
         ApiKey(key)
     }
 
-    /// Returns the key itself, to show it once, at its issue.
+    /// Returns the key itself, to show it once, when it is issued.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -85,8 +83,8 @@ fn random_text(length: usize) -> String {
     (0..length).map(|_| char::from(base62_digit(random.random_range(0..62_u32)))).collect()
 }
 
-/// Redacts API keys and parts of them in a text for the operator, because an operator may have
-/// typed a key in place of another argument. Only the prefix of each key stays.
+/// Redacts API keys, and parts of them, in a message for the operator, who may have typed a key in
+/// place of another argument. Only the prefix of each key remains.
 pub fn without_keys(text: &str) -> String {
     let mut redacted = text.to_string();
     for prefix in Environment::ALL.map(Environment::prefix) {
@@ -124,21 +122,31 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Returns the digest of a presented key. `None` if it is malformed or of another environment.
+/// Returns the digest of a presented key, or `None` if the key is malformed or belongs to the other
+/// environment.
 pub fn digest_of(presented: &[u8], environment: Environment) -> Option<Digest> {
     (environment_of(presented)? == environment).then(|| Digest::hash_key(presented))
 }
 
-/// Returns the environment of a presented key. `None` if its prefix, length, alphabet or checksum
-/// is wrong.
+/// Returns the environment of a presented key, or `None` if its prefix, length, alphabet or
+/// checksum is wrong.
 pub fn environment_of(presented: &[u8]) -> Option<Environment> {
-    let has_prefix = |kind: &Environment| presented.starts_with(kind.prefix().as_bytes());
-    let environment = Environment::ALL.into_iter().find(has_prefix)?;
+    let environment = prefix_environment(presented).filter(|_| has_key_form(presented))?;
     let (body, checksum) = presented.split_at_checked(PREFIX_BYTES + RANDOM_CHARS)?;
-    let well_formed = presented.len() == KEY_BYTES
+    (checksum == checksum_of(body)).then_some(environment)
+}
+
+/// True if the prefix, the length and the alphabet of a presented key are those of a key, whatever
+/// its checksum.
+pub fn has_key_form(presented: &[u8]) -> bool {
+    prefix_environment(presented).is_some()
+        && presented.len() == KEY_BYTES
         && presented.iter().skip(PREFIX_BYTES).all(u8::is_ascii_alphanumeric)
-        && checksum == checksum_of(body);
-    well_formed.then_some(environment)
+}
+
+fn prefix_environment(presented: &[u8]) -> Option<Environment> {
+    let has_prefix = |kind: &Environment| presented.starts_with(kind.prefix().as_bytes());
+    Environment::ALL.into_iter().find(has_prefix)
 }
 
 /// The CRC-32 of the body as six base-62 digits, most significant first. It identifies mistyped

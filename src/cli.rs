@@ -133,10 +133,10 @@ Examples:
   store-orders check
   store-orders check --json")]
     Check,
-    /// Ask whether the local server is ready, for containers and scripts
+    /// Check whether the local server is ready, for containers and scripts
     ///
-    /// The command asks /readyz of the admin listener, and fails if the answer is not 200. Without
-    /// --admin-listen it asks the server that serves the data directory.
+    /// The command requests /readyz from the admin listener, and fails unless the status is 200.
+    /// Without --admin-listen, it uses the server that serves the data directory.
     #[command(after_help = "\
 Examples:
   store-orders health --data-dir /var/lib/store-orders
@@ -153,8 +153,8 @@ Examples:
     Status,
     /// Create the tables of a store in PostgreSQL, or bring them up to date
     ///
-    /// Running servers go on answering. A server that is too old for the new tables becomes unready
-    /// within a second, so that load balancers stop using it (`handbook upgrading`).
+    /// Running servers keep answering requests. A server that is too old for the new tables becomes
+    /// unready within a second, so that load balancers stop using it (`handbook upgrading`).
     #[command(after_help = "\
 Examples:
   store-orders migrate --store postgres://owner@db.example.com/store
@@ -170,7 +170,7 @@ Examples:
   store-orders systemd-unit > /etc/systemd/system/store-orders.service
   store-orders systemd-unit --template > store-orders@.service")]
     SystemdUnit(systemd_unit::SystemdUnitArgs),
-    /// Print a hardened configuration of nginx as the proxy before the server
+    /// Print a hardened nginx configuration for a proxy in front of the server
     #[command(after_help = "\
 Examples:
   store-orders nginx-conf > /etc/nginx/nginx.conf
@@ -214,7 +214,8 @@ Examples:
     Openapi(openapi::OpenapiArgs),
 }
 
-/// Commands that print a built-in text and use no store. Only `openapi --served` reads settings.
+/// Commands that print built-in text and do not use a store. Of these, only `openapi --served`
+/// reads settings.
 const PRINTING: [&str; 8] = [
     "systemd-unit",
     "nginx-conf",
@@ -226,10 +227,9 @@ const PRINTING: [&str; 8] = [
     "openapi",
 ];
 
-/// Returns clap's definition of the command line.
 pub fn command() -> clap::Command {
     // `demo` refuses the global options, and `config default` and the `PRINTING` commands ignore
-    // them. So the help of these commands does not show them.
+    // them, so the help of these commands does not show them.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {
@@ -310,7 +310,8 @@ impl Cli {
     }
 }
 
-/// Returns the exit status for this error.
+/// Returns 128 plus the signal's number if a signal ended the program. Otherwise, the failure's
+/// code decides the exit status.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let signal = error.downcast_ref::<serve::EndedBySignal>();
     ExitCode::from(

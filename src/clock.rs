@@ -1,5 +1,5 @@
-//! The machine's clocks and points in time on them: wall time for windows, output and the store,
-//! monotonic time for strikes and bans. Tests can replace the clock by one that they move.
+//! Clocks, and points in time. Windows, output and the store use wall time; strikes and bans use
+//! monotonic time. Tests can replace the machine's clocks with one that they set.
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
@@ -32,13 +32,10 @@ impl Now {
     }
 }
 
-/// A source of time.
 pub trait Clock: Send + Sync {
-    /// Reads both clocks.
     fn now(&self) -> Now;
 }
 
-/// The machine's clocks.
 #[derive(Debug)]
 pub struct SystemClock {
     started: BootInstant,
@@ -60,7 +57,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that a test moves.
+/// A clock that a test sets.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Now>);
 
@@ -70,7 +67,7 @@ impl ManualClock {
         ManualClock(Mutex::new(Now { monotonic: Duration::ZERO, wall }))
     }
 
-    /// Returns the clock of a new process.
+    /// Returns the clock of a new process: the wall time stays, and the monotonic time begins at 0.
     pub fn restarted(&self) -> ManualClock {
         ManualClock::new(self.now().wall)
     }
@@ -108,24 +105,22 @@ const CLOCK: ClockId = ClockId::Monotonic;
 pub struct BootInstant(Duration);
 
 impl BootInstant {
-    /// The current instant.
     pub fn now() -> BootInstant {
         let time = clock_gettime(CLOCK);
         let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
         BootInstant(seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0)))
     }
 
-    /// The time since this instant.
     pub fn elapsed(self) -> Duration {
         BootInstant::now().since(self)
     }
 
-    /// Returns the time from an earlier instant to this one.
+    /// Returns the time from an earlier instant to this one, or zero if `earlier` is later.
     pub fn since(self, earlier: BootInstant) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Returns the instant this long before.
+    /// Returns the instant that is earlier by this duration.
     #[cfg(test)]
     pub fn earlier(self, by: Duration) -> BootInstant {
         BootInstant(self.0 - by)
@@ -140,19 +135,17 @@ impl Add<Duration> for BootInstant {
     }
 }
 
-/// A point in time of one clock: nanoseconds since the clock's zero. It has only eight bytes,
-/// because each account and each key has two timestamps. In monotonic time, points before the start
-/// of the server, such as the end of an earlier ban, are negative.
+/// A point in time of one clock: nanoseconds since the clock's zero. It has only eight bytes to
+/// save memory, because each account and each key has two timestamps. In monotonic time, points
+/// before the start of the server, such as the end of an earlier ban, are negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// Creates a timestamp from nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Timestamp {
         Timestamp(nanos)
     }
 
-    /// Returns the nanoseconds.
     pub const fn as_nanos(self) -> i64 {
         self.0
     }

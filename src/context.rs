@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::Semaphore;
 
-/// The state of a running server.
 pub struct ServerContext {
     /// The order list, which also cancels orders.
     pub orders: Arc<OrderList>,
@@ -22,11 +21,9 @@ pub struct ServerContext {
     pub store: Arc<dyn Store>,
     /// Limits concurrent lookups of single rows.
     pub row_lookups: Arc<Semaphore>,
-    /// Reports a damaged store.
     pub damage_check: DamageCheck,
     /// The cached keys, which authenticate requests.
     pub keys: Arc<KeyCache>,
-    /// The rate limiter.
     pub rate_limiter: Arc<dyn RateLimiter>,
     /// The clock, which tests can replace.
     pub clock: Arc<dyn Clock>,

@@ -3,10 +3,10 @@
 //! fewer orders, so a damaged store is not served unless the operator allows it.
 //!
 //! The check runs SQLite's `quick_check` in one read transaction on its own connection. The check
-//! cannot be split into several transactions: each would report as missing the pages that only the
-//! other transactions read. The write-ahead log grows while a read transaction is open, so the
-//! check ends after ten seconds, even if it has not finished. A million orders take about one
-//! second (55 MB/s, measured).
+//! cannot be split into several transactions, because each of them would report as missing all
+//! pages that only the other transactions have read. The write-ahead log grows while a read
+//! transaction is open, so the check ends after ten seconds, even if it has not finished. A million
+//! orders take about one second (55 MB/s, measured).
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};

@@ -73,5 +73,5 @@ mod request_scope;
 
 pub use caller::TrustedProxies;
 pub use docs::{Docs, served_document, served_documents};
-pub use inner_router::{BuildError, InnerRouter};
+pub use inner_router::InnerRouter;
 pub use middleware::Middleware;

@@ -94,32 +94,30 @@ const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 /// transaction, so the number is small.
 const USES_PER_TRANSACTION: usize = 1_000;
 
-/// The cache of keys that authenticates requests.
 pub struct KeyCache {
     store: Arc<dyn Store>,
     cached: CachedKeys,
     lookups: Lookups,
     opened: BootInstant,
-    /// The last time at which the cached keys are valid, in milliseconds after `opened`. Measured
-    /// by the clock since boot, which also advances during a suspension, and which tests do not
-    /// move.
+    /// The cached keys are valid until this time, in milliseconds after `opened`. It is measured
+    /// with [`BootInstant`], because that clock also advances while the machine is suspended, and
+    /// because tests do not set it.
     valid_until_ms: AtomicU64,
-    /// The last use of each key that is not recorded in the store yet: the key's row, and the time
-    /// in Unix milliseconds. Sorted by row, so that each transaction writes few pages.
+    /// Uses of keys that are not recorded in the store yet: the row of each key, with the time of
+    /// its last use in Unix milliseconds. They are sorted by row, so that each transaction writes
+    /// few pages.
     uses: Mutex<BTreeMap<i64, i64>>,
 }
 
-/// A valid key that a request presented.
 pub struct ValidKey {
-    /// The key with its account.
     pub key: Arc<KnownKey>,
-    /// True if the request waited for the store.
+    /// True if the key was not cached, so the request waited for the store.
     pub was_looked_up: bool,
 }
 
 impl KeyCache {
-    /// Opens an empty cache. If the store can return later, the cache is out of date until a
-    /// refresh.
+    /// Opens an empty cache, even if the store does not answer now but can return later. In that
+    /// case, the cache is out of date until a refresh succeeds.
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = match store.poll_changes().await {
@@ -219,7 +217,6 @@ impl KeyCache {
         }
     }
 
-    /// Looks up the keys of these requests in the store and sends the answers.
     async fn answer(&self, waiting: Vec<Waiter>) -> Result<(), StoreError> {
         let mut digests: Vec<Digest> = waiting.iter().map(|waiter| waiter.digest).collect();
         digests.sort_unstable_by_key(|digest| digest.0);
@@ -270,7 +267,6 @@ impl KeyCache {
         repeat(REFRESH_INTERVAL, || self.record_uses(), doing, &log).await;
     }
 
-    /// Updates the cached keys from the store.
     async fn refresh(&self) -> Result<(), StoreError> {
         let after = self.cached.reflected();
         let PolledKeys { polled, changes } = self.store.poll_keys(Some(after)).await?;

@@ -98,17 +98,17 @@ compile_error!(
     "Store Orders runs on Linux and macOS only: it needs Unix signals and file permissions"
 );
 
-pub mod admin;
+mod admin;
 pub mod api_key;
 mod blocking;
 pub mod cli;
 pub mod clock;
 pub mod config;
-pub mod context;
-pub mod counter;
-pub mod damage_check;
-pub mod http;
-pub mod import;
+mod context;
+mod counter;
+mod damage_check;
+mod http;
+mod import;
 pub mod key_cache;
 pub mod log;
 pub mod metrics;

@@ -36,7 +36,6 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
     Logger::root(drain.ignore_res(), o!())
 }
 
-/// Returns the level's name in the log.
 const fn level_name(level: Level) -> &'static str {
     match level {
         Level::Critical => "CRITICAL",

@@ -19,11 +19,9 @@ use prometheus::{HistogramOpts, Registry};
 pub struct Metrics {
     /// Requests by route, method and status, and their latencies.
     pub requests: Requests,
-    /// Requests answered with 429.
     pub rate_limited: RateLimitedRequests,
     /// Cancellations per transaction; the writer counts them.
     pub batches: Histogram,
-    /// The registry of all the server's metrics.
     pub registry: Registry,
 }
 

@@ -85,16 +85,12 @@ use writer::Writer;
 /// refresh is short: it copies each page once, 1 MiB in all.
 const MAX_INLINE_PAGES: usize = 4;
 
-/// The interval of background refreshes.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The reason why no list can be returned.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// The store could not be read.
     #[error("the list cannot be brought up to date")]
     Store(#[from] StoreError),
-    /// The store could not say whether the list is fresh.
     #[error("the store cannot say whether the list is fresh")]
     Freshness(#[source] Arc<StoreError>),
     /// The refresh of the list panicked.
@@ -102,22 +98,23 @@ pub enum ListError {
     CutShort,
 }
 
-/// The list of orders and the writer of cancellations.
 pub struct OrderList {
     store: Arc<dyn Store>,
     /// Never locked across an `await`, nor while a snapshot is built or dropped, so list requests
     /// and the writer wait for it only briefly.
     state: Arc<Mutex<ListInMemory>>,
-    /// Locked during a refresh of the snapshot, which then locks `state` to plan and to publish.
+    /// Locked during a refresh of the snapshot. The refresh locks `state` only to plan and to
+    /// publish.
     refresh_lock: Arc<tokio::sync::Mutex<()>>,
     readers: Arc<Readers>,
     writer: Writer,
 }
 
 impl OrderList {
-    /// Reads all orders from the store and starts the writer. If the store can return later, a
-    /// refresh reads the orders, and until then no list is returned. The writer records the size of each
-    /// transaction in the histogram `batches`. Outdated lists may use `outdated_bytes` of memory.
+    /// Reads all orders from the store and starts the writer. If the store does not answer now but
+    /// can return later, a refresh reads the orders once the store answers, and until then requests
+    /// for lists fail. The writer records the size of each transaction in the histogram `batches`.
+    /// Outdated lists that are still being sent may use `outdated_bytes` of memory.
     pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
@@ -156,10 +153,7 @@ impl OrderList {
         &self,
         freshness: Freshness,
     ) -> Result<(Arc<Snapshot>, Position), ListError> {
-        let latest = match freshness {
-            Freshness::Known(latest) => latest,
-            pending => pending.wait().await.map_err(ListError::Freshness)?,
-        };
+        let latest = freshness.wait().await.map_err(ListError::Freshness)?;
         let stored = latest.last_changes.orders;
         Ok((self.refresh_to(latest).await?, stored))
     }
@@ -173,7 +167,7 @@ impl OrderList {
         let refresh_guard = Arc::clone(&self.refresh_lock).lock_owned().await;
         let refresh = {
             let state = self.state.lock();
-            // The previous refresh may have reached this change.
+            // The refresh that held the lock may have reached this change.
             match state.current(stored) {
                 Some(snapshot) => return Ok(snapshot),
                 None => state.plan_refresh(latest),
@@ -194,12 +188,12 @@ impl OrderList {
         refreshed.await.map_err(|_| ListError::CutShort)?
     }
 
-    /// Prepares the list for sending, as gzip if the client accepts gzip.
     pub fn list_payload(&self, list: &Arc<Snapshot>, accepts_gzip: bool) -> Payload {
         Payload::for_list(list, &self.readers, accepts_gzip)
     }
 
-    /// Returns the numbers of pending and of shipped orders in the list.
+    /// Returns the numbers of pending and of shipped orders. Cancelled orders that the snapshot
+    /// still contains are not counted.
     pub fn pending_and_shipped(&self) -> (usize, usize) {
         let (snapshot, removed) = self.state.lock().snapshot_and_removals();
         let (pending, shipped) = snapshot.pending_and_shipped();
@@ -260,7 +254,6 @@ impl OrderList {
         }
     }
 
-    /// The position of the list.
     pub fn position(&self) -> Position {
         self.state.lock().position()
     }
@@ -276,13 +269,12 @@ impl OrderList {
         Ok(())
     }
 
-    /// The running batch of cancellations.
     pub fn running_batch(&self) -> &RunningBatch {
         self.writer.running_batch()
     }
 }
 
-/// Publishes a refreshed list. Cuts off older lists if this makes too many of them outdated.
+/// Publishes a refreshed list. Cuts off older lists if the outdated lists now use too much memory.
 fn publish(read: ReadRefresh, state: &Mutex<ListInMemory>, readers: &Readers) -> Arc<Snapshot> {
     let snapshot = read.apply(state);
     readers.cut_off_excess();
@@ -299,8 +291,8 @@ mod tests {
     use std::pin::pin;
     use tempfile::TempDir;
 
-    /// Returns a list of one pending order, its store, and the store's directory. Only one outdated
-    /// list can be read.
+    /// Returns a list of one pending order, its store, and the store's directory. The memory for
+    /// outdated lists is so small that only the newest of them can be read.
     async fn one_order() -> (OrderList, SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();

@@ -1,9 +1,10 @@
 //! Opens and creates the files of a data directory.
 //!
 //! The operator runs commands as root in the directory of a service, whose user can replace each of
-//! its files. If a command followed a symbolic link or a hard link there, it would write to another
-//! file of root's, or give that file to the service. So a file must be a regular file with one
-//! name, links are not followed, and only a file that this call created changes its owner.
+//! its files. If a command followed a symbolic link or a hard link there, it would write to some
+//! other file that belongs to root, or give that file to the service. So a file must be a regular
+//! file with one name, links are not followed, and only a file that this call created changes its
+//! owner.
 
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
@@ -48,11 +49,11 @@ pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
     Ok(opened)
 }
 
-/// Opens an existing file of the data directory.
+/// Opens an existing file of the data directory. Fails unless it is a regular file with one name.
 pub fn open_private_file(path: &Path, access: &mut OpenOptions) -> io::Result<File> {
     require_one_name(path, &path.symlink_metadata()?)?;
-    // The file may have been replaced since it was checked. NONBLOCK: opening a pipe would wait for
-    // another process.
+    // The file may have been replaced since it was checked. NONBLOCK is set because opening a pipe
+    // would otherwise wait for another process.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = access.custom_flags(flags.bits().cast_signed()).open(path)?;
     require_one_name(path, &file.metadata()?)?;
@@ -74,9 +75,9 @@ pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("{} {problem}", path.display())))
 }
 
-/// If root created the file or directory, gives it to the directory's owner, so that a server that runs as this
-/// owner can use files that root's commands create. SQLite does the same with its `-wal` and `-shm`
-/// files.
+/// If root created the file or directory, gives it to the owner of the data directory, so that a
+/// server that runs as this owner can use files that root's commands create. SQLite does the same
+/// with its `-wal` and `-shm` files.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (directory, created) = (std::fs::metadata(directory)?, file.metadata()?);
     if created.uid() == 0 && directory.uid() != 0 {
@@ -117,7 +118,7 @@ mod tests {
         open("new").unwrap();
     }
 
-    /// Without root, every file has the same owner.
+    /// Without root, this test cannot detect a wrong owner, because every file has the same one.
     #[test]
     fn only_created_files_are_given_to_the_directorys_owner() {
         let directory = tempfile::tempdir().unwrap();

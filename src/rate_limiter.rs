@@ -87,7 +87,6 @@ pub struct KeyedRequest {
     pub account: i64,
     /// The key's row in the store. Strikes and bans are per key.
     pub key: i64,
-    /// The account's current limits.
     pub limits: PlanLimits,
     /// The latest ban in the key's row.
     pub ban: KeyBan,
@@ -95,23 +94,20 @@ pub struct KeyedRequest {
 
 impl KeyedRequest {
     /// True if the account may send no requests. The operator chose this limit, so a refused
-    /// request is no strike.
+    /// request does not count as a strike.
     pub(crate) fn has_zero_limit(&self) -> bool {
         self.limits.per_minute == 0 || self.limits.per_day == 0
     }
 }
 
-/// One of the two windows of an account.
+/// One of the two windows of an account: 60 or 86,400 seconds from the first counted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// The window of 60 seconds.
     Minute,
-    /// The window of 86,400 seconds.
     Day,
 }
 
 impl Window {
-    /// The duration of the window.
     pub const fn length(self) -> Duration {
         match self {
             Window::Minute => Duration::from_secs(MINUTE_SECONDS as u64),
@@ -155,7 +151,6 @@ fn seconds_rounded_up(duration: Duration) -> u64 {
     duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0))
 }
 
-/// The limiter's decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Admitted and counted.
@@ -176,12 +171,10 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// True if the request is admitted.
     pub(crate) fn admits(&self) -> bool {
         matches!(self, Decision::Admitted(_))
     }
 
-    /// The values of the rate limit headers.
     pub fn status(&self) -> RateLimitStatus {
         match self {
             Decision::Admitted(status)
@@ -215,14 +208,13 @@ pub trait RateLimiter: Send + Sync {
     /// The counter and recorder of new bans.
     fn bans(&self) -> &BegunBans;
 
-    /// Returns why requests cannot be counted at the moment and are refused. Returns `None` if
-    /// requests can be counted.
+    /// Returns the reason why requests cannot be counted at the moment and are therefore refused.
+    /// Returns `None` if requests can be counted.
     fn unavailable_because(&self) -> Option<String> {
         None
     }
 }
 
-/// Logs that this request began a ban.
 fn log_ban(log: &Logger, request: &KeyedRequest, key_id: &str, status: RateLimitStatus, now: Now) {
     let until = UNIX_EPOCH.checked_add(now.wall.saturating_add(status.resets_in));
     let until = humantime::format_rfc3339_seconds(until.unwrap_or(UNIX_EPOCH)).to_string();

@@ -33,12 +33,13 @@ use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// Time for dropshot's accept loop to exit.
+/// Time for dropshot's accept loop to exit before the socket is closed under it, which it would log
+/// as an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// The last part of the stop delay, in which the server ignores new connections and answers the
-/// requests of the connections that it has. Longer than a handshake and the head of a request take
-/// to arrive, and shorter than the second after which a client tries to connect again.
+/// requests of the connections that it has. This is longer than a handshake and the head of a
+/// request take to arrive, and shorter than the second after which a client tries to connect again.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// Time for the admin listener to close after the API's listener.
@@ -48,7 +49,6 @@ const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 pub struct Dependencies {
     /// Holds orders, pets, accounts and keys.
     pub store: Arc<dyn Store>,
-    /// The rate limiter.
     pub rate_limiter: Arc<dyn RateLimiter>,
     /// The clock, which tests can replace.
     pub clock: Arc<dyn Clock>,
@@ -58,7 +58,6 @@ pub struct Dependencies {
     pub log_buffer: Option<Arc<LogBuffer>>,
 }
 
-/// A running server.
 pub struct Server {
     http: HttpServer<Arc<ServerContext>>,
     /// `None` if the system does not give access to the socket.
@@ -170,7 +169,7 @@ impl Server {
         self.http.local_addr()
     }
 
-    /// The base address of the API.
+    /// The base URL of the API: scheme, address and base path.
     pub fn url(&self) -> String {
         let scheme = if self.certificate.is_some() { "https" } else { "http" };
         format!("{scheme}://{}{BASE_PATH}", self.address())
@@ -186,7 +185,6 @@ impl Server {
         self.certificate.as_deref()
     }
 
-    /// The batch of cancellations that is running.
     pub fn running_batch(&self) -> &RunningBatch {
         self.http.app_private().orders.running_batch()
     }

@@ -55,8 +55,8 @@ use std::time::Duration;
 use store_orders_api::types::Pet;
 use tokio::sync::mpsc;
 
-/// The position of data that was never read. It is in a history of its own, so the data lacks
-/// everything, even of a store without changes.
+/// The position of data that was never read. Its history differs from that of every store, so a
+/// list or cache at this position is out of date even if the store has no changes.
 pub const UNREAD: Position = Position { history: u64::MAX, number: 0 };
 
 /// The longest wait of a request for the store, counted from the request's arrival.
@@ -77,10 +77,8 @@ pub const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest wait of a command for the writes of servers and other commands.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The result of a structure check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Structure {
-    /// No damage was found.
     Sound,
     /// Describes the first damage.
     Damaged(String),
@@ -109,9 +107,9 @@ pub struct Standbys {
 
 /// The store of orders, pets, accounts and keys, as a running server uses it.
 ///
-/// Asynchronous methods do not block the polling thread. The others return at once unless the disk
-/// hangs. Dropping a future may leave its work running, so a caller that drops futures must bound
-/// how many it starts. A panic of the engine reaches the caller.
+/// Asynchronous methods do not block the polling thread. The others return immediately unless the
+/// disk hangs. Dropping a future may leave its work running, so a caller that drops futures must
+/// bound how many it starts. A panic of the engine reaches the caller.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Queries the last changes. The answer includes every change that any process committed before
@@ -159,12 +157,12 @@ pub trait Store: Send + Sync {
     /// past its deadline is not executed.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
-    /// Returns the order if it is cancelled and no failover can lose this. `history` is the history
-    /// of the list that lacks the order. Fails if the store has left this history: there the order
-    /// may be pending again, and would be found neither in the list nor here.
+    /// Returns the order if it is cancelled and no failover can lose the cancellation. `history` is
+    /// the history of the list in which the caller did not find the order. Fails if the store now
+    /// has another history. The order may be pending there, and would then be found neither in the
+    /// list nor here.
     async fn cancelled_order(&self, id: i64, history: u64) -> Result<Option<Order>, StoreError>;
 
-    /// The pet with this id.
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
 
     /// The damage found while reading the orders, if any.
@@ -187,8 +185,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// True if a store that fails may answer later without a restart of this server. The server
-    /// then starts without it.
+    /// True if a store that fails may work again without a restart of this server. The server then
+    /// starts even while the store fails.
     fn can_return(&self) -> bool {
         false
     }
@@ -201,8 +199,8 @@ pub trait Store: Send + Sync {
     /// Publishes this server's URL to the operator, through the store.
     fn announce(&self, _url: String) {}
 
-    /// Prepares the store for the end of this server. This is the last call: afterwards the server
-    /// serves no list. Logs what could not be done within `timeout`.
+    /// Prepares the store for the end of this server. The server calls this last, when it no longer
+    /// serves lists. Logs what could not be done within `timeout`.
     async fn leave(&self, _timeout: Duration, _log: &Logger) {}
 
     /// Commits a write that changes no row, to test whether writing works.
@@ -212,7 +210,8 @@ pub trait Store: Send + Sync {
     /// a higher number stays as it is.
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError>;
 
-    /// Records when keys were last used. Each use is the key's row and Unix milliseconds. At
-    /// most one use of each key. Skips keys whose row another process has locked.
+    /// Records when keys were last used. Each use consists of the key's row and a time in Unix
+    /// milliseconds, and each key has at most one use. Skips keys whose row another process has
+    /// locked.
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError>;
 }

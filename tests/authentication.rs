@@ -32,6 +32,7 @@ async fn a_401_describes_the_request_but_not_the_state_of_the_key() {
     typo.replace_range(20..21, if &good[20..21] == "a" { "b" } else { "a" });
     let invalid = "This API key is not valid: it is unknown, expired or revoked. ";
     let malformed = "The text after Bearer is not an API key: ";
+    let check_digits = "The check digits at the end of this API key do not match ";
     let no_scheme = "The Authorization header does not begin with the scheme Bearer. ";
     let basic = "The Authorization header has the scheme Basic. ";
     let no_token = "The Authorization header has no key after Bearer and a space. ";
@@ -40,7 +41,7 @@ async fn a_401_describes_the_request_but_not_the_state_of_the_key() {
         (format!("Bearer {}", unknown.expose()), WITH_KEY, invalid),
         (format!("Bearer {}", revoked.text), WITH_KEY, invalid),
         (format!("Bearer {}", expired.text), WITH_KEY, invalid),
-        (format!("Bearer {typo}"), WITH_KEY, malformed),
+        (format!("Bearer {typo}"), WITH_KEY, check_digits),
         (format!("Bearer {}x", staging.text), WITH_KEY, malformed),
         (format!("Bearer {good}x"), WITH_KEY, malformed),
         (format!("Bearer {}", &good[..44]), WITH_KEY, malformed),
@@ -60,6 +61,7 @@ async fn a_401_describes_the_request_but_not_the_state_of_the_key() {
         let answer = server.send("GET", "/v1/store/orders", &headers).await;
         let message = assert_unauthorized(&answer, challenge);
         assert!(message.starts_with(expected), "{message}");
+        assert!(!message.contains(&good[9..20]) && !message.contains(&typo[39..]), "{message}");
         if expected == invalid {
             invalid_messages.push(message);
         }

@@ -247,6 +247,9 @@ async fn a_wrong_query_is_400_and_names_the_parameter() {
         let message = answer.assert_error(400, "invalid_parameter");
         assert!(message.contains(&format!("parameter {name}")), "{query}: {message}");
     }
+    let answer = server.send_with(&key, "GET", "/v2/store/orders?cursor=").await;
+    let message = answer.assert_error(400, "invalid_parameter");
+    assert!(message.ends_with("; leave it out for the first page."), "{message}");
     let other_limit = format!("?petId=7&limit=1&cursor={cursor}");
     assert_eq!(ids(&page(&server, &key, &other_limit).await.json()), [3]);
     // v1 ignores these parameters.

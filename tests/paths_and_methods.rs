@@ -163,3 +163,40 @@ async fn another_method_gets_405_and_one_allow_header() {
     assert_eq!(server.send_with(&key, "delete", "/v1/store/orders/1").await.status, 405);
     assert_eq!(server.client(&key).list_orders().await.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn a_404_or_405_says_which_path_to_use() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    let server = setup.serve().await;
+    let outside = "There is no such path. Paths begin with /v1 or /v2. ";
+    let slash = "There is no such path: it has a slash at its end; leave it out.";
+    let unknown = "There is no such path. The API document at ";
+    for (path, expected) in [
+        ("/store/orders", outside),
+        ("/v3/store/orders", outside),
+        ("/v1/store/orders/", slash),
+        ("/v1/store/orders/1/", slash),
+        ("/v2/store/orders/?limit=1", slash),
+        ("/v1/", unknown),
+        ("/v1/store/", unknown),
+        ("/v1/store/orders//", unknown),
+    ] {
+        let message = server.send_with(&key, "GET", path).await.assert_error(404, "not_found");
+        assert!(message.starts_with(expected), "{path}: {message}");
+    }
+    let message = server.send("GET", "/store/orders", &[]).await.assert_error(404, "not_found");
+    assert!(message.starts_with(outside), "{message}");
+
+    let supported = "This path does not support this method. It supports: ";
+    let later = " A later version has the method: getOrder, GET /v2/store/orders/{orderId}.";
+    for (method, path, expected) in [
+        ("GET", "/v1/store/orders/1", format!("{supported}DELETE.{later}")),
+        ("PUT", "/v1/store/orders/1", format!("{supported}DELETE.")),
+        ("DELETE", "/v1/pets/1", format!("{supported}GET, HEAD.")),
+        ("POST", "/v2/store/orders", format!("{supported}GET, HEAD.")),
+    ] {
+        let answer = server.send_with(&key, method, path).await;
+        assert_eq!(answer.assert_error(405, "method_not_allowed"), expected, "{method} {path}");
+    }
+}

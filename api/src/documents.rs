@@ -8,10 +8,10 @@ use store_orders_versions as versions;
 
 pub use store_orders_versions::with_versions;
 
-/// The document of a version.
+/// The OpenAPI document of one API version, and where the server publishes it.
 #[derive(Debug)]
 pub struct Document {
-    /// `info.version`.
+    /// The version number in the document's `info.version`.
     pub version: &'static str,
     /// The name of the version, such as `v1`.
     pub name: &'static str,
@@ -28,7 +28,7 @@ pub struct Document {
     emit: fn() -> Result<Value, DocumentError>,
 }
 
-/// The number of versions.
+/// The number of versions, which is also the length of [`DOCUMENTS`].
 pub const COUNT: usize = versions::VERSIONS.len();
 
 macro_rules! documents {
@@ -74,7 +74,7 @@ impl Document {
         self.base_path == V1.base_path
     }
 
-    /// Parses the checked-in document.
+    /// Parses the checked-in document. Fails only if it is not JSON.
     pub fn json(&self) -> Result<Value, DocumentError> {
         serde_json::from_str(self.text).map_err(DocumentError::new)
     }

@@ -26,13 +26,13 @@ impl fmt::Display for DocumentError {
 impl std::error::Error for DocumentError {}
 
 impl DocumentError {
-    /// Returns an error with this reason.
+    /// Creates an error with this reason as its message.
     pub fn new(reason: impl fmt::Display) -> DocumentError {
         DocumentError(reason.to_string())
     }
 }
 
-/// The schemas of a document.
+/// All schemas of a document, including those that dropshot's operations do not refer to.
 pub trait Schemas: Send + Sync + 'static {
     /// Adds each schema to the generator.
     fn add_to(generator: &mut SchemaGenerator);
@@ -45,8 +45,8 @@ pub fn emitted<S: Schemas>(
     version: &str,
 ) -> Result<Value, DocumentError> {
     let mut document = openapi(&api, title, version)?;
-    // These parts differ from the checked-in document: dropshot emits tags without texts, and one
-    // response for all errors.
+    // These parts differ from the checked-in document: dropshot emits tags without descriptions,
+    // and one response for all errors.
     remove(&mut document, "", "tags");
     remove(&mut document, "/components", "responses");
     remove_generic_errors(&mut document);

@@ -1,9 +1,9 @@
 //! The errors that the middleware sends before any handler runs, and the messages of all errors.
 //!
-//! A message is the text of an example in the document, with the example's numbers replaced by the
-//! request's.
+//! A message is the text of an example in the document, in which the numbers of the request replace
+//! the numbers of the example.
 
-use crate::documents::{DOCUMENTS, Document};
+use crate::documents::{DOCUMENTS, Document, V1};
 use crate::headers;
 pub use crate::v1::{Error, ErrorCode};
 use crate::v1::{ServerError, TooManyRequests};
@@ -13,8 +13,8 @@ use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// Returns the status of a code. The codes listed here belong to no operation: the middleware or a
-/// proxy sends them before routing.
+/// Returns the status of a code. The codes listed here do not belong to an operation, because the
+/// middleware or a proxy sends them before a request reaches one.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
@@ -58,6 +58,17 @@ static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|
     DOCUMENTS.into_iter().flat_map(bodies).collect()
 });
 
+/// The encoded body of a 404 for a path outside all versions.
+static OUTSIDE_VERSIONS: LazyLock<Bytes> = LazyLock::new(|| {
+    let base_paths = DOCUMENTS.map(|document| document.base_path).join(" or ");
+    let message = format!(
+        "There is no such path. Paths begin with {base_paths}. The API document at {} lists the \
+         paths.",
+        V1.path
+    );
+    encode(ErrorCode::NotFound, message).into()
+});
+
 /// The kind of credentials in a request without a valid key. The kind selects the message of the
 /// 401.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +87,10 @@ pub enum SentCredentials {
     SchemeAlone,
     /// More than one `Authorization` header.
     SeveralHeaders,
-    /// A key of the wrong form.
+    /// A text after `Bearer` that does not have the form of a key.
     MalformedKey,
+    /// A key of the right form whose check digits do not match the rest of it.
+    WrongCheckDigits,
     /// An unknown, expired or revoked key. All share one message, so that somebody who finds a key
     /// does not learn whether it was ever valid.
     InvalidKey,
@@ -127,6 +140,10 @@ impl SentCredentials {
                 "The text after Bearer is not an API key: sto_live_ or sto_test_, then 36 letters "
                 "and digits. It is incomplete or mistyped. Send the whole key."
             ),
+            SentCredentials::WrongCheckDigits => unauthorized_body!(
+                "The check digits at the end of this API key do not match the rest of it, so at "
+                "least one character is wrong. Send the key exactly as it was issued."
+            ),
             SentCredentials::InvalidKey => unauthorized_body!(
                 "This API key is not valid: it is unknown, expired or revoked. Check which key "
                 "you send, or ask the operator of the service for a new one."
@@ -165,7 +182,7 @@ fn plain(code: ErrorCode, document: &Document) -> Response<Body> {
     with_body(code, Body::from(body), document)
 }
 
-/// 401: the request was sent with these credentials.
+/// 401, with a message about the credentials that were sent.
 pub fn unauthorized(sent: SentCredentials, document: &Document) -> Response<Body> {
     let body = Bytes::from_static(sent.body().as_bytes());
     with_body(ErrorCode::Unauthorized, Body::from(body), document)
@@ -181,14 +198,29 @@ pub fn key_of_other_environment(key: &str, server: &str, document: &Document) ->
     response(ErrorCode::Unauthorized, message, document)
 }
 
-/// 404: no such path.
+/// 404: no such path in this version.
 pub fn not_found(document: &Document) -> Response<Body> {
     plain(ErrorCode::NotFound, document)
 }
 
-/// 405, with one `Allow` header of this value (RFC 9110, 15.5.6).
-pub fn method_not_allowed(allow: &str, document: &Document) -> Response<Body> {
-    let message = format!("This path does not support this method. It supports: {allow}.");
+/// 404: the path is outside all versions.
+pub fn outside_versions() -> Response<Body> {
+    with_body(ErrorCode::NotFound, Body::from(OUTSIDE_VERSIONS.clone()), &V1)
+}
+
+/// 404: the path exists, but without the slash at its end.
+pub fn slash_at_end(document: &Document) -> Response<Body> {
+    let message = "There is no such path: it has a slash at its end; leave it out.";
+    response(ErrorCode::NotFound, message.to_string(), document)
+}
+
+/// 405, with one `Allow` header of this value (RFC 9110, 15.5.6). `later` is the operation of a later
+/// version that has the method, if there is one.
+pub fn method_not_allowed(allow: &str, later: Option<&str>, document: &Document) -> Response<Body> {
+    let mut message = format!("This path does not support this method. It supports: {allow}.");
+    if let Some(later) = later {
+        let _ = write!(message, " A later version has the method: {later}.");
+    }
     let mut response = response(ErrorCode::MethodNotAllowed, message, document);
     if let Ok(allow) = HeaderValue::try_from(allow) {
         response.headers_mut().insert(header::ALLOW, allow);
@@ -219,7 +251,7 @@ pub fn internal_error(document: &Document) -> Response<Body> {
     plain(ErrorCode::InternalError, document)
 }
 
-/// 503: the store cannot be read or written.
+/// 503: the server cannot process the request now, for example because the store does not answer.
 pub fn service_unavailable(document: &Document) -> Response<Body> {
     plain(ErrorCode::ServiceUnavailable, document)
 }
@@ -250,7 +282,11 @@ mod tests {
         let error = body(SentCredentials::Nothing);
         assert_eq!((error.code, error.status), (ErrorCode::Unauthorized, 401));
         assert_eq!(error.message, Unauthorized::UNAUTHORIZED_EXAMPLE);
-        for sent in [SentCredentials::MalformedKey, SentCredentials::InvalidKey] {
+        for sent in [
+            SentCredentials::MalformedKey,
+            SentCredentials::WrongCheckDigits,
+            SentCredentials::InvalidKey,
+        ] {
             assert_eq!(body(sent).status, 401);
         }
     }

@@ -14,8 +14,8 @@ pub static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remainin
 /// `X-RateLimit-Reset`, the Unix timestamp at which the limit resets.
 pub static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// The additional headers of deprecated operations, besides `Link`: the date of deprecation
-/// (RFC 9745), and the date after which the operation may be removed (RFC 8594).
+/// The headers that deprecated operations add, apart from `Link`: the date of deprecation (RFC
+/// 9745), and the date after which the operation may be removed (RFC 8594).
 pub static ON_DEPRECATED: [(HeaderName, &str); 2] = [
     (HeaderName::from_static("deprecation"), v1::DEPRECATION_EXAMPLE),
     (HeaderName::from_static("sunset"), v1::SUNSET_EXAMPLE),
@@ -24,8 +24,8 @@ pub static ON_DEPRECATED: [(HeaderName, &str); 2] = [
 /// The `Link` of deprecated operations to the changelog, relative to the server.
 pub const DEPRECATION_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
-/// Sets `Link` on an error: to the section about its code in the API reference, and to the
-/// document. Both are relative to the server.
+/// Sets the `Link` header of an error. It links to the section about the error's code in the API
+/// reference, and to the document. Both addresses are relative to the server.
 pub fn link_error(code: &str, document: &Document, headers: &mut HeaderMap) {
     let mut all = LINKS.iter();
     let entry = all.find(|(other, path, _)| *other == code && *path == document.path);

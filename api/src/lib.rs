@@ -1,12 +1,12 @@
 //! The contract of Store Orders in Rust: the types and traits that the server implements. It does
 //! not depend on the server.
 //!
-//! The documents in `spec/` are the source of truth, one for each version of the API.
-//! `cargo xtask generate` generates a module for each version, such as [`v1`], with the trait
-//! that handlers implement. The shared parts are written by hand: requests and responses ([`operation`]), strict
+//! The documents in `spec/` are the source of truth, one for each version of the API. `cargo xtask
+//! generate` generates a module for each version, such as [`v1`], with the trait that handlers
+//! implement. The shared parts are written by hand: requests and responses ([`operation`]), strict
 //! parameters ([`parameters`]), the document that dropshot emits ([`emission`]), the middleware's
 //! errors and headers ([`errors`], [`headers`]), and constants that the documents mention only in
-//! texts ([`limit_constants`], [`key_form`]).
+//! prose ([`limit_constants`], [`key_form`]).
 
 pub mod documents;
 pub mod emission;
@@ -24,8 +24,6 @@ pub mod types;
 macro_rules! contracts {
     ($($module:ident $name:ident $row:tt)*) => {
         $(
-            #[expect(clippy::allow_attributes, reason = "only some versions have such values")]
-            #[allow(missing_docs, reason = "a document need not describe a parameter's values")]
             pub mod $module;
         )*
     };

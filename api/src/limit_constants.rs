@@ -1,10 +1,10 @@
 //! The constants of rate limiting that are the same for all plans: windows, bans, and the limit per
 //! address. Tests compare the documents with them.
 
-/// The length of the minute window.
+/// The length of the minute window, which begins with a request and not on the minute.
 pub const MINUTE_SECONDS: u32 = 60;
 
-/// The length of the day window.
+/// The length of the day window, which begins with a request and not at midnight.
 pub const DAY_SECONDS: u32 = 86_400;
 
 /// For this time after a key's first 429 in a minute, further 429s are not strikes. So a burst that
@@ -14,7 +14,7 @@ pub const STRIKES_BEGIN_AFTER_SECONDS: u32 = 2;
 /// The length of the first ban. Each further ban is twice as long.
 pub const FIRST_BAN_SECONDS: u32 = 300;
 
-/// The maximum length of a ban.
+/// The maximum length of a ban, at which the doubling stops.
 pub const MAX_BAN_SECONDS: u32 = 3_600;
 
 /// After this time without a ban, the next ban is as short as a first one.

@@ -24,11 +24,11 @@ use std::marker::PhantomData;
 /// A request as a handler gets it, without parameters and body.
 #[derive(Debug)]
 pub struct Request<'a, C, K = ()> {
-    /// The server's context.
+    /// The state that all handlers share.
     pub context: &'a C,
     /// The caller, as authenticated by the middleware.
     pub caller: &'a K,
-    /// The request headers.
+    /// All request headers, also those that are not parameters.
     pub headers: &'a HeaderMap,
     /// The request id, as in the log.
     pub id: &'a str,
@@ -48,14 +48,14 @@ impl<'a, C, K> Request<'a, C, K> {
 /// The successes of an operation. Dropshot documents only the success with the status `STATUS` and
 /// the body `Body`.
 pub trait Success: Send + Sync + 'static {
-    /// The body of the documented success.
+    /// The body of the documented success, or [`NoContent`].
     type Body: JsonSchema + 'static;
-    /// The status of the documented success.
+    /// The status of the documented success, such as 200.
     const STATUS: StatusCode;
-    /// The description of the documented success.
+    /// The description of the documented success, as in the document.
     const DESCRIPTION: &'static str;
 
-    /// Converts the success to a response.
+    /// Converts the success to a response. Fails if the body cannot be serialized.
     fn into_response(self) -> Result<Response<Body>, Failure>;
 }
 
@@ -64,16 +64,16 @@ pub trait ErrorBody: Serialize {
     /// The error code, as in the document.
     fn code(&self) -> &'static str;
 
-    /// The status of the response.
+    /// The status of the response, which the body repeats.
     fn status(&self) -> StatusCode;
 }
 
 /// The documented errors of an operation.
 pub trait DocumentedError {
-    /// The body of each error.
+    /// The type of the body into which each error is converted.
     type Body: ErrorBody;
 
-    /// Converts the error to a body.
+    /// Converts the error to a body, which has the error's code and status.
     fn into_body(self) -> Self::Body;
 }
 
@@ -119,7 +119,7 @@ impl<T: Serialize> Json<T> {
         Json(Content::Encoded { json, is_gzip })
     }
 
-    /// Returns the response with this status.
+    /// Returns a response with this status. Fails if the value cannot be serialized.
     pub fn into_response(self, status: StatusCode) -> Result<Response<Body>, Failure> {
         match self.0 {
             Content::Value(value) => json_response(status, &value),
@@ -135,7 +135,7 @@ impl<T: Serialize> Json<T> {
     }
 }
 
-/// Returns a response with this status and without a body.
+/// Returns a response that has this status, but neither a body nor headers.
 pub fn empty_response(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
@@ -156,13 +156,13 @@ pub fn with_headers<const N: usize>(
     Ok(response)
 }
 
-/// Returns a response with this status and this JSON body.
+/// Returns a response with this status. Fails if the body cannot be serialized.
 pub fn json_response(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Failure> {
     let body = serde_json::to_vec(body).map_err(|error| Failure::internal(&error))?;
     Ok(encoded_response(status, Body::from(body)))
 }
 
-/// Returns a response with this status and this encoded JSON.
+/// Returns a response with this status and JSON that is already encoded.
 fn encoded_response(status: StatusCode, json: Body) -> Response<Body> {
     let mut response = Response::new(json);
     *response.status_mut() = status;
@@ -242,8 +242,7 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// Converts the error for an operation whose document has no 400. Dropshot sends such an error in
-/// its own format.
+/// Used by operations that do not document a 400. Dropshot sends such an error in its own format.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))
@@ -292,13 +291,13 @@ impl JsonSchema for Failure {
 /// if the body is invalid.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
-    /// The sender of the request.
+    /// The sender of the request, from which a handler gets the caller.
     pub sender: Sender,
     /// The body, or the reason why it is invalid.
     pub body: Result<B, Invalid>,
 }
 
-/// The sender of a request.
+/// The sender of a request, as the middleware recorded it in the request's extensions.
 #[derive(Debug)]
 pub struct Sender(Extensions);
 
@@ -324,10 +323,10 @@ impl<B: RequestBody> ExclusiveExtractor for Sent<B> {
     }
 }
 
-/// The request body of an operation.
+/// A type that can be the request body of an operation.
 #[async_trait]
 pub trait RequestBody: Send + Sync + Sized + 'static {
-    /// Reads the body of a request.
+    /// Reads the body of a request. Fails if the body does not match its schema.
     async fn read<C: ServerContext>(
         context: &RequestContext<C>,
         request: http::Request<Body>,
@@ -337,7 +336,8 @@ pub trait RequestBody: Send + Sync + Sized + 'static {
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata;
 }
 
-/// The request body of an operation without one. A body that is sent nevertheless is not read.
+/// The body type of an operation that does not take a body. If a client sends a body anyway, it is
+/// not read.
 #[derive(Debug)]
 pub struct NoBody;
 
@@ -397,7 +397,7 @@ impl<T: CheckedBody> CheckedBody for Vec<T> {
     }
 }
 
-/// Fails if a member of a body breaks its rule.
+/// Fails if a member of a body breaks its rule. The error names the member and the valid values.
 pub fn check_member<R: Rule>(
     name: &'static str,
     value: &R::Value,

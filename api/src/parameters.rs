@@ -1,5 +1,5 @@
-//! Parses parameters strictly by their schemas. Rejects all that the document does not allow; the
-//! error names the parameter and its valid values.
+//! Parses parameters strictly by their schemas. Rejects everything that the document does not
+//! allow. The error names the parameter and its valid values.
 
 use crate::schemas::Documented;
 use async_trait::async_trait;
@@ -24,11 +24,11 @@ const MAX_NAME_CHARS: usize = 32;
 /// The location of a parameter in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// The path.
+    /// A segment of the path, such as `{orderId}`.
     Path,
-    /// The query.
+    /// The query, after `?`.
     Query,
-    /// The headers.
+    /// The request headers.
     Header,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Location {
 pub enum Invalid {
     /// A parameter does not match its schema. The last field is the expected value in words.
     Malformed(Location, &'static str, String),
-    /// A parameter is missing.
+    /// A required parameter is missing.
     Missing(Location, &'static str),
     /// A parameter was sent more than once.
     Repeated(Location, &'static str),
@@ -88,9 +88,12 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
+/// The parameter that selects a page in every list with pages.
+const CURSOR: &str = "cursor";
+
 /// The parameters of an operation in one location.
 pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
-    /// The location of the parameters.
+    /// The only location from which these parameters are read.
     const LOCATION: Location;
     /// The names of the parameters in the document.
     const NAMES: &'static [&'static str];
@@ -154,7 +157,7 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Returns the value of a required parameter.
+    /// Returns the value of a parameter. Fails if it was not sent.
     pub fn required<R: Rule>(&self, name: &'static str, rule: &R) -> Result<R::Value, Invalid> {
         self.optional(name, rule)?.ok_or(Invalid::Missing(self.location, name))
     }
@@ -167,7 +170,9 @@ impl<'a> SentParameters<'a> {
     ) -> Result<R::Value, Invalid> {
         rule.parse(text).ok_or_else(|| {
             // In a query, a plain `+` means a space, so the error asks for `%2B`.
-            let hint = if R::MAY_HAVE_PLUS && self.location == Location::Query {
+            let hint = if name == CURSOR && text.is_empty() {
+                "; leave it out for the first page"
+            } else if R::MAY_HAVE_PLUS && self.location == Location::Query {
                 "; write a + in it as %2B"
             } else {
                 ""
@@ -221,9 +226,9 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
 
 /// The schema of a parameter or of a member of a body.
 pub trait Rule {
-    /// The type of valid values.
+    /// The type into which a valid value is parsed.
     type Value;
-    /// True if a valid text may contain a plus sign.
+    /// True if a valid value may contain a plus sign.
     const MAY_HAVE_PLUS: bool = false;
 
     /// Parses the text of a parameter, or returns `None` if it does not match the schema.
@@ -311,17 +316,17 @@ impl Rule for Boolean {
     }
 }
 
-/// A text, with an optional pattern.
+/// A string, with an optional pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     form: Option<&'static Pattern>,
 }
 
 impl Text {
-    /// Any text.
+    /// Any string, for a schema without a pattern.
     pub const ANY: Text = Text { form: None };
 
-    /// Adds a pattern that the text must match.
+    /// Adds a pattern that the string must match.
     pub const fn with_pattern(self, form: &'static Pattern) -> Text {
         Text { form: Some(form) }
     }
@@ -385,7 +390,7 @@ impl<E: Copy> Rule for OneOf<E> {
     }
 }
 
-/// A time of RFC 3339 with any offset. Its year must have four digits, also in UTC.
+/// An RFC 3339 time with any offset. Its year must have four digits, even after conversion to UTC.
 #[derive(Clone, Copy, Debug)]
 pub struct Time;
 

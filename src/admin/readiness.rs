@@ -18,23 +18,20 @@ use std::time::{Duration, Instant};
 /// A reason why requests should not be sent to this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The server is stopping.
     Stopping,
     /// The store is damaged, and `serve_damaged` is off.
     StoreDamaged,
-    /// The store does not answer.
     StoreUnreachable,
     /// The store's primary waits for a synchronous standby.
     StandbyAway,
     /// The store does not accept this server: the store was migrated for a newer program, it counts
     /// requests in another database, or its files are gone.
     StoreRefuses,
-    /// The list is being read: the history of the store has changed, for example by a failover, or
-    /// the store was not reached when the server started.
+    /// The list is being read, because the history of the store has changed, for example in a
+    /// failover, or because the store could not be reached when the server started.
     ListOutdated,
     /// Orders cannot be cancelled.
     WritesFail,
-    /// Requests cannot be counted.
     CountsUnavailable,
     /// The cached keys may be out of date.
     KeysOutdated,
@@ -69,7 +66,6 @@ impl Reason {
     }
 }
 
-/// Explains why the server is not ready.
 #[derive(Clone, Debug)]
 pub struct Unready {
     /// The reason as a fixed name, which programs can compare.
@@ -88,7 +84,6 @@ struct StoreState {
     unready: Option<Unready>,
 }
 
-/// Checks whether the server is ready.
 pub struct Readiness {
     server: Arc<ServerContext>,
     /// Locked during a query of the store, so that only one caller queries it at a time.
@@ -235,7 +230,7 @@ fn unreachable_reason(server: &ServerContext) -> Reason {
     }
 }
 
-/// Checks that the store can be read and written.
+/// Checks that the store can be read and written, and measures the lag of the list.
 async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> StoreState {
     let text = |error: &dyn Error| ErrorChain(error).to_string();
     let failed = |error: StoreError| match error {

@@ -52,7 +52,7 @@ fn key() -> impl Strategy<Value = (Environment, Vec<u8>)> {
     })
 }
 
-/// A change of a key at some position. `Case` changes the case of a letter.
+/// A change to a key at some position. `Case` changes the case of a letter.
 #[derive(Clone, Debug)]
 enum Mutation {
     Replace(u8),

@@ -31,19 +31,19 @@ Examples:
   store-orders accounts create globex --plan enterprise \\
     --per-minute 5000 --per-day 2000000")]
     Create {
-        /// The account's name: 1 to 64 printable characters; no other account may have the name
+        /// The account's name: 1 to 64 printable characters; must be unique
         name: String,
         #[command(flatten)]
         plan: PlanArgs,
     },
-    /// Give an account another name; its id, keys and counts stay
+    /// Give an account a new name; its id, keys and counts stay the same
     #[command(after_help = "\
 Example:
   store-orders accounts rename acme \"Acme Corporation\"")]
     Rename {
         /// The account's name, or its id
         name: String,
-        /// The new name: 1 to 64 printable characters; no other account may have the name
+        /// The new name: 1 to 64 printable characters; must be unique
         new_name: String,
     },
     /// Move an account to another plan, from the next request on
@@ -56,11 +56,11 @@ Example:
         #[command(flatten)]
         plan: PlanArgs,
     },
-    /// Close an account for good: all its keys end
+    /// Close an account for good and revoke all its keys
     ///
-    /// All its keys are revoked in one step; a running server refuses them within a second.
-    /// A closed account gets no keys and is not opened again. It stays in the list and keeps
-    /// its name: rename it to free the name for another account.
+    /// All its keys are revoked in one step; a running server refuses them within a second. A
+    /// closed account cannot get keys or be opened again. It stays in the list and keeps its name:
+    /// rename it to free the name for another account.
     #[command(after_help = "\
 Examples:
   store-orders accounts close acme
@@ -92,7 +92,7 @@ Examples:
     },
 }
 
-/// A plan, and the limits that enterprise needs.
+/// A plan. The plan `enterprise` also needs the limits that were agreed with the customer.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
     /// The customer's plan
@@ -165,8 +165,8 @@ impl AccountsCommand {
     }
 }
 
-/// Asks for confirmation. Fails if standard input or standard error is not a terminal: `--yes` is
-/// then required.
+/// Asks for confirmation. Fails if standard input or standard error is not a terminal, because
+/// `--yes` is then required.
 fn confirm_closing(name: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         anyhow::bail!("closing {name:?} revokes all its keys for good; repeat it with --yes");
@@ -255,7 +255,6 @@ fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> any
     Ok(listing.finish()?)
 }
 
-/// An account as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AccountJson {

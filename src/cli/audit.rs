@@ -1,32 +1,31 @@
-//! The audit log: a line for each change that a command has made, with who made it.
+//! The audit log: one line for each change that a command has made, with the user who made it.
 //!
-//! The line is written after the change, because only then is it certain which rows changed. If it
-//! cannot be written, the command warns: the change is made, and cannot be taken back.
+//! The line is written after the change, because only then is it certain which rows changed. If the
+//! line cannot be written, the command only warns, because the change is already made and cannot be
+//! rolled back.
 
 use super::failure::without_secrets;
 use super::printer::warn;
 use crate::log::ErrorChain;
-use crate::store::OperatorStore;
+use crate::store::{OperatorStore, StoreError};
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::Serialize;
 use store_orders_api::types::utc_text;
 
-/// A change, as the audit log describes it. Fields that are not set are left out.
+/// A change as the audit log records it. The line leaves out fields that are not set.
 #[derive(Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change<'a> {
     /// The command, without its arguments.
     pub command: &'a str,
-    /// The ids of the changed orders.
     #[serde(skip_serializing_if = "<[i64]>::is_empty")]
     pub orders: &'a [i64],
-    /// The id of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<i64>,
-    /// The name of the account after the change.
+    /// The account's name after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'a str>,
-    /// The id of the key.
+    /// The key's id, never the key itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<&'a str>,
     /// The id of the key that replaced `key`.
@@ -38,15 +37,13 @@ pub struct Change<'a> {
     /// The ids of the first and the last record of a step of an import.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<(i64, i64)>,
-    /// The number of imported records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported: Option<usize>,
-    /// The operator's reason.
+    /// The text of `--reason`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
 }
 
-/// A line of the audit log.
 #[derive(Serialize)]
 struct Line<'a> {
     time: String,
@@ -55,19 +52,35 @@ struct Line<'a> {
     change: Change<'a>,
 }
 
-/// Writes a change that was made to the store's audit log.
+/// Appends a change to the store's audit log. Only warns if that fails, because the change is
+/// already made.
 pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
+    write(Ok(store), change);
+}
+
+/// Writes a change to the audit log of a store that was opened only for this.
+pub fn record_in(opened: Result<impl OperatorStore, StoreError>, change: Change<'_>) {
+    write(opened.as_ref().map(|store| store as &dyn OperatorStore), change);
+}
+
+fn write(opened: Result<&dyn OperatorStore, &StoreError>, change: Change<'_>) {
     let time: DateTime<Utc> = Utc::now().trunc_subsecs(3);
     let line = Line { time: utc_text(&time), user: operator(), change };
     let text = serde_json::to_string(&line).unwrap_or_default();
-    if let Err(error) = store.append_to_audit_log(&without_secrets(&text)) {
+    let lacks = |error: &StoreError| {
         let command = change.command;
-        warn(format_args!("the audit log lacks this {command}: {}", ErrorChain(&error)));
+        warn(format_args!("the audit log lacks this {command}: {}", ErrorChain(error)));
+    };
+    match opened.map(|store| store.append_to_audit_log(&without_secrets(&text))) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => lacks(&error),
+        Err(error) => lacks(error),
     }
 }
 
-/// Returns the name of the person who runs this command: under sudo the user who called it,
-/// otherwise the user of the process, or the user's number if the machine has no name for it.
+/// Returns the name of the person who runs this command. Under sudo, this is the user who called
+/// sudo, otherwise the user of the process. If the machine has no name for the user, returns the
+/// user's number.
 pub fn operator() -> String {
     let user = rustix::process::getuid();
     let caller = std::env::var("SUDO_USER").ok().filter(|_| user.is_root());
@@ -78,7 +91,7 @@ pub fn operator() -> String {
     })
 }
 
-/// Returns the name of the user with this number in a file in the format of passwd(5).
+/// Finds the name of a user by number. `users` is the content of a file in the format of passwd(5).
 fn user_name(users: &str, number: u32) -> Option<String> {
     users.lines().find_map(|line| {
         let mut fields = line.split(':');

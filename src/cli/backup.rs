@@ -1,6 +1,6 @@
 //! `backup` copies a live store to a file; `restore` creates a store from such a file.
 
-use super::audit::{Change, record};
+use super::audit::{Change, record, record_in};
 use super::check::{CheckOutput, format_counts};
 use super::interrupts::Interrupts;
 use super::options::Options;
@@ -15,7 +15,6 @@ use serde::Serialize;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Arguments of `backup`.
 #[derive(Args, Debug)]
 pub struct BackupArgs {
     /// The file to write; it must not exist
@@ -23,7 +22,6 @@ pub struct BackupArgs {
     file: PathBuf,
 }
 
-/// Arguments of `restore`.
 #[derive(Args, Debug)]
 pub struct RestoreArgs {
     /// The file that `backup` wrote
@@ -35,7 +33,7 @@ pub struct RestoreArgs {
     replace: bool,
 }
 
-/// The output of `restore`.
+/// The JSON output of `restore`.
 #[derive(Serialize)]
 struct RestoreOutput {
     #[serde(flatten)]
@@ -79,7 +77,7 @@ impl RestoreArgs {
                     false => sqlite::restore(&self.file, &directory, progress)
                         .map(|report| (report, None)),
                 })?;
-                record(&SqliteStore::open_existing(&directory)?, change);
+                record_in(SqliteStore::open_existing(&directory), change);
                 (directory.display().to_string(), report, replaced)
             }
             StoreLocation::Postgres(_) if self.replace => {
@@ -104,7 +102,7 @@ impl RestoreArgs {
     }
 }
 
-/// Shows the progress of a copy in percent.
+/// Runs `copy` and shows its progress in percent.
 fn with_percent<T>(copy: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
     show_progress("{wide_bar} {percent} %{left}", |report| copy(&|copied, all| report(copied, all)))
 }

@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 
 const NOTHING_CHANGED: &str = "nothing was changed";
 
-/// Arguments of `update`.
 #[derive(Args, Debug)]
 pub struct UpdateArgs {
     /// The file; `-` is standard input
@@ -70,17 +69,15 @@ impl UpdateArgs {
     }
 }
 
-/// A change of orders that are pending.
+/// A change that takes orders out of the status `pending`. The audit log records the `reason` of a
+/// cancellation.
 #[derive(Clone, Copy)]
 pub enum PendingChange<'a> {
-    /// Marks the orders as shipped.
     Ship,
-    /// Cancels the orders, for this reason.
     Cancel { reason: &'a str },
 }
 
 impl PendingChange<'_> {
-    /// The verb of messages.
     fn participle(self) -> &'static str {
         match self {
             PendingChange::Ship => "shipped",
@@ -88,7 +85,8 @@ impl PendingChange<'_> {
         }
     }
 
-    /// Fails if an order with this status can neither be changed nor left as it is.
+    /// Fails if an order with this status cannot be changed. An order that has been changed already
+    /// passes, because it stays as it is. `None` is the status of an order that does not exist.
     fn check(self, id: i64, status: Option<Status>) -> Result<(), StoreError> {
         match self {
             PendingChange::Ship => can_ship(id, status).map(drop),
@@ -96,7 +94,8 @@ impl PendingChange<'_> {
         }
     }
 
-    /// Changes the orders of a step. Returns those that it changed, and the others.
+    /// Changes the orders of a step. Returns the ids of the orders that it changed, and the ids of
+    /// those that had been changed before.
     fn make(
         self,
         store: &dyn OperatorStore,
@@ -154,7 +153,8 @@ pub fn change_pending(
         Some(file) => read_ids(&*store, file, check, shown, printer)?,
         None => {
             let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-            // As for a file, only missing orders alone are "not found".
+            // Prefer a refusal other than `NotFound`. As with a file, the exit status means "not
+            // found" only if all refused orders are missing.
             let refusals = refusals(&*store, &ids, check)?.into_iter();
             let first = refusals.min_by_key(|(_, why)| matches!(why, StoreError::NotFound(_)));
             if let Some((_, why)) = first {
@@ -184,7 +184,7 @@ fn with_changes(error: StoreError, changed: &str) -> StoreError {
     }
 }
 
-/// Reads the ids in a file, and checks all these orders.
+/// Reads the ids in a file. Fails unless all these orders pass `check`.
 fn read_ids(
     store: &dyn OperatorStore,
     file: &Path,
@@ -283,9 +283,8 @@ fn format_order_count(count: usize) -> String {
     format!("{count} order{}", if count == 1 { "" } else { "s" })
 }
 
-/// Formats the first of these ids for a message.
+/// Lists the first ids for a message, followed by `…` if there are more.
 fn format_ids(ids: &[i64]) -> String {
-    /// The maximum number of ids in the message.
     const SHOWN: usize = 20;
     let mut list: Vec<String> = ids.iter().take(SHOWN).map(i64::to_string).collect();
     if ids.len() > SHOWN {

@@ -9,7 +9,8 @@ use crate::store::{CheckReport, OperatorStore, OrderCounts, sqlite};
 use serde::Serialize;
 use std::fmt::Display;
 
-/// The contents of the store and of the counts file, and the problems with them.
+/// The JSON output of `check`: the number of orders, pets, accounts and keys, and the problems that
+/// were found.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CheckOutput {
@@ -47,7 +48,6 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
     anyhow::bail!("{name}: {} problem{plural} found", problems.len())
 }
 
-/// Formats the counts as text.
 pub(super) fn format_counts(checked: &CheckOutput) -> String {
     let store = &checked.store;
     let orders = format_count(store.orders.as_ref().map(|orders| {

@@ -30,7 +30,6 @@ const ORDERS: i64 = 48;
 /// kept.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Arguments of `demo`.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
     /// Address to listen on, HOST:PORT; by default 127.0.0.1:8080, or a free port if that is
@@ -118,7 +117,9 @@ fn introduce(
 ) -> std::io::Result<()> {
     let base = format!("http://{address}/v1");
     let key = issued.key.expose();
-    let line = |what: &str, curl: String| format!("  # {what}\n  curl -i {curl}\n");
+    // JSON has no newline at its end, so curl prints one. Otherwise the prompt would follow the JSON.
+    let line = |what: &str, curl: String| format!("  # {what}\n  curl -iw '\\n' {curl}\n");
+    let program = std::env::current_exe().unwrap_or_else(|_| "store-orders".into());
     let bearer = "-H \"Authorization: Bearer $KEY\"";
     writeln!(
         out,
@@ -142,14 +143,35 @@ fn introduce(
         write!(out, "{line}")?;
     }
     writeln!(out, "  # if you sent so much that the key is banned")?;
-    writeln!(out, "  store-orders keys unban {} --data-dir {}", issued.id, directory.display())?;
+    let [program, directory] =
+        [&*program, directory].map(|path| shell_word(&path.to_string_lossy()));
+    writeln!(out, "  {program} keys unban {} --data-dir {directory}", issued.id)?;
     writeln!(out, "\n  API reference, where you can try requests: http://{address}/docs\n")?;
     writeln!(out, "listening on {base}")
+}
+
+/// Quotes a word for the shell if necessary.
+fn shell_word(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,@%:=".contains(letter);
+    match word.chars().all(is_plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_the_shell() {
+        for (path, word) in [
+            ("/usr/local/bin/store-orders", "/usr/local/bin/store-orders"),
+            ("/home/a b/it's", r"'/home/a b/it'\''s'"),
+        ] {
+            assert_eq!(shell_word(path), word);
+        }
+    }
 
     #[test]
     fn a_used_address_is_replaced_by_a_free_loopback_port() {

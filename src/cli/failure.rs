@@ -12,9 +12,9 @@ use std::io;
 /// The failure of a command, as JSON for programs.
 #[derive(Serialize)]
 pub struct Failure {
-    /// The kind of failure, as a fixed word.
+    /// A fixed word for the kind of failure, which programs can compare.
     pub code: FailureCode,
-    /// The text for people, without keys and passwords.
+    /// The message for people, without keys and passwords.
     pub message: String,
 }
 
@@ -22,7 +22,6 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
-    /// The command line is invalid.
     InvalidCommandLine,
     /// A setting of a file or of the environment is invalid, or settings contradict each other.
     InvalidSettings,
@@ -37,7 +36,7 @@ pub enum FailureCode {
 }
 
 impl Failure {
-    /// Classifies the error of a command, and removes keys and passwords from its text.
+    /// Classifies the error of a command, and removes keys and passwords from its message.
     pub fn from_error(error: &anyhow::Error) -> Failure {
         Failure {
             code: FailureCode::from_error(error),
@@ -45,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// Prints the failure as JSON, if the command has `--json` and has printed nothing.
+    /// Prints the failure as JSON, if the command has `--json` and has not printed anything yet.
     pub fn show(&self, printer: &mut Printer<'_>) -> io::Result<()> {
         if printer.is_json() && !printer.has_shown() {
             printer.show(&json!({ "error": self }), "")?;
@@ -55,7 +54,8 @@ impl Failure {
     }
 }
 
-/// Removes keys and passwords from a text, because a user may have put them in the wrong place.
+/// Removes keys and passwords from a message that repeats user input, because a user may have put
+/// them in the wrong place.
 pub fn without_secrets(text: &str) -> String {
     without_passwords(&without_keys(text))
 }

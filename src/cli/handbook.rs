@@ -1,10 +1,9 @@
-//! Prints the operator's handbook. The program contains it as Markdown, so that it is on every
-//! machine that needs it.
+//! Prints the operator's handbook. The program contains it as Markdown, so every machine that runs
+//! the program has it.
 
 use clap::{Args, ValueEnum};
 use std::io::Write;
 
-/// Arguments of `handbook`.
 #[derive(Args, Debug)]
 pub struct HandbookArgs {
     /// Page to print; without it, the list of pages
@@ -15,7 +14,7 @@ pub struct HandbookArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum HandbookPage {
-    /// From nothing to a server with TLS, backups and alerts
+    /// From scratch to a server with TLS, backups and alerts
     OneMachine,
     /// Server behaviour: metrics, TLS, proxy, data directory, stopping
     Operating,
@@ -62,8 +61,8 @@ impl HandbookArgs {
     }
 }
 
-/// Returns the section with this heading or, if no heading is the same, the only section whose
-/// heading has all of these words, in any letter case.
+/// Returns the section with this heading. If there is no such heading, returns the only section
+/// whose heading contains all of these words. Ignores letter case.
 fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
     let headings = || text.lines().filter_map(|line| line.strip_prefix("## "));
     let words = name.to_lowercase();

@@ -14,7 +14,8 @@ use std::net::TcpStream;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// The maximum size of an answer that is read. Every answer of the admin listener is shorter.
+/// The maximum number of bytes that are read from a response. Every response of the admin listener
+/// is shorter.
 const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
 
 /// The minimum timeout, because a server on the same machine may take this long to answer.
@@ -23,7 +24,6 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
 /// The maximum timeout, because no container or script waits longer.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// Arguments of `health`.
 #[derive(Args, Debug)]
 pub struct HealthArgs {
     /// Maximum wait for the answer
@@ -71,25 +71,25 @@ impl HealthArgs {
     }
 }
 
-/// Returns the admin listener of the server that serves the data directory. A container may run
-/// this command without a data directory, so a missing directory is not an error.
+/// Returns the admin address of the server that serves the data directory. A container may run this
+/// command without a data directory, so a missing directory is not an error.
 fn recorded_admin_listen(options: &Options) -> Option<AdminListen> {
     let StoreLocation::Directory(directory) = options.store.location().ok()? else { return None };
     let server = sqlite::running_server(&directory).ok()??;
     RunningServer::parse(&server).admin_listen?.parse().ok()
 }
 
-/// The answer of a server, as JSON.
+/// The output of `health --json`, which is printed even if the server does not answer.
 #[derive(Serialize)]
 struct Health<'a> {
     url: &'a str,
     ready: bool,
-    /// The HTTP status; null if there is no answer.
+    /// The HTTP status; null if there is no response.
     status: Option<u16>,
     reason: &'a str,
 }
 
-/// Describes in words the state that the body reports.
+/// Describes the server's state in words, from the status and the body of its response.
 fn describe_state(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);
@@ -103,9 +103,10 @@ fn describe_state(status: u16, body: &str) -> String {
     }
 }
 
-/// Queries the server at this address, and returns the status and the body. An unspecified address,
-/// such as 0.0.0.0, is reached at the loopback. After the timeout, the thread that waits for the
-/// answer runs on until the program ends.
+/// Sends `GET /readyz` to this address, and returns the status and the body. Connecting to an
+/// unspecified address such as 0.0.0.0 works, because the operating system then connects to the
+/// loopback. After a timeout, the thread that waits for the response is not stopped; it dies with
+/// the program.
 fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(send_request(&address)));
@@ -114,7 +115,7 @@ fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, S
         .context("the answer is not HTTP")
 }
 
-/// Sends the request and reads the answer. The admin listener speaks only plain HTTP.
+/// Sends the request and reads the whole response. The admin listener speaks only plain HTTP.
 fn send_request(address: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(address).context("cannot connect")?;
     // The request is sent in one write. A second write could fail, because a server may answer and
@@ -127,7 +128,7 @@ fn send_request(address: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// Parses the status and the body of a response.
+/// Parses the status and the body of a response. Returns `None` if the response is not HTTP/1.
 fn parse_response(answer: &str) -> Option<(u16, String)> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let mut words = head.split(' ');

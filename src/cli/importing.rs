@@ -20,7 +20,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use store_orders_api::types::LARGEST_IN_JAVASCRIPT;
 
-/// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
     /// The file; `-` is standard input
@@ -152,7 +151,7 @@ fn store_all<R: NewRecord>(
     })
 }
 
-/// The result of an import, or of a dry run.
+/// The JSON output of an import, or of a dry run.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Imported {

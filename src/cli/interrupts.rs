@@ -18,9 +18,8 @@ use tokio::sync::Mutex;
 /// thread, but it stops all threads within this time.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
-/// Handles the signals of this process while a command runs.
 pub struct Interrupts {
-    /// The exit status for the first signal; 0 until a signal comes.
+    /// The exit status for the first signal; 0 until a signal arrives.
     status: Arc<AtomicU8>,
     /// Locked during each step, so that SIGTSTP suspends the process only between two steps.
     step: Arc<Mutex<()>>,
@@ -66,13 +65,13 @@ impl Interrupts {
         })
     }
 
-    /// Returns the exit status for the signal that has come, or `None` before the first signal.
+    /// Returns the exit status for the first signal, or `None` if no signal has arrived.
     pub fn status(&self) -> Option<u8> {
         Some(self.status.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// Returns the error with which a command ends after a signal, or `None` before the first
-    /// signal. `did` describes what the command has done.
+    /// Returns the error with which a command ends after a signal, or `None` if no signal has
+    /// arrived. `did` describes what the command has done.
     pub fn error(&self, did: impl FnOnce() -> String) -> Option<EndedBySignal> {
         let status = self.status()?;
         Some(EndedBySignal { status, what: format!("interrupted; {}", did()) })

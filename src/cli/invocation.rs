@@ -25,13 +25,12 @@ pub struct Invocation {
     effective: EffectiveSettings,
 }
 
-/// The reason why a command line was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum InvocationError {
-    /// The command line is invalid, or asks for help; clap shows both.
+    /// The command line is invalid or asks for help. In both cases, the error contains the text to
+    /// print.
     #[error(transparent)]
     CommandLine(#[from] clap::Error),
-    /// The settings are invalid.
     #[error(transparent)]
     Settings(#[from] InvalidSettings),
 }
@@ -94,7 +93,6 @@ impl Invocation {
     }
 }
 
-/// Returns true if the error is an invalid value.
 fn is_wrong_value(error: &clap::Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation)
 }
@@ -126,8 +124,8 @@ fn flag_of(error: &clap::Error) -> Option<String> {
     named.split(' ').next().map(str::to_string)
 }
 
-/// Formats the error of an invalid flag value like an error of the file or the environment. Returns
-/// `None` if the command line is refused for another reason.
+/// Formats the error for an invalid flag value in the same way as errors in the configuration file
+/// and the environment. Returns `None` if the command line was refused for a different reason.
 pub fn wrong_value(error: &clap::Error) -> Option<String> {
     let (flag, value) = (flag_of(error)?, error.get(ContextKind::InvalidValue)?.to_string());
     // clap also reports a flag without a value as `InvalidValue`, with an empty value.

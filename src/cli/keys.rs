@@ -171,7 +171,6 @@ impl KeysCommand {
     }
 }
 
-/// The error if a key was issued but could not be shown.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{id} was issued, but it could not be shown, and it cannot be shown again; revoke it with \

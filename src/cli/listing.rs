@@ -1,12 +1,12 @@
-//! A list of records: a table, or a JSON array with one element per line. Records are not
-//! collected, except for one block of a table, so a million orders need little memory.
+//! A list of records: a table, or a JSON array with one element per line. Records are written as
+//! they arrive. Only a table collects them, one block at a time, so a million orders need little
+//! memory.
 
 use super::table::TextTable;
 use clap::Args;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Arguments of the list commands.
 #[derive(Args, Debug)]
 pub struct ListingArgs {
     /// Show all columns of the table, with whole cells
@@ -14,18 +14,16 @@ pub struct ListingArgs {
     pub wide: bool,
 }
 
-/// A list that is being written.
+/// A list that is written record by record.
 pub enum Listing<'a> {
     /// A JSON array, with one element per line.
     Json {
-        /// The standard output of the command.
         out: &'a mut dyn Write,
         /// The text to write before the next element: `[` or a comma.
         before: &'static str,
-        /// Set to true as soon as something is written.
+        /// Set to true when the first element is written.
         has_shown: &'a mut bool,
     },
-    /// A table for people.
     Table(TextTable<'a>),
 }
 
@@ -35,7 +33,6 @@ impl<'a> Listing<'a> {
         Listing::Json { out, before: "[\n", has_shown }
     }
 
-    /// Adds a record, as JSON or as a row.
     pub fn add(&mut self, record: &impl Serialize) -> io::Result<()> {
         match self {
             Listing::Json { out, before, has_shown } => {
@@ -48,7 +45,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Writes the end of the list.
+    /// Writes the end of the list: the closing bracket, or the rows that are not written yet.
     pub fn finish(self) -> io::Result<()> {
         match self {
             Listing::Json { out, before: "[\n", .. } => out.write_all(b"[]\n"),

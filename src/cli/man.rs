@@ -6,7 +6,6 @@ use clap_mangen::{Man, generate_to};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Arguments of `man`.
 #[derive(Args, Debug)]
 pub struct ManArgs {
     /// Write one page for each command into this directory

@@ -1,22 +1,21 @@
 //! `migrate`: creates and updates the tables of a store in PostgreSQL, and prints the rights that a
 //! server's role needs.
 
-use super::audit::{Change, record};
+use super::audit::{Change, record, record_in};
 use super::options::Options;
 use super::printer::Printer;
 use super::waiting::with_notice;
 use crate::config::StoreLocation;
-use crate::store::postgres::{self, PostgresOperatorStore, migrate};
+use crate::store::postgres::{self, Migrated, PostgresOperatorStore, migrate};
 use clap::Args;
 use serde_json::json;
 
-/// Arguments of `migrate`.
 #[derive(Args, Debug)]
 pub struct MigrateArgs {
-    /// Print the SQL that lets this role serve the store, and change nothing
+    /// Print the SQL that grants ROLE what it needs to serve the store; nothing is executed
     #[arg(long, value_name = "ROLE")]
     print_grants: Option<String>,
-    /// Give the store another id, after a recovery to a point in time
+    /// Give the store a new id, after a point-in-time recovery
     ///
     /// Do this before a server starts, so that no new account or key gets the id of a lost one.
     #[arg(long, conflicts_with = "print_grants")]
@@ -46,10 +45,12 @@ impl MigrateArgs {
         match &self.print_grants {
             Some(role) => Ok(printer.text(&postgres::print_grants(&url, role)?)?),
             None => {
-                let changes = with_notice(|_| migrate(&url))?;
-                let store = PostgresOperatorStore::connect(&url)?;
-                record(&store, Change { command: "migrate", ..Change::default() });
-                Ok(printer.show(&json!({ "done": changes }), changes.join("\n"))?)
+                let Migrated { lines, has_changed } = with_notice(|_| migrate(&url))?;
+                if has_changed {
+                    let change = Change { command: "migrate", ..Change::default() };
+                    record_in(PostgresOperatorStore::connect(&url), change);
+                }
+                Ok(printer.show(&json!({ "done": lines }), lines.join("\n"))?)
             }
         }
     }

@@ -1,11 +1,11 @@
-//! `nginx-conf` prints a configuration of nginx as the proxy before the server, either a whole file
-//! or a site among others.
+//! `nginx-conf` prints an nginx configuration for a proxy in front of the server: either the whole
+//! file, or one site among others.
 
 use clap::Args;
 
 const WHOLE: &str = include_str!("nginx.conf");
 
-/// The comment at the top of the site's file.
+/// The comment at the top of the file that `--site` prints.
 const SITE_HEADER: &str = "\
 # nginx before Store Orders: nginx 1.22 or later. Put this file at
 # /etc/nginx/sites-available/store-orders and replace orders.example.com and the two paths of the
@@ -23,10 +23,9 @@ const SITE_HEADER: &str = "\
 #   chmod 640 /var/log/nginx/store-orders-*.log
 ";
 
-/// Arguments of `nginx-conf`.
 #[derive(Args, Debug)]
 pub struct NginxConfArgs {
-    /// Print a file for sites-available, beside other sites of the same nginx
+    /// Print a file for sites-available, for an nginx that also serves other sites
     #[arg(long)]
     site: bool,
 }
@@ -37,10 +36,29 @@ impl NginxConfArgs {
     }
 }
 
-/// Returns the content of the `http` block.
+/// Returns the site's file: its header, and the content of the `http` block without its
+/// indentation.
 fn site() -> String {
     let inside = WHOLE.split_once("\nhttp {\n").map_or(WHOLE, |(_, inside)| inside);
     let lines = inside.trim_end().trim_end_matches('}').trim_end().lines();
     let lines = lines.map(|line| format!("\n{}", line.strip_prefix("    ").unwrap_or(line)));
     format!("{SITE_HEADER}{}\n", lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// nginx adds the headers of a block only if no block within it adds any.
+    #[test]
+    fn every_block_with_headers_has_the_line_that_requires_https() {
+        let is_header =
+            |line: &str| line.trim_start().trim_start_matches('#').starts_with("add_header");
+        let blocks = WHOLE.split(['{', '}']).filter(|block| block.lines().any(is_header));
+        let blocks: Vec<_> = blocks.collect();
+        assert_eq!(blocks.len(), 2);
+        for block in blocks {
+            assert!(block.contains("#add_header Strict-Transport-Security "), "{block}");
+        }
+    }
 }

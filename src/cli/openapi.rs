@@ -9,7 +9,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::Write;
 use store_orders_api::documents::{DOCUMENTS, Document, V1, text};
 
-/// Arguments of `openapi`.
 #[derive(Args, Debug)]
 pub struct OpenapiArgs {
     /// Print the document as a server with these settings serves it, with the addresses and contact
@@ -19,7 +18,7 @@ pub struct OpenapiArgs {
     /// Version of the API
     #[arg(long, value_parser = version_parser(), default_value = V1.name)]
     api: &'static Document,
-    /// Environment whose address comes first
+    /// Environment whose address is listed first
     #[arg(long, value_enum, env, default_value = "production")]
     environment: Environment,
     #[command(flatten)]

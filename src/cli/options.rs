@@ -8,13 +8,12 @@ use crate::store::{OperatorStore, StoreError};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// The heading of the global options in help texts.
+/// The heading of the global options in the help of each command.
 const GLOBAL: &str = "Global options";
 
 /// A niceness that leaves nine tenths of a busy CPU to a server.
 const LOWER_PRIORITY_NICENESS: i32 = 10;
 
-/// The options of every command.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten, next_help_heading = GLOBAL)]
@@ -72,7 +71,8 @@ impl Options {
         Ok(Box::new(open(&directory)?))
     }
 
-    /// Opens the request counts of this store.
+    /// Opens the request counts, which are in a file of the data directory or in a separate
+    /// database of the store's PostgreSQL cluster.
     pub fn open_counts_report(
         &self,
         store: &dyn OperatorStore,

@@ -25,10 +25,10 @@ pub enum OrdersCommand {
     ///
     /// The whole file is checked first: if a record is bad, or an id is in the store already,
     /// nothing is imported. Then it is stored in steps of 10,000 orders. While servers use the
-    /// store, steps have 500 orders, with rests between them, so that requests come first; the
-    /// servers list each step at once. An import that ends early says how many it stored; the same
-    /// command with --skip-existing imports the rest. If there is no store yet, the import creates
-    /// one and says where.
+    /// store, a step has 500 orders and a pause follows it, so that requests have priority; the
+    /// servers list the orders of each step immediately. An import that ends early says how many it
+    /// stored; the same command with --skip-existing imports the rest. If there is no store yet,
+    /// the import creates one and says where.
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
     /// decides. A record has the fields id, petId and quantity (1 to
@@ -86,7 +86,7 @@ Examples:
   store-orders orders update changes.json --dry-run
   echo '{\"id\": 1001, \"complete\": true}' | store-orders orders update -")]
     Update(UpdateArgs),
-    /// Show all that the store holds of an order
+    /// Show everything that the store has about an order
     #[command(after_help = "\
 Example:
   store-orders orders show 1001 --json")]
@@ -187,7 +187,6 @@ impl OrderIds {
 /// An argument that names orders.
 #[derive(Clone, Copy, Debug)]
 pub enum IdArg {
-    /// The id of an order.
     Id(i64),
     /// `-`: standard input contains the ids.
     Input,

@@ -14,7 +14,6 @@ pub fn warn(text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {text}");
 }
 
-/// The output of one command.
 pub struct Printer<'a> {
     out: &'a mut dyn Write,
     json: bool,
@@ -22,17 +21,14 @@ pub struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Creates a printer that writes to `out`.
     pub fn new(out: &'a mut dyn Write, json: bool) -> Printer<'a> {
         Printer { out, json, has_shown: false }
     }
 
-    /// Returns true if the output is JSON.
     pub fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Returns true if the command has shown something.
     pub fn has_shown(&self) -> bool {
         self.has_shown
     }
@@ -53,7 +49,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Writes a text that is the same with and without `--json`.
+    /// Writes text that is the same with and without `--json`.
     pub fn text(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
     }
@@ -67,7 +63,6 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Flushes the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

@@ -54,7 +54,7 @@ pub fn read_records<R: Record>(
     })
 }
 
-/// The choice of the bad rows that are shown.
+/// Decides how many bad rows the message shows.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ShownErrors {
     /// Show all bad rows of the file instead of the first 20
@@ -76,7 +76,8 @@ pub fn require_valid(
         return Ok(());
     }
     let text = describe_bad_rows(file, &bad, shown, done);
-    // The same exit status as for an id on the command line.
+    // If the only problem is missing orders, the exit status is the same as for a missing id on the
+    // command line.
     let error = match bad.are_missing_orders() {
         true => StoreError::NotFound(text).into(),
         false => anyhow::Error::msg(text),
@@ -104,7 +105,7 @@ pub fn show_failure(
         .show(&json!({ "error": failure, done: count, "badRows": bad_rows, "errors": errors }), "")
 }
 
-/// A problem with a row, for programs.
+/// A problem with a row, as JSON.
 #[derive(Serialize)]
 pub struct RowError {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +143,6 @@ impl RowError {
     }
 }
 
-/// Describes the bad rows of a file.
 fn describe_bad_rows(file: &Path, bad: &BadRows, shown: ShownErrors, done: &str) -> String {
     let file = display_name(file);
     let mut text = match (bad.count(), bad.rows().next()) {

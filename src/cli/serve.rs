@@ -50,7 +50,8 @@ pub fn serve(
         match location {
             StoreLocation::Directory(directory) => {
                 let (directory, log) = (directory.clone(), log.clone());
-                // A signal is handled while a migration or a disk that hangs blocks the thread.
+                // Open the store on another thread, so that signals are handled even while a
+                // migration or a hanging disk blocks that thread.
                 blocking::run(move || {
                     let is_new = !sqlite::exists(&directory)?;
                     let store = SqliteStore::open(&directory)?;

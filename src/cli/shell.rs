@@ -4,7 +4,6 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use std::io::Write;
 
-/// Arguments of `completions`.
 #[derive(Args, Debug)]
 pub struct CompletionsArgs {
     /// Shell that the script is for

@@ -66,14 +66,14 @@ fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     Ok(printer.show(&status, status.text()?)?)
 }
 
-/// The servers of a store in PostgreSQL.
+/// The JSON output of `status` for a store in PostgreSQL.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SharedStatus {
     store: String,
     id: String,
     orders_change_number: i64,
-    /// The replicas. The replica with the most recent heartbeat is first.
+    /// Sorted by heartbeat; the replica with the most recent one is first.
     replicas: Vec<ReplicaStatus>,
 }
 

@@ -16,7 +16,6 @@ const TEMPLATE_HEADER: &str = "\
 #   --data-dir /var/lib/store-orders-NAME
 ";
 
-/// Arguments of `systemd-unit`.
 #[derive(Args, Debug)]
 pub struct SystemdUnitArgs {
     /// Print a template, for several servers on one machine

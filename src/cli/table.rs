@@ -27,13 +27,12 @@ enum Kind {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// The name, which is the name of a field of the record.
+    /// The column's name, which is also the name of the record's field.
     pub name: &'static str,
     kind: Kind,
 }
 
 impl Column {
-    /// A column of text.
     pub const fn text(name: &'static str) -> Column {
         Column { name, kind: Kind::Text }
     }
@@ -81,7 +80,7 @@ fn cell(record: &Value, name: &str) -> String {
     }
 }
 
-/// The text for a value that is not set.
+/// The text for null and for an empty array.
 const NONE: &str = "-";
 
 /// Formats a record as text: a line for each column in which the record has a value.
@@ -111,7 +110,7 @@ impl<'a> TextTable<'a> {
         TextTable { out, columns, is_wide, rows: Vec::new(), has_written: false }
     }
 
-    /// Adds a row with the values that this record has in the columns.
+    /// Adds a row with the record's values. Writes nothing until a block of rows is complete.
     pub fn add(&mut self, record: &Value) -> io::Result<()> {
         let format = |column: &Column| {
             let cell = cell(record, column.name);

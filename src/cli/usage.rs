@@ -32,7 +32,6 @@ struct WindowJson {
 }
 
 impl UsageJson {
-    /// Combines the usage with the account's limits.
     pub fn new(usage: AccountUsage, limits: PlanLimits, now: Now, is_shared: bool) -> UsageJson {
         let window = |window, limit| {
             let open = usage.in_window(window);

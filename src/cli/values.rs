@@ -13,7 +13,6 @@ use strum::VariantNames;
 /// The maximum lifetime of a key, so that its expiry is a valid calendar date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// The format of a day.
 const DAY: &str = "%Y-%m-%d";
 
 /// Examples of durations, for error messages.
@@ -38,7 +37,8 @@ pub fn next_day(text: &str) -> Result<DateTime<Utc>, String> {
     first_moment(text).map(|moment| moment + TimeDelta::days(1))
 }
 
-/// Parses the reason of a change, for the audit log.
+/// Parses the reason of a change. Refuses an empty reason, and one that contains an API key,
+/// because the audit log would keep the key.
 pub fn reason(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -50,17 +50,15 @@ pub fn reason(text: &str) -> Result<String, String> {
     Ok(text.to_string())
 }
 
-/// Parses the name of a plan.
 pub fn plan() -> impl TypedValueParser<Value = Plan> {
     PossibleValuesParser::new(Plan::ALL.map(Plan::as_str)).try_map(|text| text.parse::<Plan>())
 }
 
-/// Parses the name of a status.
 pub fn status() -> impl TypedValueParser<Value = Status> {
     PossibleValuesParser::new(Status::VARIANTS).try_map(|text| text.parse::<Status>())
 }
 
-/// Parses the time for which a key is valid.
+/// Parses the lifetime of a key: more than 0 s, and at most 100 years.
 pub fn life(text: &str) -> Result<Duration, String> {
     let life = duration(text, EXAMPLES)?;
     if life.is_zero() || life > LONGEST_LIFE {
@@ -73,7 +71,7 @@ pub fn life(text: &str) -> Result<Duration, String> {
     Ok(life)
 }
 
-/// Parses the time for which a rotated key stays valid.
+/// Parses the time for which a rotated key stays valid: at most 7 days.
 pub fn overlap(text: &str) -> Result<Duration, String> {
     let overlap = duration(text, EXAMPLES)?;
     if overlap > MAX_OVERLAP {

@@ -61,9 +61,9 @@ pub fn with_progress<T>(
     })
 }
 
-/// Shows the progress of `work`, which calls the function that it gets with what is done and with
-/// the whole. On a terminal, shows a bar of this template, otherwise a line now and then. Another
-/// thread writes both, so that a stalled terminal does not hold up the work.
+/// Runs `work` and shows its progress. Passes `work` a function to call with the amount that is
+/// done and the total. On a terminal, shows a bar with this template, otherwise a line every
+/// `LINE_EVERY`. Another thread writes both, so a stalled terminal does not delay the work.
 pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> T) -> T {
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -71,7 +71,7 @@ pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> 
         let _ = out.write_str(&time_left(state.pos(), state.len(), state.elapsed()));
     };
     let style = style.with_key("left", remaining);
-    // The bar begins with the first report, because its length is unknown before.
+    // The bar starts with the first report, because the total is unknown until then.
     let begun = OnceCell::new();
     let result = work(&|done, all| {
         let (bar, _) = begun.get_or_init(|| begin(style.clone(), all));
@@ -86,7 +86,8 @@ pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> 
     result
 }
 
-/// Begins to show a bar, or to print lines, until the returned sender is dropped.
+/// Starts the bar. If standard error is not a terminal, also starts a thread that prints lines
+/// until the returned sender is dropped.
 fn begin(style: ProgressStyle, all: u64) -> (ProgressBar, Sender<()>) {
     let bar = ProgressBar::new(all).with_style(style);
     bar.enable_steady_tick(DRAW_EVERY);
@@ -122,8 +123,8 @@ fn format_line(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     format!("{percent} %{}", time_left(done, all, elapsed))
 }
 
-/// Formats the remaining time, if the rest takes as long as what is done took. Empty if nothing is
-/// done yet, or nothing is left.
+/// Formats an estimate of the remaining time, which assumes a constant speed. Returns an empty
+/// string if nothing is done yet or nothing is left.
 fn time_left(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     let rest = all.unwrap_or(0).saturating_sub(done);
     if done == 0 || rest == 0 {

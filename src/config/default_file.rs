@@ -55,7 +55,6 @@ fn default_or_placeholder(arg: &Arg) -> String {
     }
 }
 
-/// Wraps a text into comment lines.
 fn wrap_comment(sentence: &str) -> String {
     let mut text = String::new();
     let mut line = "#".to_string();

@@ -1,4 +1,4 @@
-//! Settings of the served API document: the API's addresses, and whom to contact.
+//! Settings of the served API document: the API's addresses, and the operator's contact.
 
 use clap::Args;
 use std::fmt;
@@ -25,8 +25,9 @@ pub struct DocumentSettings {
     pub contact_email: Option<String>,
 }
 
-/// The address of an API: the HTTP URL of a host, followed by the base path. No path may stand
-/// between them, because links in pages, headers and the document start at the host's root.
+/// The address of an API: the HTTP URL of a host, followed by the base path. There must not be
+/// another path between them, because links in pages, headers and the document start at the host's
+/// root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(String);
 

@@ -13,7 +13,6 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct EffectiveSettings(Vec<Setting>);
 
-/// A setting with its effective value.
 #[derive(Debug, Serialize)]
 pub struct Setting {
     /// The key in the file.
@@ -22,7 +21,8 @@ pub struct Setting {
     pub value: serde_json::Value,
     /// The origin of the value: "flag", "environment VARIABLE", "file:line" or "default".
     pub origin: String,
-    /// The setting's name in errors: the flag, the variable, the key, or "file:line: key".
+    /// The place where the setting is set, for errors: the flag, the variable, the key, or
+    /// "file:line: key".
     #[serde(skip)]
     place: String,
 }
@@ -40,7 +40,6 @@ impl EffectiveSettings {
         EffectiveSettings(settings.collect())
     }
 
-    /// Returns all settings.
     pub fn settings(&self) -> &[Setting] {
         &self.0
     }
@@ -58,7 +57,8 @@ impl EffectiveSettings {
         setting.origin.rsplit_once(':').map(|(file, _)| PathBuf::from(file))
     }
 
-    /// Checks that settings fit together. Each setting alone is already valid.
+    /// Checks that the settings do not contradict each other. The value of each setting has already
+    /// been checked.
     pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
         let in_postgres = self.value_of("store").is_some();
         let has_limits_database = self.value_of("limits_database").is_some();
@@ -76,8 +76,8 @@ impl EffectiveSettings {
         )
     }
 
-    /// Formats a problem with a setting. The text begins with the setting's name in errors, such as
-    /// the flag or "file:line: key".
+    /// Formats a problem with a setting. The message begins with the place where the setting is
+    /// set, such as the flag or "file:line: key".
     pub fn problem(&self, key: &str, why: impl fmt::Display) -> String {
         let setting = self.0.iter().find(|setting| setting.key == key);
         format!("{}: {why}", setting.map_or(key, |setting| &setting.place))

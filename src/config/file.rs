@@ -9,7 +9,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A file whose keys are settings and whose values are valid.
+/// A configuration file in which every key is a setting and every value is valid.
 #[derive(Debug)]
 pub struct ConfigFile {
     entries: Vec<FileEntry>,
@@ -32,7 +32,7 @@ impl ConfigFile {
         ConfigFile::parse(path, &text)
     }
 
-    /// Parses and checks the text of the file at this path.
+    /// Parses and checks the content of a file. Only messages use the path.
     pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, InvalidSettings> {
         let line_at = |offset| format!("{}:{}", path.display(), line_number(text, offset));
         let (table, errors) = DeTable::parse_recoverable(text);
@@ -78,8 +78,8 @@ impl ConfigFile {
     }
 }
 
-/// Converts a value to texts that the setting's flag accepts. An error consists of an offset in the
-/// file and a reason.
+/// Converts a TOML value to the strings that the setting's flag accepts. An error consists of an
+/// offset in the file and a reason.
 fn flag_values(
     settings: &Command,
     arg: &Arg,
@@ -115,7 +115,7 @@ fn check_value(settings: &Command, arg: &Arg, text: String) -> Result<String, St
 pub fn why_invalid(error: &clap::Error) -> String {
     match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
-        // clap refuses an empty path as a missing value, of which no value is listed.
+        // clap reports an empty path as a missing value, without a list of valid values.
         (None, Some(ContextValue::Strings(words))) if words.is_empty() => {
             "it is empty; leave the setting out for its default".to_string()
         }

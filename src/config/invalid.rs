@@ -6,7 +6,6 @@
 pub struct InvalidSettings(pub Vec<String>);
 
 impl InvalidSettings {
-    /// Fails if there is any problem.
     pub fn check(problems: Vec<String>) -> Result<(), InvalidSettings> {
         if problems.is_empty() { Ok(()) } else { Err(InvalidSettings(problems)) }
     }

@@ -53,9 +53,7 @@ impl fmt::Display for ListenAddress {
 /// The admin listener's address, or [`AdminListen::Off`] if there is no admin listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminListen {
-    /// There is no admin listener.
     Off,
-    /// The admin listener listens at this address.
     At(ListenAddress),
 }
 
@@ -91,7 +89,7 @@ pub struct ListenError {
 }
 
 impl ListenError {
-    /// Creates the error. `error` is the cause, and `option` is the flag that sets the address.
+    /// `error` is the cause, and `option` is the flag that sets the address.
     pub fn new(
         address: impl fmt::Display,
         option: &str,

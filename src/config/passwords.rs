@@ -1,6 +1,6 @@
 //! Redacts passwords in error messages that echo user input.
 
-/// Replaces every password of a URL in the text with `***`. In each URL, everything from the first
+/// Replaces the password in each URL of the text with `***`. In each URL, everything from the first
 /// `:` after the scheme to the last `@` is replaced, because a password may contain spaces, quotes,
 /// `?` and `@`. After `password=`, the whole rest of the text is replaced.
 pub fn without_passwords(text: &str) -> String {
@@ -23,7 +23,7 @@ pub fn without_passwords(text: &str) -> String {
 
 const SCHEME_END: &str = "://";
 
-/// Schemes of URLs that a text may contain.
+/// The schemes at which another URL begins in the text.
 const URL_STARTS: [&str; 4] = ["postgres://", "postgresql://", "http://", "https://"];
 
 /// Finds the start of the next URL. Only known schemes count, because a password may contain `://`.

@@ -29,7 +29,6 @@ const SHORTEST_STOP: Duration = Duration::from_millis(100);
 /// The maximum stop delay, and the maximum shutdown timeout. A server that needs longer is hung.
 const LONGEST_STOP: Duration = Duration::from_secs(24 * 3_600);
 
-/// The settings of the server.
 #[derive(Args, Clone, Debug)]
 pub struct ServerConfig {
     /// Address to listen on, HOST:PORT; :8080 is every IPv4 address, port 0 a free one
@@ -139,7 +138,7 @@ pub fn all_settings() -> Command {
     with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
 }
 
-/// Completes the definition of each setting of a command. Its variable gets the prefix
+/// Completes the definition of each setting of a command. The setting's variable gets the prefix
 /// `STORE_ORDERS_`. A switch accepts a value, so that a flag can turn off what the file turns on.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
@@ -166,7 +165,6 @@ pub fn with_set_variables(command: Command) -> Command {
     command.mut_args(unset_if_empty).mut_subcommands(with_set_variables)
 }
 
-/// Returns true if the setting is a list.
 pub fn is_list(setting: &Arg) -> bool {
     matches!(setting.get_action(), ArgAction::Append)
 }
@@ -196,7 +194,6 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// The number of bytes that outdated lists may hold.
     pub fn outdated_lists_bytes(&self) -> usize {
         self.outdated_lists_mib as usize * 1024 * 1024
     }

@@ -6,7 +6,6 @@ use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::path::{Path, PathBuf};
 
-/// The settings of every command.
 #[derive(Args, Clone, Debug)]
 pub struct StoreSettings {
     /// PostgreSQL database that holds the store, for several replicas
@@ -43,7 +42,6 @@ pub struct StoreSettings {
 pub enum StoreLocation {
     /// The embedded store in this directory.
     Directory(PathBuf),
-    /// A PostgreSQL database.
     Postgres(Box<PostgresUrl>),
 }
 

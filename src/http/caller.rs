@@ -1,7 +1,7 @@
 //! Finds out who sends a request: authenticates it by the key in its `Authorization` header, and
 //! finds the client's address.
 
-use crate::api_key::Environment;
+use crate::api_key::{Environment, has_key_form};
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::{KeyRefusal, KnownKey, ValidKey};
@@ -32,14 +32,12 @@ pub struct Caller {
     pub freshness: Option<Freshness>,
 }
 
-/// The reason why a request is not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
     /// The response is a 401.
     Refused {
-        /// The reason for the refusal.
         refusal: KeyRefusal,
-        /// True if a key was sent.
+        /// True if a key was sent, so that the challenge has `invalid_token`.
         key_sent: bool,
     },
     /// The response is a 503, because the key cannot be checked. Either the cached keys are out of
@@ -64,9 +62,9 @@ pub async fn authenticate(
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
 }
 
-/// Builds the 401. Its challenge has `invalid_token` if a key was sent (RFC 6750, 3). Its message
-/// describes the credentials that were sent. The message does not reveal whether an invalid key
-/// ever existed.
+/// Builds the 401 response. Its challenge has `invalid_token` if a key was sent (RFC 6750, 3). Its
+/// message describes the credentials that were sent. The message does not reveal whether an invalid
+/// key ever existed.
 pub fn unauthorized(
     refusal: KeyRefusal,
     key_sent: bool,
@@ -86,6 +84,9 @@ pub fn unauthorized(
         KeyRefusal::NoKey => errors::unauthorized(credentials_without_key(request), document),
         KeyRefusal::SeveralHeaders => {
             errors::unauthorized(SentCredentials::SeveralHeaders, document)
+        }
+        KeyRefusal::Malformed if bearer(request.headers()).is_ok_and(has_key_form) => {
+            errors::unauthorized(SentCredentials::WrongCheckDigits, document)
         }
         KeyRefusal::Malformed => errors::unauthorized(SentCredentials::MalformedKey, document),
         KeyRefusal::Unknown | KeyRefusal::Revoked | KeyRefusal::Expired => {
@@ -147,7 +148,6 @@ fn bearer_token(value: &[u8]) -> Option<&[u8]> {
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// Trusts all addresses in these networks.
     pub fn new(networks: Vec<IpNet>) -> TrustedProxies {
         TrustedProxies(networks)
     }

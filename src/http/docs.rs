@@ -43,7 +43,7 @@ pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
     /// Builds the pages from the documents of all versions, the stable version first. The pages
-    /// that depend on no setting come from `cargo xtask generate`.
+    /// that do not depend on a setting come from `cargo xtask generate`.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
         let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
         let changelog = include_str!("docs/generated/changelog.html");
@@ -79,7 +79,7 @@ impl Docs {
         let without_slash = path.strip_suffix('/').unwrap_or(path);
         let (page_path, page) = self.0.iter().find(|(path, _)| *path == without_slash)?;
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return Some(method_not_allowed("GET, HEAD", &V1));
+            return Some(method_not_allowed("GET, HEAD", None, &V1));
         }
         Some(match *page_path == path {
             true => page.respond(request.headers()),

@@ -105,17 +105,15 @@ impl v2::Api for Handlers {
         let page_request = PageRequest::from_query(&query)?;
         let (list, _) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let page = page_request.page(&list).await;
-        let page = page.map_err(|error| HandlerFailure::log_internal(&request, error));
-        let PageAnswer { json, link } = page.map_err(v2::ServerError::from)?;
+        let PageAnswer { json, link } = or_internal_error(page, &request)?;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
         let payload = request.context.orders.part_payload(json, gzip).await;
-        let payload = payload.map_err(|error| HandlerFailure::log_internal(&request, error));
-        let payload = payload.map_err(v2::ServerError::from)?;
-        Ok(v2::ListOrdersSuccess::Ok { body: to_json(payload), etag, link })
+        let body = to_json(or_internal_error(payload, &request)?);
+        Ok(v2::ListOrdersSuccess::Ok { body, etag, link })
     }
 
     async fn get_order(
@@ -127,7 +125,7 @@ impl v2::Api for Handlers {
         let (list, position) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let order = match find_order(&list, id) {
             Some(order) => Some(v2::Order::from(order)),
-            // The list has no cancelled orders.
+            // The list does not contain cancelled orders, so the store is queried.
             None => {
                 let query = |store: Arc<dyn Store>| async move {
                     store.cancelled_order(id, position.history).await
@@ -140,9 +138,7 @@ impl v2::Api for Handlers {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
             return Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])));
         };
-        let json = serde_json::to_vec(&order);
-        let json = json.map_err(|error| HandlerFailure::log_internal(&request, error));
-        let json = json.map_err(v2::ServerError::from)?;
+        let json = or_internal_error(serde_json::to_vec(&order), &request)?;
         let etag = content_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
@@ -169,6 +165,14 @@ impl v2::Api for Handlers {
     }
 }
 
+/// Logs an error that only a bug causes, and converts it to a 500 of version 2.
+fn or_internal_error<T>(
+    result: Result<T, impl Error>,
+    request: &Request<'_>,
+) -> Result<T, v2::ServerError> {
+    result.map_err(|error| HandlerFailure::log_internal(request, error).into())
+}
+
 async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, HandlerFailure> {
     let (server, caller) = (request.context, request.caller);
     let cancelled_at =
@@ -187,7 +191,6 @@ fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))
 }
 
-/// Converts a payload of the order list to the body of a response.
 fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
     let json = match body {
         PayloadBody::Whole(bytes) => Body::from(bytes),
@@ -196,7 +199,8 @@ fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
     Json::encoded(json, is_gzip)
 }
 
-/// Returns the list, refreshed from the store, and the position that it has at least reached.
+/// Returns the list, refreshed from the store, and a position. The list reflects at least all
+/// changes up to this position.
 async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position), HandlerFailure> {
     let orders = &request.context.orders;
     let list = match &request.caller.freshness {

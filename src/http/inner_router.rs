@@ -51,10 +51,8 @@ type Call =
 /// The reason why the routers cannot be built: dropshot rejects a trait or a route.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Dropshot rejects an API trait.
     #[error("dropshot refuses the API trait")]
     Trait(#[from] DocumentError),
-    /// Dropshot rejects a catch-all route.
     #[error("dropshot refuses the catch-all route: {0}")]
     CatchAll(#[from] ApiDescriptionRegisterError),
 }
@@ -71,18 +69,18 @@ struct ApiVersion {
     lookup: Lookup,
 }
 
-/// An operation of one API version.
 pub struct Operation {
     /// The `operationId` in the API document.
     id: String,
     /// The name in metrics: the `operationId`, prefixed with the version, except in the first
     /// version.
     route_name: String,
+    /// The `operationId` with method and path, in messages.
+    title: String,
     /// The id under which metrics count the operation's requests.
     pub route: RouteId,
     /// True if the API trait marks the operation as deprecated.
     pub is_deprecated: bool,
-    /// True if the operation reads the order list.
     reads_list: bool,
     /// Set if the path has no parameters.
     static_route: Option<StaticRoute>,
@@ -98,25 +96,28 @@ struct StaticRoute {
     request_body_max_bytes: Option<usize>,
 }
 
-/// The result of routing a request.
 pub enum Route<'a> {
     /// An operation, and the metadata that dropshot's extractors need.
     Found(&'a Operation, RequestEndpointMetadata),
     /// The path is unknown in its API version.
     NotFound,
+    /// The path is unknown in its API version, but exists without the slash at its end.
+    SlashAtEnd,
     /// The path is outside all API versions.
     OutsideVersions,
     /// The path has operations, but for other methods.
     OtherMethod {
         /// The value of the `Allow` header.
         allow: String,
-        /// True if an operation of the path is deprecated.
+        /// True if any operation of the path is deprecated, so the response has the headers of a
+        /// deprecated operation.
         is_deprecated: bool,
+        /// The operation of a later version that has this path and method, if there is one.
+        later: Option<String>,
     },
 }
 
 impl Route<'_> {
-    /// True if the operation reads the list.
     pub fn reads_list(&self) -> bool {
         matches!(self, Route::Found(operation, _) if operation.reads_list)
     }
@@ -147,19 +148,31 @@ impl InnerRouter {
         let mut versions = self.versions.iter();
         let version =
             versions.find_map(|version| Some((relative_path(version.document, path)?, version)));
-        match version {
-            Some((path, version)) if is_plain(path) => {
-                (version.document, version.route(method, path))
-            }
-            Some((_, version)) => (version.document, Route::NotFound),
-            None => (&V1, Route::OutsideVersions),
+        let Some((path, version)) = version else { return (&V1, Route::OutsideVersions) };
+        let mut route = version.route(method, path);
+        if let Route::OtherMethod { later, .. } = &mut route {
+            // The iterator has the versions after the requested one.
+            *later = versions.find_map(|version| match version.route(method, path) {
+                Route::Found(operation, _) => Some(operation.title.clone()),
+                _ => None,
+            });
         }
+        (version.document, route)
     }
 }
 
 impl ApiVersion {
     /// Routes a request by its path below the base path.
     fn route(&self, method: &Method, path: &str) -> Route<'_> {
+        if !is_plain(path) {
+            let without_slash =
+                path.strip_suffix('/').filter(|path| !path.is_empty() && is_plain(path));
+            let route = without_slash.map(|path| self.route(method, path));
+            return match route {
+                Some(Route::Found(..) | Route::OtherMethod { .. }) => Route::SlashAtEnd,
+                _ => Route::NotFound,
+            };
+        }
         let method = if method == Method::HEAD { &Method::GET } else { method };
         if let Some(route) = self.static_route(method, path) {
             return route;
@@ -173,6 +186,7 @@ impl ApiVersion {
                 Route::OtherMethod {
                     allow: allow_value(&error),
                     is_deprecated: self.deprecates(path),
+                    later: None,
                 }
             }
             Err(_) => Route::NotFound,
@@ -210,7 +224,6 @@ impl ApiVersion {
         Ok((operation.ok_or_else(unknown)?, endpoint))
     }
 
-    /// True if an operation of this path is deprecated.
     fn deprecates(&self, path: &str) -> bool {
         let mut operations = METHODS.iter().filter_map(|method| self.look_up(method, path).ok());
         operations.any(|(operation, _)| operation.is_deprecated)
@@ -237,6 +250,7 @@ impl Operation {
             Some(version) if !document.is_first() => format!("{version}/{id}"),
             _ => id.clone(),
         };
+        let title = format!("{id}, {} {}{path}", endpoint.method, document.base_path);
         let handler = Arc::clone(&endpoint.handler);
         let call = move |context: DropshotContext, request| {
             let handler = Arc::clone(&handler);
@@ -250,10 +264,10 @@ impl Operation {
         };
         let (is_deprecated, reads_list) = (endpoint.deprecated, reads_list(&id));
         let (static_route, call) = (StaticRoute::for_endpoint(path, endpoint), Box::new(call));
-        Operation { id, route_name, route, is_deprecated, reads_list, static_route, call }
+        Operation { id, route_name, title, route, is_deprecated, reads_list, static_route, call }
     }
 
-    /// Calls the handler and returns its response. A documented error is a response too.
+    /// Calls the handler and returns its response. A documented error is also a response.
     pub fn call(
         &self,
         mut context: DropshotContext,

@@ -31,7 +31,6 @@ pub struct Middleware {
 }
 
 impl Middleware {
-    /// Creates the middleware in front of this router.
     pub fn new(router: InnerRouter, docs: Docs, proxies: TrustedProxies) -> Middleware {
         Middleware { router, docs, proxies }
     }
@@ -86,8 +85,12 @@ impl Middleware {
                         }
                     }
                 }
-                Route::NotFound | Route::OutsideVersions => errors::not_found(document),
-                Route::OtherMethod { allow, .. } => errors::method_not_allowed(&allow, document),
+                Route::NotFound => errors::not_found(document),
+                Route::SlashAtEnd => errors::slash_at_end(document),
+                Route::OutsideVersions => errors::outside_versions(),
+                Route::OtherMethod { allow, later, .. } => {
+                    errors::method_not_allowed(&allow, later.as_deref(), document)
+                }
             }
         };
         let response = match AssertUnwindSafe(steps).catch_unwind().await {
@@ -131,7 +134,7 @@ async fn admit(
             // Paths outside the API versions require no key.
             if matches!(route, Route::OutsideVersions) {
                 scope.refusal = None;
-                return ControlFlow::Break(errors::not_found(scope.document()));
+                return ControlFlow::Break(errors::outside_versions());
             }
             let here = scope.server().environment;
             let document = scope.document();
@@ -166,11 +169,12 @@ async fn count_and_query(
 ) -> Counted {
     let request = key.request();
     let mut deciding = server.rate_limiter.admit(request, &key.id, now, deadline);
-    // The limiter in memory always decides in the first poll, PostgreSQL's only for some refusals.
+    // The in-memory limiter always decides in the first poll. The limiter in PostgreSQL does so
+    // only for some refusals.
     let first = poll_immediate(&mut deciding).await;
     let is_refused = first.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
     let sends_query = reads_list && !is_refused;
-    // If the query cannot be sent, the handler sends one.
+    // If the query cannot be sent now, the handler tries again.
     let freshness = sends_query.then(|| server.orders.query_freshness().ok()).flatten();
     let (decision, decided_at) = match first {
         Some(decision) => (decision, now),
@@ -216,14 +220,14 @@ fn enforce(
         }
     };
     server.metrics.rate_limited.count(plan, &decision);
-    // Without a valid key, the log has the reason why the key is refused.
+    // If the request has no valid key, the reason is already set: why the key was refused.
     scope.refusal.get_or_insert(reason);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     ControlFlow::Break(response)
 }
 
-/// Sets the rate limit headers of a request that is refused without being counted: they show the
-/// status of its address.
+/// Makes the rate limit headers show the status of the client's address, for a request that is
+/// refused without being counted.
 fn show_status_of_address(scope: &mut RequestScope) {
     let now = scope.server().clock.now();
     let status = scope.server().rate_limiter.unauthenticated_status(scope.client, now);

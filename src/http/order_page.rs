@@ -14,17 +14,15 @@ const CURSOR_VERSION: u8 = 1;
 /// The approximate size of an order in v2's JSON.
 const ORDER_BYTES: usize = 120;
 
-/// A request for a page.
 pub struct PageRequest {
     filter: OrderFilter,
-    /// The lowest id of the page.
+    /// The lowest id that the page may contain.
     from: i64,
     limit: usize,
 }
 
 /// A page of the list, ready to send.
 pub struct PageAnswer {
-    /// The response body.
     pub json: Vec<u8>,
     /// The `Link` header to the next page, if there is one.
     pub link: Option<HeaderValue>,
@@ -44,7 +42,6 @@ impl PageRequest {
         Ok(PageRequest { filter, from, limit })
     }
 
-    /// Builds the page from this list.
     pub async fn page(&self, list: &Snapshot) -> serde_json::Result<PageAnswer> {
         let PageRequest { filter, from, limit } = self;
         let mut orders = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));

@@ -34,7 +34,6 @@ const REVALIDATED: &str = "private, no-cache";
 /// `Cache-Control` of all other responses.
 const NOT_STORED: &str = "no-store";
 
-/// The state of one request.
 pub struct RequestScope {
     server: Arc<ServerContext>,
     started: Instant,
@@ -54,7 +53,7 @@ pub struct RequestScope {
     traceparent: Option<HeaderValue>,
     /// The key, if it is valid.
     pub key: Option<Arc<KnownKey>>,
-    /// The reason of a refusal, for the log.
+    /// The reason for a refusal, for the log.
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
@@ -92,12 +91,10 @@ impl RequestScope {
         }
     }
 
-    /// The server that the request reached.
     pub fn server(&self) -> &ServerContext {
         &self.server
     }
 
-    /// Records the route of the request.
     pub fn note_route(&mut self, document: &'static Document, route: &Route<'_>) {
         self.document = document;
         match route {
@@ -107,11 +104,11 @@ impl RequestScope {
                 self.reads_list = route.reads_list();
             }
             Route::OtherMethod { is_deprecated, .. } => self.is_deprecated = *is_deprecated,
-            Route::NotFound | Route::OutsideVersions => {}
+            Route::NotFound | Route::SlashAtEnd | Route::OutsideVersions => {}
         }
     }
 
-    /// The document of the requested API version.
+    /// The document of the requested API version, or of v1 if the path is outside all versions.
     pub fn document(&self) -> &'static Document {
         self.document
     }
@@ -138,7 +135,7 @@ impl RequestScope {
         self.log_unavailable(&format_args!("the store gave no answer within {seconds} s"))
     }
 
-    /// Logs a panic and builds a 500.
+    /// Logs a panic and builds a 500, which does not repeat the panic's message.
     pub fn log_panic(&self, why: &str) -> Response<Body> {
         let why = format_args!("panic: {why}");
         log_failed_request(
@@ -155,8 +152,9 @@ impl RequestScope {
         if self.route != RouteId::PUBLIC {
             self.set_headers(response.status(), response.headers_mut());
         }
-        // A client, or a proxy, would lose a request that it sends on an idle connection at the
-        // moment when this server closes the connection. HTTP/2 has no such header.
+        // Announce that the connection closes. Otherwise a client or a proxy could send a request
+        // on the idle connection at the moment when this server closes it, and the request would be
+        // lost. HTTP/2 does not have this header.
         if self.version == Version::HTTP_11 && self.server.is_stopping.load(Ordering::Relaxed) {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
@@ -168,13 +166,12 @@ impl RequestScope {
         if is_head { without_body(response) } else { response }
     }
 
-    /// Sets the headers of API responses.
     fn set_headers(&self, status: StatusCode, set: &mut HeaderMap) {
         // Reserves space for the headers set here, the request id and the date in one allocation.
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         let cached = if self.reads_list && has_tag {
-            // `Vary` is required in uncompressed responses too, and on a 304 (RFC 9110, 15.4.5).
+            // `Vary` is also required in uncompressed responses and on a 304 (RFC 9110, 15.4.5).
             set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
             REVALIDATED
         } else {

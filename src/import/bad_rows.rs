@@ -1,18 +1,17 @@
-//! Collects the rows that cannot be imported. Shows only the first ones unless all are wanted, so
-//! that a million bad rows do not fill the screen.
+//! Collects the rows that cannot be imported. Shows only the first ones unless the operator asks
+//! for all, so that a million bad rows do not fill the screen.
 
 use super::{FieldProblem, Location};
 use crate::store::StoreError;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The maximum number of rows that are shown unless all are wanted.
+/// The maximum number of rows that are shown unless the operator asks for all.
 const MAX_SHOWN_ROWS: usize = 20;
 
 /// The reason why a row cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// The row is invalid.
     #[error("{}", join_problems(_0))]
     Invalid(Vec<FieldProblem>),
     /// The order does not exist, or its status forbids the change.
@@ -23,21 +22,17 @@ pub enum Problem {
     InStore {
         /// The kind of the record, such as `order`.
         noun: &'static str,
-        /// The id of the record.
         id: i64,
     },
 }
 
-/// A row that cannot be imported.
 #[derive(Debug)]
 pub struct BadRow {
     /// The start of the row.
     pub location: Location,
-    /// The reason why it cannot be imported.
     pub problem: Problem,
 }
 
-/// The rows that cannot be imported.
 #[derive(Debug, Default)]
 pub struct BadRows {
     /// The rows in the order of the file. Rows with the same location are in the order in which
@@ -46,13 +41,12 @@ pub struct BadRows {
 }
 
 impl BadRows {
-    /// Adds a row; rows may come in any order.
+    /// Adds a row. Rows may be added in any order.
     pub fn add(&mut self, location: Location, problem: impl Into<Problem>) {
         let row = BadRow { location, problem: problem.into() };
         self.rows.insert((location, self.rows.len()), row);
     }
 
-    /// Returns the number of bad rows.
     pub fn count(&self) -> usize {
         self.rows.len()
     }
@@ -86,7 +80,8 @@ impl fmt::Display for BadRow {
     }
 }
 
-/// A line for each row that is shown, then the count. With `{:#}`, all rows are shown.
+/// Writes a line for each row that is shown, then the number of all bad rows. With `{:#}`, all rows
+/// are shown.
 impl fmt::Display for BadRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = if f.alternate() { usize::MAX } else { MAX_SHOWN_ROWS };

@@ -52,8 +52,8 @@ fn columns<R: Record>(
     if problems.is_empty() { Ok(columns) } else { Err(problems.join("; ")) }
 }
 
-/// Returns the name of the header's separator, if the separator is not the comma. Spreadsheets of
-/// many countries write semicolons.
+/// Returns the name of the header's separator, if the separator is not the comma. In many
+/// countries, spreadsheets write semicolons.
 fn other_separator<R: Record>(header: &StringRecord) -> Option<&'static str> {
     let cell = header.get(0).filter(|_| header.len() == 1)?;
     let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];

@@ -2,39 +2,32 @@
 
 use super::{BadRows, FieldProblem, Location, Record, Unknown};
 
-/// A record and where it begins in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedRow<R> {
-    /// The start of the record.
     pub location: Location,
-    /// The valid record.
     pub record: R,
 }
 
-/// The rows of a file.
 #[derive(Debug)]
 pub struct Parsed<R> {
     /// The valid records in ascending order of id, each id once.
     pub rows: Vec<ParsedRow<R>>,
     /// The rows that are invalid or repeat an id.
     pub bad: BadRows,
-    /// The fields whose names are unknown.
+    /// The unknown fields that were ignored, if unknown fields are not problems.
     pub unknown: Unknown,
 }
 
 /// The reason why a file cannot be parsed at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// The file is empty or blank.
     #[error("there is nothing in it; write a JSON array, JSON lines, or CSV with a header row")]
     Empty,
-    /// The file is compressed with gzip.
     #[error(
         "it is compressed with gzip; decompress it to standard input, as in `zcat FILE | \
          store-orders orders import -`"
     )]
     Gzip,
-    /// The file has another encoding.
     #[error("line {line} is not UTF-8 text; save the file as UTF-8")]
     NotUtf8 {
         /// The line of the first invalid byte.
@@ -71,7 +64,6 @@ impl<R> Parsed<R> {
 }
 
 impl<R: Record> Parsed<R> {
-    /// Adds a valid or an invalid row.
     pub(super) fn add(&mut self, location: Location, record: Result<R, Vec<FieldProblem>>) {
         match record {
             Ok(record) => self.rows.push(ParsedRow { location, record }),

@@ -9,11 +9,9 @@ use std::collections::BTreeSet;
 
 /// A type of record that a file can have.
 pub trait Record: Sized {
-    /// The kind of this record in the store.
     const KIND: RecordKind;
     /// The names of the fields in a file.
     const FIELDS: &'static [&'static str];
-    /// The names of the required fields.
     const REQUIRED: &'static [&'static str];
 
     /// Reads the record. Returns `None` if a field is invalid, and adds the problem to `fields`.
@@ -28,7 +26,6 @@ pub trait NewRecord: Record {
     /// The 64-bit integers of the record, which JavaScript may round.
     fn integers(&self) -> impl Iterator<Item = i64>;
 
-    /// Wraps the records for the store.
     fn records(records: &[Self]) -> Records<'_>;
 }
 
@@ -120,7 +117,6 @@ pub struct FieldProblem {
 }
 
 impl FieldProblem {
-    /// Creates a problem with a field.
     pub fn for_field(field: &'static str, problem: String) -> FieldProblem {
         FieldProblem { field: Some(field), problem }
     }
@@ -191,7 +187,6 @@ impl<'a> RecordFields<'a> {
 pub enum FieldValue<'a> {
     /// A CSV cell, which has no type.
     Cell(&'a str),
-    /// A JSON value.
     Json(&'a RawValue),
 }
 

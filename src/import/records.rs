@@ -91,8 +91,8 @@ impl NewRecord for Pet {
     }
 }
 
-/// Parses a text with the id of an order on each line, and returns the ids with their locations.
-/// Lines may be blank.
+/// Parses text with an order's id on each line, and returns the ids with their locations. Lines may
+/// be blank.
 pub fn order_ids(text: &str) -> (Vec<(Location, i64)>, BadRows) {
     let (mut ids, mut bad) = (Vec::new(), BadRows::default());
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

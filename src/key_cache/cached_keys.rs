@@ -1,9 +1,9 @@
-//! The cached keys with their accounts, and digests that no key has. Both are bounded in number;
-//! the least recently used entries are evicted.
+//! The cached keys with their accounts, and digests that no key has. Both are bounded in number.
+//! When one of them is full, it evicts entries that have not been used for a while.
 //!
 //! Only this file replaces cached keys. It locks `reflected` while it does, and an older row never
-//! replaces a newer one: [`key_cache`](super) explains why. A new row never overwrites the time of a
-//! key's last use, because the store may not have it yet.
+//! replaces a newer one: [`key_cache`](super) explains why. A new row never overwrites the time of
+//! a key's last use, because the store may not have it yet.
 
 use crate::api_key::{Digest, Environment, is_expired};
 use crate::clock::Now;
@@ -22,7 +22,6 @@ pub const MAX_CACHED_KEYS: usize = 100_000;
 /// The maximum number of cached digests that no key has. They take less than 1 MB.
 const MAX_ABSENT: usize = 4_096;
 
-/// The cached keys, and the digests that no key has.
 #[derive(Debug)]
 pub struct CachedKeys {
     keys: Cache<Digest, Arc<KnownKey>>,
@@ -34,7 +33,6 @@ pub struct CachedKeys {
 }
 
 impl CachedKeys {
-    /// Creates an empty cache that reflects this change.
     pub fn new(reflected: Position) -> CachedKeys {
         CachedKeys {
             keys: Cache::new(MAX_CACHED_KEYS),
@@ -43,25 +41,23 @@ impl CachedKeys {
         }
     }
 
-    /// Returns the cached key with this digest.
     pub fn get(&self, digest: &Digest) -> Option<Arc<KnownKey>> {
         self.keys.get(digest)
     }
 
-    /// Returns the position at which a lookup found no key with this digest, or `None` without such
-    /// a lookup.
+    /// Returns the position at which a lookup found no key with this digest. Returns `None` if no
+    /// such lookup is cached.
     pub fn absent_at(&self, digest: &Digest) -> Option<Position> {
         self.absent.get(digest)
     }
 
-    /// The last change that the cached keys reflect.
     pub fn reflected(&self) -> Position {
         *self.reflected.lock()
     }
 
-    /// Creates keys from the rows that a lookup of these digests read at the change `read`, and
-    /// returns them. Caches them unless the cache may already reflect later changes. Caches the
-    /// other digests as absent.
+    /// Creates keys from the rows that a lookup of these digests read, and returns them. `read` is
+    /// the position that the rows reflect. Caches the keys, unless the cache may already reflect
+    /// later changes. Caches each digest without a row as absent.
     pub fn insert_looked_up(
         &self,
         digests: impl Iterator<Item = Digest>,
@@ -85,9 +81,9 @@ impl CachedKeys {
         keys
     }
 
-    /// Updates the cached keys, so that they reflect the change `stored`. `changes` are the
-    /// accounts and keys that changed after the change `after`. Removes all keys if that is not
-    /// sufficient.
+    /// Brings the cached keys to the position `stored`. `changes` are the accounts and keys that
+    /// changed after the position `after`. If these do not cover all changes that the cache lacks,
+    /// removes all keys instead.
     pub fn catch_up(&self, stored: Position, after: Position, changes: Option<Vec<KeyChange>>) {
         let mut reflected = self.reflected.lock();
         let rows_after = changes.as_ref().map(|_| after);
@@ -104,8 +100,8 @@ impl CachedKeys {
         }
     }
 
-    /// Replaces the cached keys to which these rows of the position `read` belong. Ignores keys
-    /// that are not cached, or were read at a later position.
+    /// Updates the cached keys with these changed rows, which were read at the position `read`.
+    /// Skips keys that are not cached, and cached keys that were read at a later position.
     fn replace(&self, changes: Vec<KeyChange>, read: Position) {
         let mut accounts = HashMap::new();
         for change in changes {
@@ -133,12 +129,10 @@ impl CachedKeys {
         changed.into_iter().for_each(|(digest, key)| self.keys.insert(digest, key));
     }
 
-    /// The number of cached keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// True if no key is cached.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
@@ -148,24 +142,21 @@ impl CachedKeys {
 /// is unknown, revoked or expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
-    /// No `Authorization` header, or a header with another scheme than `Bearer`.
+    /// The request has no `Authorization` header, or one with a scheme other than `Bearer`.
     NoKey,
-    /// More than one `Authorization` header.
+    /// The request has more than one `Authorization` header.
     SeveralHeaders,
-    /// Not a well-formed key.
     Malformed,
-    /// A well-formed key of another environment.
+    /// A well-formed key of this environment, which is not the server's.
     OtherEnvironment(Environment),
     /// The store has no such key.
     Unknown,
     /// The operator revoked the key or closed its account.
     Revoked,
-    /// The key is past its expiry.
     Expired,
 }
 
 impl KeyRefusal {
-    /// The reason in the log.
     pub const fn as_str(self) -> &'static str {
         match self {
             KeyRefusal::NoKey => "no_key",
@@ -183,19 +174,18 @@ impl KeyRefusal {
 /// fields that requests need, because [`MAX_CACHED_KEYS`] of them are in memory.
 #[derive(Debug)]
 pub struct KnownKey {
-    /// `key_…`, the name in logs.
+    /// The key's public name, `key_…`, which also appears in logs.
     pub id: Arc<str>,
-    /// Its account.
     pub account: Account,
-    /// The row of the key in the store.
+    /// The id of the key's row in the store.
     pub(super) row: i64,
     /// Wall time in milliseconds from which the key is refused.
     expires_at_ms: Option<i64>,
     /// True if the operator revoked this key. Closing its account does not set this field.
     is_revoked: bool,
-    /// Its latest ban or lifting of a ban.
+    /// The key's latest ban, or the lifting of its latest ban.
     ban: KeyBan,
-    /// The position at which the row was read.
+    /// The key and its account reflect all changes up to this position.
     read: Position,
     /// Wall time in milliseconds of the last use that is recorded or queued to be recorded.
     used_at_ms: AtomicI64,
@@ -219,7 +209,7 @@ impl KnownKey {
         }
     }
 
-    /// Returns the key with the state of its account at the position `read`.
+    /// Returns a copy of the key with its account as of the position `read`.
     fn with_account(&self, account: Account, read: Position) -> KnownKey {
         let (id, used_at_ms) = (Arc::clone(&self.id), self.used_at_ms().into());
         KnownKey { id, account, read, used_at_ms, ..*self }
@@ -229,7 +219,6 @@ impl KnownKey {
         self.used_at_ms.load(Ordering::Relaxed)
     }
 
-    /// Returns the reason for refusing the key at this time, or `None` if the key is valid.
     pub(super) fn refusal(&self, now: Now) -> Option<KeyRefusal> {
         if self.is_revoked || self.account.closed_at.is_some() {
             return Some(KeyRefusal::Revoked);
@@ -248,7 +237,6 @@ impl KnownKey {
                 .is_ok()
     }
 
-    /// Returns a request with this key, for the rate limiter.
     pub fn request(&self) -> KeyedRequest {
         KeyedRequest {
             account: self.account.id,

@@ -16,10 +16,8 @@ use tokio::sync::{Notify, oneshot};
 /// The maximum number of keys in one statement. Each key takes an index lookup.
 const MAX_KEYS: usize = 512;
 
-/// The maximum number of addresses in `shed`.
 const SHED_ADDRESSES: usize = 4_096;
 
-/// The result of looking up a key.
 pub struct LookedUp {
     /// The key, or `None` if it was never issued.
     pub key: Option<Arc<KnownKey>>,
@@ -29,15 +27,14 @@ pub struct LookedUp {
 
 /// A request that waits for the lookup of its key.
 pub struct Waiter {
-    /// The digest of the key.
     pub digest: Digest,
     /// Receives the result. Dropped without a result if the query failed.
     pub answer: oneshot::Sender<LookedUp>,
-    /// True if the address is over its limit. Such a request waits until no other request waits.
+    /// True if the client's address is over its limit. Such a request joins a batch only after all
+    /// other waiting requests.
     is_last: bool,
 }
 
-/// The requests that wait for their keys.
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
@@ -87,7 +84,7 @@ impl Lookups {
     }
 }
 
-/// Removes and returns the next requests, with at most [`MAX_KEYS`] different keys. Removes
+/// Removes and returns the next requests, with at most [`MAX_KEYS`] different keys. Also removes
 /// requests whose caller no longer waits.
 fn take_next(waiting: &mut Vec<Waiter>) -> Vec<Waiter> {
     waiting.retain(|waiter| !waiter.answer.is_closed());

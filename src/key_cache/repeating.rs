@@ -8,9 +8,9 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Repeats a step forever, with this pause. Logs when the step begins to fail and when it works
-/// again. Logs [`StoreError::Refused`] as an error, because such a failure lasts until the operator
-/// acts.
+/// Repeats a step forever, and pauses after each attempt. Logs when the step begins to fail and
+/// when it works again. Logs [`StoreError::Refused`] as an error, because such a failure lasts
+/// until the operator acts.
 pub async fn repeat<F: Future<Output = Result<(), StoreError>>>(
     pause: Duration,
     step: impl Fn() -> F,
@@ -47,7 +47,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::task::yield_now;
 
-    /// A drain that collects the messages.
     struct Messages(Arc<std::sync::Mutex<Vec<String>>>);
 
     impl slog::Drain for Messages {

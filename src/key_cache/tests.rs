@@ -20,7 +20,7 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
 
-/// A deadline that no statement here reaches.
+/// The time that each request may take. It is so long that no request in these tests times out.
 const WAIT: Duration = Duration::from_secs(60);
 
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -33,7 +33,6 @@ struct TestStore {
     /// The number of changed accounts and keys that were read.
     changed: AtomicUsize,
     fails: AtomicBool,
-    /// The time of the last poll.
     polled_at: Mutex<Option<BootInstant>>,
     poll_delay: Duration,
     /// A test locks it to delay the answers of lookups.

@@ -30,7 +30,6 @@ pub struct LogBuffer {
     dropped_lines: IntCounter,
 }
 
-/// Creates the counter of dropped lines.
 pub fn dropped_lines_counter() -> IntCounter {
     let help = "Lines that could not be written to the log.";
     counter("store_orders_log_lines_dropped_total", help)
@@ -123,7 +122,6 @@ pub struct LogTarget {
 }
 
 impl LogTarget {
-    /// Creates a target that writes to this buffer.
     pub fn new(buffer: Arc<LogBuffer>) -> LogTarget {
         LogTarget { buffer, line: Vec::with_capacity(512) }
     }

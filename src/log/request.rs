@@ -25,20 +25,22 @@ const LOGGED_PATH_CHARS: usize = 200;
 /// The maximum length of a logged user agent, in bytes.
 const LOGGED_AGENT_BYTES: usize = 120;
 
-/// The longest run of letters and digits in a logged text. A longer run may be part of a key, so
-/// the whole text is withheld. Key ids may be logged and have this length.
+/// The maximum length of a run of letters and digits in a path or a user agent. A longer run may be
+/// part of a key, so the whole value is withheld. The run in a key id, which may be logged, has
+/// exactly this length.
 const LONGEST_RUN: usize = 12;
-/// The longest run of only digits, such as an order id.
+/// The maximum length of a run of only digits, such as an order id.
 const LONGEST_NUMBER: usize = 19;
 
-/// The longest run of only letters in a user agent, such as the name of a program.
+/// The maximum length of a run of only letters in a user agent, such as the name of a program.
 const LONGEST_WORD: usize = 19;
 
 const WITHHELD: &str = "[withheld: it may hold a key]";
 
 const TRACEPARENT: &str = "traceparent";
 
-/// The first version of the format. Later versions may have more fields after the flags.
+/// The first version of the `traceparent` format. Later versions may have more fields after the
+/// flags.
 const FIRST_VERSION: &str = "00";
 
 /// Writes request lines, if the log's level includes info.
@@ -57,7 +59,6 @@ pub struct RequestLine<'a> {
     pub method: &'a str,
     /// The path as sent. Logged without the query, shortened, and withheld if it may contain a key.
     pub path: &'a str,
-    /// The status of the response.
     pub status: u16,
     /// The length of the body, if it is known when the response begins.
     pub bytes: Option<u64>,
@@ -80,9 +81,9 @@ pub struct RequestLine<'a> {
 }
 
 impl RequestLine<'_> {
-    /// Appends the line. It begins with the fields that every log line has. Writing to memory
-    /// cannot fail. Fields are appended without `write!`, which would take twice as long as the
-    /// rest of this function.
+    /// Appends the line. It begins with the fields that every log line has. Errors are ignored,
+    /// because writing to memory cannot fail. Fields are appended without `write!`, which would
+    /// take twice as long as the rest of this function.
     fn encode(&self, responded_at: Duration, line: &mut Vec<u8>) {
         let RequestLine { request_id, method, path, status, bytes, account, .. } = *self;
         let RequestLine { account_name, key_id, refusal, client, user_agent, .. } = *self;
@@ -133,7 +134,6 @@ impl RequestLog {
         RequestLog { buffer: buffer.filter(|_| log.is_enabled(Level::Info)) }
     }
 
-    /// Returns true if request lines are logged.
     pub fn is_on(&self) -> bool {
         self.buffer.is_some()
     }
@@ -276,7 +276,7 @@ mod tests {
             "span_id": null,
             "latency_us": 1_234,
         });
-        // The comparison of texts includes the order of the fields.
+        // Comparing strings also checks the order of the fields.
         assert_eq!(std::str::from_utf8(&line).unwrap().trim_end(), expected.to_string());
 
         (request.key_id, request.refusal) = (Some("key_1"), None);

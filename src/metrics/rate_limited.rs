@@ -30,7 +30,6 @@ struct WindowCounters {
 }
 
 impl RateLimitedRequests {
-    /// Registers the counters.
     pub fn new(registry: &Registry) -> prometheus::Result<RateLimitedRequests> {
         let limited = register_int_counter_vec!(
             "store_orders_limited_requests_total",

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Routes of requests that reach no operation. They precede the operations' routes.
+/// Routes of requests that do not reach an operation. They precede the operations' routes.
 const OTHER_ROUTES: [&str; 2] = ["unknown", "public"];
 
 /// The methods that dropshot routes, and `other`. Dropshot itself rejects all other methods, so

@@ -55,8 +55,8 @@ impl ListInMemory {
         is_current.then(|| Arc::clone(&self.list.snapshot))
     }
 
-    /// Replaces the snapshot by one that reflects the change `reached` and the first `removals` of
-    /// the pending removals. Returns the old snapshot.
+    /// Replaces the snapshot with one that reflects the change `reached` and the first `removals`
+    /// of the pending removals, which are then no longer pending. Returns the old snapshot.
     pub fn publish(
         &mut self,
         snapshot: &Arc<Snapshot>,
@@ -67,7 +67,7 @@ impl ListInMemory {
         self.list.publish(Arc::clone(snapshot), reached, drop_applied)
     }
 
-    /// Returns the reference that the responses of this snapshot share.
+    /// Returns the reference that all responses with this snapshot share.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         self.sent.register(snapshot)
     }
@@ -97,7 +97,6 @@ impl ListInMemory {
     }
 }
 
-/// A planned refresh of the snapshot.
 #[derive(Debug)]
 pub struct Refresh {
     base: Arc<Snapshot>,
@@ -157,7 +156,7 @@ impl ReadRefresh {
         let snapshot = self.next_snapshot();
         let removals = self.planned.removals.len();
         let old = state.lock().publish(&snapshot, self.reached, removals);
-        // Dropping a snapshot can take long, so the lock is released before.
+        // Dropping a snapshot can take long, so it is dropped after the lock is released.
         drop(old);
         snapshot
     }

@@ -7,16 +7,16 @@ pub use filter::OrderFilter;
 use super::snapshot::Snapshot;
 use crate::store::Order;
 
-/// Returns the order with this id, if the list contains it.
 pub fn find_order(list: &Snapshot, id: i64) -> Option<&Order> {
     let orders = list.pages_from(id).first()?.orders();
     orders.get(orders.binary_search_by_key(&id, |order| order.id).ok()?)
 }
 
-/// Appends the JSON of up to `limit` orders that match the filter, separated by commas, in ascending
-/// order from id `from`. Returns the id from which to continue, or `None` after the last match.
-/// Yields to other requests after each turn, and ends after
-/// [`search_orders`](super::snapshot::Sizes::search_orders).
+/// Appends the JSON of up to `limit` orders that match the filter, separated by commas, in
+/// ascending order from id `from`. Returns the id from which the next call must continue, or `None`
+/// if no match is left. Yields to other requests after each turn. Stops after scanning
+/// [`search_orders`](super::snapshot::Sizes::search_orders) orders, even if it has found fewer than
+/// `limit`.
 pub async fn find_orders(
     list: &Snapshot,
     filter: &OrderFilter,
@@ -137,7 +137,8 @@ mod tests {
             })
     }
 
-    /// Generates changes between two pages: orders are added, changed or removed.
+    /// Generates the changes between the requests for two pages: orders are added, changed or
+    /// removed.
     fn changes() -> impl Strategy<Value = BTreeMap<i64, Option<Fields>>> {
         prop::collection::btree_map(ids(), prop::option::of(fields()), 0..20)
     }

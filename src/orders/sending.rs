@@ -1,6 +1,6 @@
-//! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use: a
-//! slow client keeps a whole snapshot in memory, and each change creates another snapshot, so the
-//! oldest are cut off.
+//! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use. A
+//! slow client keeps a whole snapshot in memory, and each change of orders creates another
+//! snapshot, so the oldest snapshots are cut off if they use too much memory.
 
 use super::refresh::ListInMemory;
 use super::sent_lists::{CutOff, SentList};
@@ -26,17 +26,12 @@ const MIN_GZIP_BYTES: usize = 1_024;
 
 /// JSON that is ready to send.
 pub struct Payload {
-    /// The JSON, plain or as gzip.
     pub body: PayloadBody,
-    /// True if the body is gzip.
     pub is_gzip: bool,
 }
 
-/// The bytes of a payload.
 pub enum PayloadBody {
-    /// All bytes in one buffer.
     Whole(Bytes),
-    /// A stream of pieces.
     Pieces(ListBody),
 }
 
@@ -75,7 +70,6 @@ pub enum BodyError {
     CutOff(#[from] CutOff),
 }
 
-/// The body of a whole list.
 pub struct ListBody {
     pieces: Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send + Sync>>,
     /// The number of bytes that are still to be sent, if known.
@@ -83,7 +77,6 @@ pub struct ListBody {
 }
 
 impl ListBody {
-    /// Sends the list plain.
     pub fn plain(list: &Snapshot, reader: Reader) -> ListBody {
         ListBody { pieces: Box::pin(plain_pieces(reader)), bytes_left: Some(list.length()) }
     }
@@ -115,7 +108,7 @@ fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> 
                 yield rest.split_to(turn_bytes.min(rest.len()));
                 // `yield_now` lets tokio poll I/O; waking this task directly would not.
                 tokio::task::yield_now().await;
-                // Fails if the list was cut off meanwhile.
+                // Fails if the list was cut off during the yield.
                 reader.snapshot()?;
             }
         }
@@ -130,8 +123,8 @@ fn gzip_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
             reader.snapshot().map(|list| (list.pages().len(), list.sizes().pages_ahead))?;
         for number in 0..pages + ahead {
             if number < pages && reader.page(number)?.deflated().is_none() {
-                // The compression runs in its own task, because other responses may need the page
-                // if this response is dropped.
+                // The compression runs in its own task, so that it completes even if this response
+                // is dropped. Other responses may need the page.
                 tokio::spawn(reader.deflate(number)?);
             }
             let Some(number) = number.checked_sub(ahead) else { continue };
@@ -187,7 +180,6 @@ pub struct Reader {
 }
 
 impl Readers {
-    /// Creates readers whose outdated lists may use `bound` bytes.
     pub fn new(state: Arc<Mutex<ListInMemory>>, bound: usize, log: &Logger) -> Readers {
         // More threads than processors would not be faster.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -203,7 +195,6 @@ impl Readers {
         }
     }
 
-    /// Registers a list that is about to be sent.
     pub fn register(&self, snapshot: &Arc<Snapshot>) -> Reader {
         let list = self.state.lock().register(snapshot);
         // The snapshot may have become outdated before its first response began.
@@ -213,12 +204,11 @@ impl Readers {
 
     /// Compresses a part of a list as soon as a permit is free.
     pub async fn compress(&self, part: Vec<u8>) -> Result<Bytes, JoinError> {
-        // The semaphore is never closed.
+        // This cannot fail, because the semaphore is never closed.
         let permit = Arc::clone(&self.compressions).acquire_owned().await;
         Ok(spawn_blocking_with_permit(permit, move || gzip::compress_file(&part)).await?.into())
     }
 
-    /// The counter of lists that were cut off.
     pub fn lists_cut_off(&self) -> &IntCounter {
         &self.lists_cut_off
     }
@@ -227,7 +217,7 @@ impl Readers {
     /// when a list has become outdated.
     pub fn cut_off_excess(&self) {
         let excess = self.state.lock().excess(self.bound);
-        // Dropping a snapshot can take long, so the lock is released before.
+        // Dropping a snapshot can take long, so the lock is not held here.
         let cut: usize = excess.iter().map(SentList::cut_off).sum();
         if cut == 0 {
             return;
@@ -245,7 +235,7 @@ impl Reader {
         self.list.snapshot()
     }
 
-    /// Returns a page of the list. Call it only with a valid number.
+    /// Returns a page of the list. The caller must pass a number below the number of pages.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }

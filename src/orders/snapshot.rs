@@ -62,7 +62,6 @@ use http::HeaderValue;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The JSON array without orders.
 const EMPTY: &[u8] = b"[]";
 
 /// The whole list at one moment. It is immutable, and shared by the responses that send it.
@@ -70,7 +69,8 @@ const EMPTY: &[u8] = b"[]";
 pub struct Snapshot {
     pages: Vec<Arc<Page>>,
     length: usize,
-    /// The memory of the list in bytes, without the pages' compressed bytes that were added later.
+    /// The memory of the list in bytes at its creation. Pages that are compressed later are not
+    /// added.
     held_bytes: usize,
     /// The number of responses that sent the list plain.
     plain_responses: AtomicUsize,
@@ -82,7 +82,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Creates the list from its pages and the hash of their orders.
     pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes, content: ContentHash) -> Snapshot {
         pages.shrink_to_fit();
         let total = || pages.iter().map(|page| page.bytes.len()).sum();
@@ -101,22 +100,18 @@ impl Snapshot {
         }
     }
 
-    /// The entity tag of the whole list.
     pub fn tag(&self) -> &HeaderValue {
         &self.tag
     }
 
-    /// Creates a list without orders.
     pub fn empty(sizes: Sizes) -> Snapshot {
         Snapshot::new(Vec::new(), sizes, ContentHash::default())
     }
 
-    /// Creates a list without orders, with the same sizes.
     pub fn to_empty(&self) -> Snapshot {
         Snapshot::empty(self.sizes)
     }
 
-    /// The pages in order.
     pub fn pages(&self) -> &[Arc<Page>] {
         &self.pages
     }
@@ -127,7 +122,6 @@ impl Snapshot {
         self.held_bytes
     }
 
-    /// The numbers of pending and of shipped orders.
     pub fn pending_and_shipped(&self) -> (usize, usize) {
         let orders = || self.pages.iter().flat_map(|page| page.orders());
         let shipped = orders().filter(|order| order.status == OrderStatus::Shipped).count();
@@ -172,7 +166,6 @@ impl Snapshot {
         blocks.sum::<Option<usize>>().map(gzip::length)
     }
 
-    /// The sizes of pages and short lists.
     pub fn sizes(&self) -> Sizes {
         self.sizes
     }

@@ -62,27 +62,27 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
-/// The maximum difference between the deadlines of a batch, because a batch in PostgreSQL fails at
-/// its earliest deadline.
+/// The maximum difference between the deadline of a batch's first request and the deadlines of the
+/// others. A batch in PostgreSQL fails at its earliest deadline, so a larger difference would fail
+/// requests that have time left.
 const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 
-/// The maximum number of waiting requests.
+/// Requests beyond this number fail with [`CancelError::QueueFull`].
 const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 
 /// The reason why a cancellation has no outcome. The order may have been cancelled, except after
 /// `Stuck` and `QueueFull`.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
-    /// The batch failed.
     #[error("the cancellation failed, or its outcome is unknown")]
     Store(#[source] Arc<StoreError>),
-    /// The store did not answer in time.
+    /// The store did not answer in time. The order may have been cancelled, but only if the request
+    /// was in the batch that was already running.
     #[error("the store did not confirm the cancellation in time")]
     TimedOut,
     /// A batch has been running for too long, so the request was not queued.
     #[error("a batch of cancellations has been under way for {} s", .0.as_secs())]
     Stuck(Duration),
-    /// The queue is full.
     #[error("too many cancellations wait")]
     QueueFull,
     /// The store panicked, or the writer has ended.
@@ -136,12 +136,11 @@ impl Writer {
         Writer { queue, failed, running, stuck_after }
     }
 
-    /// The running batch.
     pub fn running_batch(&self) -> &RunningBatch {
         &self.running
     }
 
-    /// Fails if a batch has been running for too long.
+    /// Fails if a batch has been running for longer than `stuck_after`.
     pub fn require_not_stuck(&self) -> Result<(), CancelError> {
         match self.running.age() {
             Some(age) if age > self.stuck_after => Err(CancelError::Stuck(age)),
@@ -149,7 +148,6 @@ impl Writer {
         }
     }
 
-    /// True if the last batch failed.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }

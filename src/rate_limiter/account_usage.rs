@@ -12,7 +12,6 @@ pub trait CountsReport {
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
 }
 
-/// The usage of an account's windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountUsage {
     /// `None` if the window is not open.
@@ -25,7 +24,6 @@ pub struct AccountUsage {
 }
 
 impl AccountUsage {
-    /// Returns the usage of this window.
     pub fn in_window(&self, window: Window) -> Option<WindowUsage> {
         match window {
             Window::Minute => self.minute,
@@ -34,16 +32,12 @@ impl AccountUsage {
     }
 }
 
-/// The usage of an open window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowUsage {
-    /// The number of counted requests.
     pub requests: u32,
-    /// The time until the window closes.
     pub resets_in: Duration,
 }
 
-/// The error of counts that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the request counts cannot be read")]
 pub struct ReportError(#[source] pub Box<dyn Error + Send + Sync>);

@@ -19,7 +19,6 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// The unit that is counted: an IPv4 address or an IPv6 /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressKey {
-    /// One IPv4 address.
     V4(u32),
     /// The first 64 bits of an IPv6 address.
     V6(u64),
@@ -45,7 +44,6 @@ pub struct AddressTable {
 }
 
 impl AddressTable {
-    /// Creates an empty table for at most this many addresses.
     pub fn new(max_addresses: usize) -> AddressTable {
         AddressTable {
             windows: HashMap::new(),
@@ -72,7 +70,7 @@ impl AddressTable {
         decision
     }
 
-    /// The status of this address. Counts no request.
+    /// Returns the status of this address without counting a request.
     pub fn status(&self, address: AddressKey, now: Timestamp, per_minute: u32) -> RateLimitStatus {
         let is_full = self.windows.len() >= self.max_addresses;
         let unknown = if is_full { self.overflow } else { FixedWindow::default() };

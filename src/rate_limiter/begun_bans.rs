@@ -11,11 +11,9 @@ use tokio::sync::mpsc::UnboundedSender;
 pub struct NewBan {
     /// The key's row in the store.
     pub key: i64,
-    /// The ban, with its end and its number.
     pub ban: KeyBan,
 }
 
-/// Counts new bans and sends them to the recorder.
 #[derive(Debug)]
 pub struct BegunBans {
     /// The number of bans since the start of the server.

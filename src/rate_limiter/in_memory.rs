@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Values by row number. foldhash, because an access takes less than half the instructions of one
-/// with std's hasher, and clients do not choose row numbers.
+/// Values by row number. With foldhash, an access takes less than half the CPU instructions that it
+/// takes with std's hasher. Clients cannot choose row numbers, so foldhash is safe here.
 type Rows<T> = DashMap<i64, T, foldhash::fast::RandomState>;
 
 /// Counts requests in memory. No decision waits for I/O.
@@ -48,25 +48,26 @@ impl InMemoryRateLimiter {
         }
     }
 
-    /// Returns true if the windows of accounts have changed since the last call. A later snapshot
-    /// contains these changes.
+    /// Returns true if the windows of accounts have changed since the last call. A call of
+    /// `saved_windows` afterwards returns these changes.
     pub fn take_changed(&self) -> bool {
         self.accounts_changed.swap(false, Ordering::Acquire)
     }
 
-    /// Updates the windows of this account.
+    /// Updates the windows of this account. If they change, `take_changed` returns true.
     fn update_account<R>(&self, account: i64, update: impl FnOnce(&mut AccountWindows) -> R) -> R {
         let mut windows = self.accounts.entry(account).or_default();
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Stored while the windows are locked, so that a snapshot waits for them.
+            // Set while the windows are still locked. So if `take_changed` returns true,
+            // `saved_windows` waits for this lock, and its result includes the change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result
     }
 
-    /// Returns the windows of all accounts that are open at this wall time.
+    /// Returns those windows of all accounts that are open at this wall time.
     pub fn saved_windows(&self, now: Timestamp) -> SavedWindows {
         let saved = self
             .accounts
@@ -82,12 +83,12 @@ impl InMemoryRateLimiter {
         }
     }
 
-    /// Removes accounts whose windows have closed at this wall time.
+    /// Removes accounts whose windows have both closed at this wall time.
     pub fn remove_closed_windows(&self, wall: Timestamp) {
         self.accounts.retain(|_, windows| windows.is_open(wall));
     }
 
-    /// Removes keys whose strikes and bans have no effect any more at this monotonic time.
+    /// Removes keys whose strikes and bans no longer have an effect at this monotonic time.
     pub fn remove_expired_strikes(&self, monotonic: Timestamp) {
         self.keys.retain(|_, strikes| strikes.is_relevant(monotonic));
     }

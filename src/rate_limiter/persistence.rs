@@ -28,7 +28,7 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 const EFFECT: &str = "windows start at zero";
 
-/// The limits, and the file that they are written to.
+/// A limiter's counts, and the file in which they are saved.
 pub struct CountsFile {
     path: PathBuf,
     store_id: String,
@@ -46,7 +46,7 @@ pub struct CountsFile {
 }
 
 impl CountsFile {
-    /// Restores the limits from the file in this directory. Never fails: quarantines a file that is
+    /// Restores the counts from the file in this directory. Never fails. Quarantines a file that is
     /// damaged or belongs to a store with another id. If the file cannot be read, logs this, and
     /// each [`CountsFile::write`] tries again.
     pub fn open(
@@ -73,7 +73,7 @@ impl CountsFile {
         file
     }
 
-    /// Writes the limits if they have changed since the last call. Logs the first of consecutive
+    /// Writes the counts if they have changed since the last call. Logs the first of consecutive
     /// failures. Returns true if the file contains all counts.
     pub fn write(&mut self) -> bool {
         let now = self.clock.now();
@@ -109,7 +109,7 @@ impl CountsFile {
         Ok(())
     }
 
-    /// Restores the limits from the file, unless an earlier call has done so.
+    /// Restores the counts from the file, unless an earlier call has done so.
     fn restore(&mut self, now: Now) -> io::Result<()> {
         if self.is_restored {
             return Ok(());
@@ -205,8 +205,8 @@ mod tests {
             self.limits.admit(request, &key_id, now, Instant::now()).now_or_never().unwrap();
         }
 
-        /// Returns the file's inode. It is different after each write, because each write creates a
-        /// file.
+        /// Returns the file's inode, which is different after each write, because each write
+        /// creates a new file.
         fn inode(&self) -> u64 {
             std::fs::metadata(self.path()).unwrap().ino()
         }
@@ -264,7 +264,7 @@ mod tests {
         setup.admit(1, 5);
         setup.file.write();
         let inode = setup.inode();
-        // Nothing is counted any more, but windows close and are removed from memory.
+        // No more requests are counted, but windows close and are removed from memory.
         for step in [WRITE_INTERVAL, CLEANUP_INTERVAL, Window::Day.length()] {
             for _ in 0..10 {
                 setup.clock.advance(step);

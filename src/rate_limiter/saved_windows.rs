@@ -3,9 +3,8 @@
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};
 
-/// The windows of all accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedWindows {
-    /// Rows of accounts in the store, and their windows.
+    /// The row of each account in the store, and the account's windows.
     pub accounts: Vec<(i64, AccountWindows)>,
 }

@@ -36,16 +36,15 @@ impl KeyBan {
     }
 }
 
-/// The strikes and the latest ban of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strikes {
-    /// The end of the minute in which strikes are counted.
+    /// The end of the minute in which strikes are counted, in monotonic time.
     closes_at: Timestamp,
     /// The number of 429s in that minute, without those in its first [`BURST`].
     count: u32,
     /// The latest ban. If this server began it, the store may not have it yet.
     pub ban: KeyBan,
-    /// The end of the latest ban.
+    /// The end of the latest ban, in monotonic time.
     banned_until: Timestamp,
 }
 
@@ -56,7 +55,7 @@ impl Strikes {
         stored.number >= self.ban.number && stored != self.ban
     }
 
-    /// Replaces the latest ban by the ban in the key's row, if the row's ban is newer.
+    /// Replaces the latest ban with the ban in the key's row, if the row's ban is newer.
     pub fn apply_stored_ban(&mut self, stored: KeyBan, now: Now) {
         if self.is_behind(stored) {
             (self.ban, self.banned_until) = (stored, stored.end(now));

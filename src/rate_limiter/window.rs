@@ -11,26 +11,23 @@ use store_orders_api::plans::PlanLimits;
 /// A window of requests. A closed window is treated as empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FixedWindow {
-    /// The end of the window.
     pub closes_at: Timestamp,
-    /// The number of requests counted in the window.
     pub requests: u32,
 }
 
 impl FixedWindow {
-    /// True if the window is open at `now`.
     pub fn is_open(self, now: Timestamp) -> bool {
         now < self.closes_at
     }
 
-    /// Returns what is left of this window: an open window with an end of at most one length from
-    /// now, or an empty window.
+    /// Returns this window as it is at `now`. If it has closed, it contains no requests. Its end is
+    /// at most one window length away, even if the clock was set back.
     pub fn remaining(self, now: Timestamp, window: Window) -> FixedWindow {
         let requests = if self.is_open(now) { self.requests } else { 0 };
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }
     }
 
-    /// Returns what is left of this window, or a new window if this one has closed.
+    /// Like [`FixedWindow::remaining`], but returns a new window if this one has closed.
     fn current(self, now: Timestamp, window: Window) -> FixedWindow {
         let new = FixedWindow { closes_at: now + window.length(), requests: 0 };
         if self.is_open(now) { self.remaining(now, window) } else { new }
@@ -49,15 +46,16 @@ impl FixedWindow {
         }
     }
 
-    /// Normalises a closed window, which then takes few bytes in a snapshot.
+    /// Replaces a closed window with an empty one, which takes fewer bytes in the counts file.
     fn to_saved(self, now: Timestamp) -> FixedWindow {
         if self.is_open(now) { self } else { FixedWindow::default() }
     }
 
     /// Counts a request unless `limit` is reached.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
-        // Refusals record the end too. Otherwise, after the clock was set back, each refusal would
-        // be a full window away from the end.
+        // Record the end even if the request is refused. If the clock was set back, `remaining`
+        // moves the end to one window length from now. Without the recorded end, each later refusal
+        // would move it again.
         *self = self.remaining(now, window);
         let mut current = self.current(now, window);
         if let Some((status, window)) = current.exhausted(now, window, limit) {
@@ -97,12 +95,9 @@ impl FixedWindow {
     }
 }
 
-/// Both windows of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountWindows {
-    /// The window of 60 seconds.
     pub minute: FixedWindow,
-    /// The window of 86,400 seconds.
     pub day: FixedWindow,
 }
 
@@ -133,12 +128,11 @@ impl AccountWindows {
         Decision::Admitted(if day_is_closer { day } else { minute })
     }
 
-    /// True if either window is open at `now`.
     pub fn is_open(self, now: Timestamp) -> bool {
         self.minute.is_open(now) || self.day.is_open(now)
     }
 
-    /// Returns the windows for a snapshot, or `None` if both have closed.
+    /// Returns the windows for the counts file, or `None` if both have closed.
     pub fn to_saved(self, now: Timestamp) -> Option<AccountWindows> {
         let saved =
             AccountWindows { minute: self.minute.to_saved(now), day: self.day.to_saved(now) };

@@ -22,10 +22,9 @@ const MAX_BATCH: usize = 100;
 const ATTEMPTS: u32 = 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
-/// The consequence of bans that are not stored, for the log.
+/// The effect of bans that are not stored, for the log.
 const EFFECT: &str = "other servers admit the keys, and this one does after a restart";
 
-/// The task that writes bans to the store.
 pub struct BanRecorder {
     task: JoinHandle<()>,
     deadline: oneshot::Sender<Instant>,
@@ -61,7 +60,7 @@ impl BanRecorder {
     }
 
     /// Waits until all bans are written, at most until the deadline. Logs the number of bans that
-    /// were not written. The channel must be closed before.
+    /// were not written. Close the channel before this call.
     pub async fn finish(self, deadline: Instant) {
         // An error means that the task has ended.
         let _ = self.deadline.send(deadline);

@@ -79,13 +79,14 @@ impl ListeningSocket {
     }
 
     /// Lengthens the queue of connections that wait to be accepted. With mio's length of 128, a
-    /// third of 1,000 clients that connected at once had to wait a second and retry. The system may
-    /// have a lower limit (`net.core.somaxconn`).
+    /// third of 1,000 clients that connected at the same time had to wait a second and retry. The
+    /// system may have a lower limit (`net.core.somaxconn`).
     fn lengthen_accept_queue(&self) -> io::Result<()> {
         Ok(rustix::net::listen(&self.0, ACCEPT_QUEUE_LENGTH)?)
     }
 
-    /// Ignores new connections from now on; connections that a client has begun can be completed.
+    /// Ignores new connections from now on. Handshakes that a client has already begun can still
+    /// complete.
     pub fn ignore_new_connections(&self, log: &Logger) {
         if let Err(error) = ignore_syn_packets(&self.0) {
             warn!(log, "new connections cannot be ignored before the stop"; "error" => %error,

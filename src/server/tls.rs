@@ -43,7 +43,6 @@ impl TlsFiles {
     }
 }
 
-/// A certificate that is reloaded from its files.
 #[derive(Debug)]
 pub struct ReloadableCertificate {
     files: TlsFiles,
@@ -94,8 +93,8 @@ impl ReloadableCertificate {
         Ok(config)
     }
 
-    /// Returns the end of the current certificate in Unix seconds, or NaN if the certificate cannot
-    /// be parsed.
+    /// Returns when the current certificate expires, in Unix seconds, or NaN if the certificate
+    /// cannot be parsed.
     pub fn ends_at(&self) -> f64 {
         let current = self.current.load();
         let certificate = current.cert.first().map(|der| Certificate::from_der(der));
@@ -147,8 +146,8 @@ impl ReloadableCertificate {
     }
 
     /// Reloads the files whenever they change or a reload is requested, until the task is dropped.
-    /// Reads the files one reload at a time, because each read of a file on a disk that hangs keeps
-    /// a thread.
+    /// Never runs two reloads at the same time, because each read from a hanging disk occupies a
+    /// thread.
     pub async fn keep_current(self: Arc<Self>, log: Logger) {
         let mut tick = tokio::time::interval(CHECK_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -16,41 +16,35 @@ use store_orders_api::plans::{Plan, PlanLimits};
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
 row! {
-    /// A customer's account. The type of its rows on every engine, which have a change number as
-    /// well.
+    /// A customer's account, as both engines store it. Its row also has a change number.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Account {
-        /// Its id, which also appears in logs. The store assigns it.
+        /// The account's id, which the store assigns and which also appears in logs.
         pub id: i64 = [id bigint],
         /// Unique among all accounts.
         pub name: Box<str> = [name text],
-        /// The customer's plan.
         pub plan: AccountPlan = [plan text, per_minute bigint, per_day bigint],
-        /// The time of its creation.
         pub created_at: DateTime<Utc> = [created_at text],
-        /// The time of its closing. All its keys are then refused.
+        /// The time at which the account was closed. From then on, all its keys are refused.
         pub closed_at: Option<DateTime<Utc>> = [closed_at text],
     }
 }
 
 row! {
-    /// A key. The type of its rows on every engine, which have a change number as well. Times are
-    /// Unix milliseconds.
+    /// A key, as both engines store it. Its row also has a change number. Times are Unix
+    /// milliseconds.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Key {
-        /// The row of the key in the store, which assigns it.
+        /// The id of the key's row, which the store assigns.
         pub row: i64 = [row bigint],
-        /// `key_…`, the name in lists and logs.
+        /// The key's public name, `key_…`, which appears in lists and logs.
         pub id: Box<str> = [id text],
-        /// The id of its account.
         pub account: i64 = [account bigint],
-        /// The environment that the key is valid in.
         pub environment: Environment = [environment text],
         /// The digest of the whole key.
         pub digest: Digest = [digest bytea],
         /// The operator's name for the key.
         pub label: Option<Box<str>> = [label text],
-        /// The time of issue.
         pub issued_at: i64 = [issued_at bigint],
         /// The time from which the key is refused.
         pub expires_at: Option<i64> = [expires_at bigint],
@@ -59,9 +53,9 @@ row! {
         pub revoked_at: Option<i64> = [revoked_at bigint],
         /// The last recorded use.
         pub used_at: Option<i64> = [used_at bigint],
-        /// `key_…` of the key that replaces it.
+        /// The public name, `key_…`, of the key that replaces this one.
         pub successor: Option<Box<str>> = [successor text],
-        /// Its latest ban or lifting of a ban.
+        /// The key's latest ban, or the lifting of its latest ban.
         pub ban: KeyBan = [banned_until bigint, ban_seconds integer, ban_number integer],
     }
 }
@@ -70,9 +64,7 @@ row! {
 /// other plans have fixed ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountPlan {
-    /// The plan.
     pub name: Plan,
-    /// The limits in force.
     pub limits: PlanLimits,
 }
 
@@ -147,7 +139,7 @@ impl Field for KeyBan {
     }
 }
 
-/// PostgreSQL has no unsigned types.
+/// The stored number is signed, because PostgreSQL does not have unsigned types.
 fn unsigned(number: impl Into<i64>) -> Result<u32, StoreError> {
     let number = number.into();
     number.try_into().map_err(|_| damaged(format!("{number} is out of range")))
@@ -158,17 +150,14 @@ fn damaged(why: impl Display) -> StoreError {
     StoreError::Engine { doing: "read", source: source.into() }
 }
 
-/// A key and its account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// The key.
     pub key: Key,
-    /// Its account.
     pub account: Account,
 }
 
 impl KeyRecord {
-    /// Reads a row of [`select_keys`].
+    /// Reads a row of [`select_keys`], whose columns begin at the index `first`.
     pub fn read(row: &impl Cells, first: usize) -> Result<KeyRecord, StoreError> {
         let account = Account::read(row, first)?;
         Ok(KeyRecord { key: Key::read(row, first + Account::COLUMNS.len())?, account })
@@ -193,7 +182,8 @@ pub fn select_accounts() -> String {
     )
 }
 
-/// Reads an account, and the number of its keys that are neither revoked nor expired.
+/// Reads an account, and the number of its keys that are neither revoked nor expired (0 if the
+/// account is closed).
 pub fn read_counted_account(row: &Row<'_>) -> Result<(Account, i64), StoreError> {
     Ok((Account::read(row, 0)?, row.get("keys")?))
 }
@@ -225,17 +215,16 @@ pub fn select_changed_keys(after: &str) -> String {
     format!("SELECT {account}, {no_key} FROM {accounts} AS accounts UNION ALL {keys} LIMIT {most}")
 }
 
-/// An account or a key that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyChange {
-    /// An account, without its keys.
+    /// An account that has changed, without its keys.
     Account(Account),
-    /// A key and its account.
+    /// A key that has changed, with its account.
     Key(KeyRecord),
 }
 
 impl KeyChange {
-    /// Reads a row of [`select_changed_keys`].
+    /// Reads a row of [`select_changed_keys`], whose columns begin at the index `first`.
     pub fn read(row: &impl Cells, first: usize) -> Result<KeyChange, StoreError> {
         // The columns of the key are NULL in the row of an account.
         match row.cell::<Option<i64>>(first + Account::COLUMNS.len())? {
@@ -245,12 +234,10 @@ impl KeyChange {
     }
 }
 
-/// A key to be issued.
 #[derive(Clone, Debug)]
 pub struct NewKey<'a> {
-    /// The name of its account.
+    /// The name of the key's account.
     pub account: &'a str,
-    /// The environment that the key is valid in.
     pub environment: Environment,
     /// `None` if it never expires.
     pub expires_after: Option<Duration>,
@@ -261,16 +248,15 @@ pub struct NewKey<'a> {
 /// A key that was just issued. The key itself is never visible again.
 #[derive(Debug)]
 pub struct IssuedKey {
-    /// `key_…`, the name in lists and logs.
+    /// The key's public name, `key_…`, which appears in lists and logs.
     pub id: String,
-    /// The key itself.
     pub key: ApiKey,
 }
 
 /// A request to replace a key with a successor.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a> {
-    /// `key_…` of the key to be replaced.
+    /// The public name, `key_…`, of the key to be replaced.
     pub key_id: &'a str,
     /// The time that the old key stays valid, at most 7 days.
     pub overlap: Duration,

@@ -5,38 +5,24 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failed operation of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The data directory cannot be used.
     #[error("cannot use the data directory {}{}", path.display(), advice(source))]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The file is not a store of Store Orders.
+    Directory { path: PathBuf, source: io::Error },
     #[error("{} is not a store of Store Orders; choose another --data-dir", path.display())]
-    NotAStore {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file was written by a newer version of this program.
+    NotAStore { path: PathBuf },
     #[error(
         "{} was written by a newer version of store-orders (schema {found}, this one knows up to \
          {known}); use that version",
         path.display()
     )]
     Newer {
-        /// The file.
         path: PathBuf,
         /// The schema version of the file.
         found: i64,
         /// The newest schema version that this program supports.
         known: i64,
     },
-    /// The store does not exist.
     #[error(
         "there is no store at {}; give its directory with --data-dir, or create one with `orders \
          import`",
@@ -53,7 +39,6 @@ pub enum StoreError {
     /// A rule forbids the change.
     #[error("{0}")]
     Refused(String),
-    /// The change was committed, but no standby has confirmed it.
     #[error("the change was made, but no standby has confirmed it: a failover can lose it")]
     Unconfirmed,
     /// A file cannot be written or copied.
@@ -61,24 +46,21 @@ pub enum StoreError {
     File {
         /// The failed action and its file, such as `write PATH`.
         doing: String,
-        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The engine found damage.
     #[error("the store is damaged (fix: restore a backup; `store-orders check` lists the damage)")]
     Damaged(#[source] Box<dyn Error + Send + Sync>),
-    /// The engine failed.
     #[error("the store cannot be {doing}")]
     Engine {
         /// The failed action as a participle, such as `read`.
         doing: &'static str,
-        /// The engine's error.
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
 impl StoreError {
-    /// The error of a store that was made by a build before the first release. `store` names it.
+    /// Returns the error for a store that was made by a build before the first release. `store` is
+    /// what the message calls the store.
     pub fn earlier_build(store: impl Display) -> StoreError {
         StoreError::Unusable(format!(
             "{store} was made by a build before 2.0.0; create a new store, and import what that \
@@ -87,13 +69,12 @@ impl StoreError {
         ))
     }
 
-    /// The error of a file that cannot be written.
     pub fn unwritable(path: &Path, error: io::Error) -> StoreError {
         StoreError::File { doing: format!("write {}", path.display()), source: error.into() }
     }
 }
 
-/// Returns advice in brackets if the I/O error is a missing permission, otherwise an empty text.
+/// Returns advice in parentheses if the cause is a missing permission, otherwise an empty string.
 pub fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => " (fix: run the command as the owner of its files)",

@@ -14,7 +14,6 @@ use tokio::sync::watch;
 /// The part of the store that a change belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeScope {
-    /// Orders.
     Orders,
     /// Accounts and keys.
     Keys,
@@ -23,10 +22,9 @@ pub enum ChangeScope {
 /// The last changes, and the time at which they were current.
 pub type PolledChanges = key_cache::ChangesAsOf<BootInstant>;
 
-/// The last changes, with the accounts and keys that changed, read at one moment.
+/// The last changes, and the accounts and keys that changed, read at one moment.
 #[derive(Clone, Debug)]
 pub struct PolledKeys {
-    /// The last changes.
     pub polled: PolledChanges,
     /// All accounts and keys that changed after the caller's change. `None` if nothing has changed,
     /// if more than [`MAX_CHANGED_KEYS`](super::MAX_CHANGED_KEYS) have, or if the caller's change
@@ -34,7 +32,6 @@ pub struct PolledKeys {
     pub changes: Option<Vec<KeyChange>>,
 }
 
-/// The result of looking up keys by digest.
 #[derive(Clone, Debug)]
 pub struct LookedUpKeys {
     /// The last changes at the time of the lookup.
@@ -52,10 +49,9 @@ pub struct FreshnessReport {
     pub changes: Option<Arc<ChangedOrders>>,
 }
 
-/// All orders that changed after a change.
+/// All orders that changed after the position `after`.
 #[derive(Debug)]
 pub struct ChangedOrders {
-    /// The orders are those that changed after this change.
     pub after: Position,
     /// In ascending order of id.
     pub orders: Vec<Order>,
@@ -68,14 +64,13 @@ pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 /// share.
 #[derive(Clone, Debug)]
 pub enum Freshness {
-    /// The answer was available at once.
+    /// The answer was available immediately.
     Known(FreshnessReport),
     /// The answer is pending. If the sender is dropped, the query failed.
     Awaited(watch::Receiver<FreshnessAnswer>),
 }
 
 impl Freshness {
-    /// Waits for the answer.
     pub async fn wait(self) -> Result<FreshnessReport, Arc<StoreError>> {
         match self {
             Freshness::Known(latest) => Ok(latest),

@@ -40,13 +40,15 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// Returns true if a server uses the store. Long commands then pause for its requests.
     fn is_served(&self) -> Result<bool, StoreError>;
 
-    /// Counts the store's rows and checks it for problems, in one snapshot.
+    /// Counts the store's rows and checks the store for problems. PostgreSQL does all of this in
+    /// one snapshot. SQLite reads a snapshot for each check, so counts may include changes that
+    /// earlier checks have not seen.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
     /// Appends a line to the audit log: to a file next to an embedded store, or to PostgreSQL's log.
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError>;
 
     /// Waits until the answers of every server include the last change. The default does not wait,
-    /// because the server of an embedded engine sees each change at once.
+    /// because the server of an embedded engine sees each change immediately.
     fn await_servers(&self) {}
 }

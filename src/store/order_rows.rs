@@ -13,16 +13,16 @@ use std::time::Instant;
 use store_orders_api::types::Pet;
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-/// The status of an order in the store. v1's record has no such field.
+/// The status of an order in the store. The order of v1 does not have this field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, EnumString, IntoStaticStr, VariantNames)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Status {
-    /// Can be cancelled.
+    /// The order can be cancelled.
     Pending,
-    /// Can no longer be cancelled.
+    /// The order can no longer be cancelled.
     Shipped,
-    /// In no list. The id is never used again.
+    /// The order is in no list, and its id is never used again.
     Cancelled,
 }
 
@@ -34,14 +34,11 @@ impl Status {
 }
 
 row! {
-    /// An order with all its fields. The type of its rows on every engine, which have a change number
-    /// as well.
+    /// An order with all its fields, as both engines store it. Its row also has a change number.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "camelCase")]
     pub struct Order {
-        /// Unique order identifier.
         pub id: i64 = [id bigint],
-        /// Identifier of the animal in the order.
         pub pet_id: i64 = [pet_id bigint],
         /// Number of units ordered, at least 1.
         pub quantity: i32 = [quantity integer],
@@ -50,7 +47,6 @@ row! {
         pub ship_date: Option<DateTime<Utc>> = [ship_date text],
         /// True if the order has been fulfilled.
         pub complete: bool = [complete boolean],
-        /// Its status, with its cancellation if it is cancelled.
         #[serde(flatten)]
         pub status: OrderStatus = [status text, cancelled_at text, cancelled_by text],
     }
@@ -81,21 +77,19 @@ impl Order {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum OrderStatus {
-    /// Can be cancelled.
     Pending,
-    /// Can no longer be cancelled.
     Shipped,
-    /// In no list. In a box, so that the orders of a list take little memory.
+    /// The cancellation is boxed, so that the orders of a list take little memory.
     Cancelled(Box<Cancelled>),
 }
 
-/// The cancellation of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cancelled {
     /// The time of the request.
     #[serde(rename = "cancelledAt")]
     pub at: DateTime<Utc>,
-    /// `key_…` of the key that cancelled it, or `operator:NAME` for `orders cancel`.
+    /// The public name, `key_…`, of the key that cancelled the order, or `operator:NAME` for
+    /// `orders cancel`.
     #[serde(rename = "cancelledBy")]
     pub by: Box<str>,
 }
@@ -147,17 +141,14 @@ pub const SELECT_PET: &str = "SELECT name FROM pets WHERE id = $1";
 /// A request to cancel an order. The order's row records the key and the time.
 #[derive(Clone, Debug)]
 pub struct Cancellation {
-    /// The id of the order.
     pub order_id: i64,
-    /// `key_…` of the request's key.
+    /// The public name, `key_…`, of the request's key.
     pub key_id: Arc<str>,
-    /// The time of the request.
     pub at: DateTime<Utc>,
     /// The request stops waiting for the outcome at this time.
     pub deadline: Instant,
 }
 
-/// The outcome of a request to cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelOutcome {
     /// The order was pending and is now durably cancelled.
@@ -168,7 +159,7 @@ pub enum CancelOutcome {
     AlreadyShipped,
 }
 
-/// The outcomes of a batch of cancellations, made in one transaction.
+/// The outcomes of a batch of cancellations, which were executed in one transaction.
 #[derive(Debug)]
 pub struct CancelledBatch {
     /// One per request, in the order of the requests. `None` if the request's deadline had passed,
@@ -187,14 +178,10 @@ pub const COUNT_ORDERS: &str = "
            count(*) FILTER (WHERE status = 'cancelled') AS cancelled
     FROM orders";
 
-/// The number of orders in each status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OrderCounts {
-    /// The number of pending orders.
     pub pending: i64,
-    /// The number of shipped orders.
     pub shipped: i64,
-    /// The number of cancelled orders.
     pub cancelled: i64,
 }
 
@@ -203,26 +190,20 @@ row! {
     /// leaves a field of the order unchanged, so this is not an [`Order`].
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct OrderUpdate {
-        /// The id of the order.
         pub id: i64 = [id bigint],
-        /// The new ship date.
         pub ship_date: Option<DateTime<Utc>> = [ship_date text],
-        /// The new value of `complete`.
         pub complete: Option<bool> = [complete boolean],
     }
 }
 
-/// A type of imported record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
-    /// An order.
     Order,
-    /// A pet.
     Pet,
 }
 
 impl RecordKind {
-    /// The singular in messages.
+    /// The singular that messages use.
     pub const fn noun(self) -> &'static str {
         match self {
             RecordKind::Order => "order",
@@ -230,7 +211,6 @@ impl RecordKind {
         }
     }
 
-    /// The table of these records.
     pub const fn table(self) -> &'static str {
         match self {
             RecordKind::Order => "orders",
@@ -242,14 +222,11 @@ impl RecordKind {
 /// Records of one type.
 #[derive(Clone, Copy, Debug)]
 pub enum Records<'a> {
-    /// Orders.
     Orders(&'a [Order]),
-    /// Pets.
     Pets(&'a [Pet]),
 }
 
 impl Records<'_> {
-    /// The type of the records.
     pub const fn kind(&self) -> RecordKind {
         match self {
             Records::Orders(_) => RecordKind::Order,
@@ -265,7 +242,6 @@ impl Records<'_> {
         }
     }
 
-    /// The number of records.
     pub const fn count(&self) -> usize {
         match self {
             Records::Orders(orders) => orders.len(),
@@ -282,12 +258,10 @@ impl Records<'_> {
     }
 }
 
-/// The result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportOutcome {
-    /// Records stored.
     pub imported: usize,
-    /// Records skipped because the store already had their id.
+    /// The number of records that were skipped because the store already had their id.
     pub skipped: usize,
 }
 

@@ -33,7 +33,7 @@ pub use connecting::{
 };
 pub use error::PostgresError;
 pub use operator_store::{
-    PostgresCountsReport, PostgresOperatorStore, ReplicaRow, begin_new_store, migrate,
+    Migrated, PostgresCountsReport, PostgresOperatorStore, ReplicaRow, begin_new_store, migrate,
     print_grants, restore,
 };
 pub use rate_limiter::{Admission, PostgresRateLimiter, remove_expired};

@@ -1,6 +1,6 @@
-//! Describes a stored row in one place: its struct's fields, with the columns and SQL types that
-//! hold each of them. Statements take their columns from the description, and rows are read in the
-//! same order, on either engine.
+//! Describes a stored row in one place: the fields of its struct and, for each field, its columns
+//! and their SQL types. Statements take their columns from the description, and rows are read in
+//! the same order, on either engine.
 
 use super::error::StoreError;
 use super::value::{FromValue, Parameter, StoredDate, Value};
@@ -8,12 +8,11 @@ use chrono::{DateTime, Utc};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredColumn {
-    /// Its name, on both engines.
+    /// The column's name, which is the same on both engines.
     pub name: &'static str,
-    /// Its type in PostgreSQL.
+    /// The column's type in PostgreSQL.
     pub sql_type: &'static str,
 }
 
@@ -25,21 +24,21 @@ pub trait StoredRow: Sized {
     /// Reads consecutive columns, starting at the column `first`.
     fn read(row: &impl Cells, first: usize) -> Result<Self, StoreError>;
 
-    /// Returns the values of the columns.
     fn values(&self) -> Vec<Value>;
 
-    /// Returns the names of the columns, for a statement.
+    /// Returns the names of the columns, separated by commas.
     fn names() -> String {
         join(Self::COLUMNS, |column| column.name.to_string())
     }
 
-    /// Returns the names of the columns, for a query that joins `table` with another table.
+    /// Returns the names of the columns, separated by commas, each with the prefix `table`. A query
+    /// that joins tables needs the prefix.
     fn names_in(table: &str) -> String {
         join(Self::COLUMNS, |column| format!("{table}.{}", column.name))
     }
 }
 
-/// Joins a text for each column with commas.
+/// Calls `text` for each column, and joins the results with commas.
 pub fn join(columns: &[StoredColumn], text: impl FnMut(&StoredColumn) -> String) -> String {
     columns.iter().map(text).collect::<Vec<_>>().join(", ")
 }
@@ -104,12 +103,11 @@ impl<T> Cell for T where
 {
 }
 
-/// A row of an engine.
+/// A row as an engine returns it.
 pub trait Cells {
-    /// Reads the value in this column.
     fn cell<T: Cell>(&self, column: usize) -> Result<T, StoreError>;
 
-    /// Borrows the text in this column. `None` is NULL.
+    /// Borrows the text in this column. Returns `None` for NULL.
     fn text(&self, column: usize) -> Result<Option<&str>, StoreError>;
 
     /// Creates the error for a value in this column that the schema does not allow.
@@ -123,24 +121,22 @@ pub struct Cursor<'a, R> {
 }
 
 impl<'a, R: Cells> Cursor<'a, R> {
-    /// Starts at this column.
     pub fn new(row: &'a R, column: usize) -> Cursor<'a, R> {
         Cursor { row, column }
     }
 
-    /// Reads the next column.
     pub fn cell<T: Cell>(&mut self) -> Result<T, StoreError> {
         self.row.cell(self.skip(1))
     }
 
-    /// Parses the text in the next column. `None` is NULL.
+    /// Parses the text in the next column. Returns `None` for NULL.
     pub fn parse_optional<T: FromStr<Err: Display>>(&mut self) -> Result<Option<T>, StoreError> {
         let column = self.skip(1);
         let parsed = self.row.text(column)?.map(str::parse).transpose();
         parsed.map_err(|error| self.row.damaged(column, error))
     }
 
-    /// Parses the text in the next column, which is not NULL.
+    /// Parses the text in the next column. Fails if it is NULL.
     pub fn parse<T: FromStr<Err: Display>>(&mut self) -> Result<T, StoreError> {
         let column = self.column;
         self.parse_optional()?.ok_or_else(|| self.row.damaged(column, "it is NULL"))
@@ -154,15 +150,14 @@ impl<'a, R: Cells> Cursor<'a, R> {
     }
 }
 
-/// A field of a stored row.
+/// A type that a field of a stored row can have. It may need several columns.
 pub trait Field: Sized {
-    /// The number of its columns.
     const COLUMNS: usize;
 
     /// Reads the field from its columns. On success, all of its columns are consumed.
     fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Self, StoreError>;
 
-    /// Appends the values of its columns.
+    /// Appends one value for each column.
     fn write(&self, values: &mut Vec<Value>);
 }
 
@@ -184,7 +179,7 @@ macro_rules! fields {
 
 fields!(i64, i32, bool, Option<i64>, Option<bool>, Box<str>, Option<Box<str>>);
 
-/// A date is stored in the wire format.
+/// A date is stored in the format in which the API sends it.
 impl Field for DateTime<Utc> {
     const COLUMNS: usize = 1;
 

@@ -18,7 +18,7 @@ pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 /// backup must not be reused, because they may still be in logs and saved counts.
 pub const ID_GAP: i64 = 1_000_000;
 
-/// Tables and columns of ids that are never reused.
+/// The tables and columns whose ids are never reused.
 pub const IDS: [(&str, &str); 2] = [("accounts", "id"), ("keys", "row")];
 
 fn refused(why: impl Into<String>) -> StoreError {
@@ -29,7 +29,7 @@ fn no_order(id: i64) -> StoreError {
     StoreError::NotFound(format!("there is no order {id}"))
 }
 
-/// The outcome for an order that the transaction did not cancel, from its status.
+/// Returns the outcome for an order with this status that the batch did not cancel.
 pub fn not_cancelled_outcome(status: Option<Status>) -> CancelOutcome {
     match status {
         Some(Status::Shipped) => CancelOutcome::AlreadyShipped,
@@ -37,7 +37,7 @@ pub fn not_cancelled_outcome(status: Option<Status>) -> CancelOutcome {
     }
 }
 
-/// Returns true if the order is to be marked as shipped, and false if it has already shipped. Fails
+/// Returns true if the order must be marked as shipped, and false if it has already shipped. Fails
 /// if it cannot ship.
 pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     match status {
@@ -50,8 +50,8 @@ pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// Returns true if an operator's command is to cancel the order, and false if the order is cancelled
-/// already. Fails if it cannot be cancelled.
+/// Returns true if an operator's command must cancel the order, and false if the order is already
+/// cancelled. Fails if it cannot be cancelled.
 pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     match status {
         Some(Status::Pending) => Ok(true),
@@ -63,7 +63,7 @@ pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// Fails if an order with this status cannot be updated.
+/// Fails if the order is cancelled, or does not exist (`None`).
 pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     match status {
         Some(Status::Pending | Status::Shipped) => Ok(()),
@@ -74,8 +74,9 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     }
 }
 
-/// The outcome of importing these records, if the engine stored `stored` of them. `existing_id` is
-/// the first id that the store already had, or `None` if two of the records have the same id.
+/// Returns the outcome of importing these records, if the engine stored `stored` of them.
+/// `existing_id` is the first id that the store already had, or `None` if two of the records have
+/// the same id.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,
@@ -96,18 +97,16 @@ pub fn import_outcome(
 /// The maximum length of an account's name or a key's label, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Validates and trims the name of an account.
 pub fn account_name(name: &str) -> Result<&str, StoreError> {
     printable("the name of an account", name)
 }
 
-/// Validates and trims the label of a key.
 pub fn key_label(label: &str) -> Result<&str, StoreError> {
     printable("the label of a key", label)
 }
 
-/// Trims and validates a text. Lists, errors and backups show it, so it must not contain a key or
-/// part of a key.
+/// Trims and validates a name or label. Lists, errors and backups show it, so it must not contain a
+/// key or part of a key.
 fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
     let text = text.trim();
     if text.is_empty() {
@@ -134,13 +133,13 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
     Ok(text)
 }
 
-/// The error of issuing a key for a closed account.
+/// Returns the error for issuing a key for a closed account.
 pub fn account_closed(name: &str) -> StoreError {
     refused(format!("the account {name:?} is closed, and gets no keys; create another account"))
 }
 
-/// Returns the limits in force. Fails unless exactly the accounts of Enterprise have limits of their
-/// own. Every other plan has fixed limits.
+/// Returns the limits of an account with this plan. An Enterprise account must have limits of its
+/// own. Every other plan has fixed limits, so its accounts must not have their own.
 pub fn limits_in_force(plan: Plan, own: Option<PlanLimits>) -> Result<PlanLimits, StoreError> {
     match (plan.limits(), own) {
         (Some(limits), None) | (None, Some(limits)) => Ok(limits),
@@ -183,9 +182,10 @@ pub fn add_ms(now_ms: i64, by: Duration) -> i64 {
     now_ms.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Returns when the old key and its successor expire after a rotation. The old key stays valid for
-/// the overlap, or until its own expiry if that is sooner. The successor gets the lifetime that the
-/// old key had at its issue. Fails if the old key is not valid or already has a successor.
+/// Returns the times at which the old key and its successor expire after a rotation. The old key
+/// stays valid for the overlap, or until its own expiry if that is sooner. The successor gets the
+/// lifetime that the old key had at its issue. Fails if the old key is not valid or already has a
+/// successor.
 pub fn rotation_expiries(
     rotation: Rotation<'_>,
     old: &KeyRecord,

@@ -69,7 +69,6 @@ const CHECKPOINT_PAGES: i64 = 4_000;
 #[derive(Clone, Debug)]
 pub struct SqliteStore(Arc<OpenStore>);
 
-/// The connections and files of an open store.
 #[derive(Debug)]
 pub struct OpenStore {
     path: PathBuf,
@@ -109,7 +108,7 @@ impl SqliteStore {
         open().map_err(doing("opened")).map_err(|error| explain_unwritable(directory, error))
     }
 
-    /// Opens or creates the store for a command.
+    /// Like [`SqliteStore::open_existing`], but creates a missing store.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         create_if_missing(directory)?;
         SqliteStore::open_existing(directory)
@@ -177,7 +176,6 @@ impl OpenStore {
         Ok(is_empty)
     }
 
-    /// The store's file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -196,8 +194,9 @@ impl Drop for OpenStore {
         if self.files.require_checkpointable().is_ok() {
             return;
         }
-        // The last connection that closes would make a checkpoint and delete the write-ahead log,
-        // by its path.
+        // A checkpoint would damage the store that other processes find at its path. Without this
+        // setting, the last connection to close would make a checkpoint, and delete the write-ahead
+        // log by its path.
         let connections = [
             self.writer.connection_mut(),
             self.scanner.get_mut(),
@@ -206,7 +205,7 @@ impl Drop for OpenStore {
             self.last_changes.get_mut().connection_mut(),
         ];
         for connection in connections {
-            // SQLite always knows this setting.
+            // This cannot fail, because SQLite always knows this setting.
             let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
     }
@@ -227,8 +226,8 @@ fn create_if_missing(directory: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens the header of the store's file. Fails if a backup was copied over the file of a store that
-/// was in use: SQLite would combine the backup with changes in the write-ahead log that do not
-/// belong to it.
+/// was in use, because SQLite would combine the backup with changes in the write-ahead log that do
+/// not belong to it.
 fn open_header(path: &Path) -> Result<StoreHeader, StoreError> {
     let header = StoreHeader::open(path)
         .map_err(|error| StoreError::Engine { doing: "opened", source: error.into() })?;

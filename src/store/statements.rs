@@ -18,7 +18,7 @@ pub trait Statements {
     /// change.
     fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError>;
 
-    /// Visits the rows of a query.
+    /// Visits the rows of a query until `visit` fails.
     fn query(
         &self,
         query: &str,
@@ -53,7 +53,6 @@ impl dyn Statements + '_ {
         )
     }
 
-    /// Returns all rows of a query.
     pub fn query_all<T>(
         &self,
         query: &str,
@@ -68,7 +67,7 @@ impl dyn Statements + '_ {
         Ok(rows)
     }
 
-    /// Returns the row of a query that has at most one.
+    /// Runs a query that returns at most one row, and returns that row.
     pub fn query_optional<T>(
         &self,
         query: &str,
@@ -79,32 +78,30 @@ impl dyn Statements + '_ {
     }
 }
 
-/// A row of a query.
 pub struct Row<'a> {
-    /// Returns the name of a column.
+    /// Returns the name of the column with this index.
     pub name: &'a dyn Fn(usize) -> Option<&'a str>,
-    /// The values of its columns.
     pub values: Vec<Value>,
 }
 
 impl Row<'_> {
-    /// The value in the column with this name.
+    /// Returns the value in the column with this name. Fails if the value does not fit into `T`.
     pub fn get<T: FromValue>(&self, name: &str) -> Result<T, StoreError> {
         self.value(self.column(name)?)
     }
 
-    /// Parses the text in the column with this name. The schema only allows texts that parse.
+    /// Parses the text in the column with this name. The schema allows only text that can be
+    /// parsed.
     pub fn parse<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, StoreError> {
         Cursor::new(self, self.column(name)?).parse()
     }
 
-    /// The value of the first column.
     pub fn first<T: FromValue>(&self) -> Result<T, StoreError> {
         self.value(0)
     }
 
-    /// Finds the column with this name. A row has few columns, so the search costs less than copying
-    /// the row's texts.
+    /// Finds the column with this name. A row has few columns, so the search costs less than
+    /// copying the row's strings.
     fn column(&self, name: &str) -> Result<usize, StoreError> {
         let mut columns = 0..self.values.len();
         columns.find(|column| (self.name)(*column) == Some(name)).ok_or_else(|| {

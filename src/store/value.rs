@@ -7,19 +7,15 @@ use store_orders_api::types::utc_text;
 /// A value of a parameter or of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// NULL.
     Null,
     /// A number or a boolean; 0 is false.
     Integer(i64),
-    /// A text.
     Text(String),
-    /// Bytes.
     Blob(Vec<u8>),
 }
 
 /// A type that can be a statement's parameter.
 pub trait Parameter {
-    /// Converts the parameter to a value.
     fn value(&self) -> Value;
 }
 

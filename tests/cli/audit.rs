@@ -72,6 +72,25 @@ fn a_restore_begins_the_log_of_the_new_store() {
     assert!(log.contains(r#""command":"restore","file":"b.sqlite"}"#), "{log}");
 }
 
+/// The restored store cannot be opened, because SQLite cannot create the file of its shared memory.
+#[test]
+fn a_restore_that_cannot_be_logged_succeeds_with_a_warning() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([1]);
+    sandbox.run(&["backup", "b.sqlite"]).done();
+    sandbox.session(str![[r#"
+$ mkdir -p new/store.sqlite-shm
+$ store-orders restore b.sqlite --data-dir new
+restored new
+...
+! warning: the audit log lacks this restore: [..]
+$ rmdir new/store.sqlite-shm
+$ store-orders check --data-dir new
+new: sound
+...
+"#]]);
+}
+
 #[test]
 fn a_change_that_cannot_be_logged_is_made_with_a_warning() {
     let sandbox = CliSandbox::new();

@@ -315,6 +315,25 @@ fn the_readmes_session_with_a_new_store_works() {
 }
 
 #[test]
+fn the_demo_suggests_commands_that_work_as_printed() {
+    let sandbox = CliSandbox::new();
+    let mut command = sandbox.command(&["demo", "--listen", "127.0.0.1:0"]);
+    let server = ServerProcess::start(&mut command, &sandbox.path("log")).unwrap();
+    let address = server.address().unwrap().to_string();
+    let printed = server.printed();
+    let commands: Vec<_> = printed.iter().filter_map(|line| line.strip_prefix("  curl ")).collect();
+    assert_eq!(commands.len(), 7, "{printed:?}");
+    for command in commands {
+        assert!(command.starts_with(r"-iw '\n' "), "{command}");
+        assert!(command.contains(&format!("http://{address}/")), "{command}");
+    }
+    let unban = printed.iter().find(|line| line.contains(" keys unban ")).unwrap();
+    // The program is not in `PATH`.
+    let output = std::process::Command::new("/bin/sh").args(["-c", unban]).output().unwrap();
+    assert!(output.status.success(), "{unban}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 #[ignore = "needs curl: cargo xtask external-checks"]
 fn with_curl_the_demo_answers_as_the_readme_shows() {
     let sandbox = CliSandbox::new();

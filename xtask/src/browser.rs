@@ -10,7 +10,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use testbed::Program;
 
-/// The views that the browser session can test.
 const VIEWS: [&str; 8] = [
     "negative-controls",
     "plain",
@@ -58,7 +57,6 @@ fn claim(view: &str) -> String {
     }
 }
 
-/// Arguments of `cargo xtask browser`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BrowserArgs {
     /// Test only these views

@@ -1,7 +1,7 @@
-//! Parses and prints JSON in canonical form: indented as `serde_json` does. The names in each
-//! `required` of a schema are sorted, because their order has no meaning. So equal documents have
-//! equal texts. Duplicate keys in an object are an error, because `serde_json` would keep only the
-//! last.
+//! Parses and prints JSON in canonical form, indented as `serde_json` does. The names in each
+//! `required` of a schema are sorted, because their order has no meaning. So equal documents are
+//! printed alike. Duplicate keys in an object are an error, because `serde_json` would keep only
+//! the last.
 
 use serde_json::Value;
 
@@ -40,7 +40,6 @@ fn sort_required(value: &mut Value) {
     }
 }
 
-/// Prints a value as canonical text.
 pub fn print(value: &Value) -> String {
     format!("{value:#}\n")
 }

@@ -10,7 +10,8 @@ pub fn sections(changelog: &str) -> impl Iterator<Item = (&str, &str)> {
     sections.map(|section| section.split_once('\n').unwrap_or((section, "")))
 }
 
-/// The text below the heading `## VERSION`. Planned versions have another heading.
+/// The text below the heading `## VERSION`. Planned versions are not found, because their heading
+/// begins with another word.
 pub fn section<'c>(changelog: &'c str, version: &Version) -> Option<&'c str> {
     let version = version.to_string();
     let is_ours = |title: &str| title.split_whitespace().next() == Some(&version);
@@ -18,8 +19,8 @@ pub fn section<'c>(changelog: &'c str, version: &Version) -> Option<&'c str> {
 }
 
 /// True if a section contains exactly this name between backticks. A part of the name does not
-/// count: `id` could be the field of an order or of a pet. Case is ignored, because header names
-/// are case-insensitive.
+/// count, because `id` could be the field of an order or of a pet. Case is ignored, because header
+/// names are case-insensitive.
 pub fn names(section: &str, thing: &str) -> bool {
     let mut code = section.split('`').skip(1).step_by(2);
     code.any(|code| words(code) == words(thing))

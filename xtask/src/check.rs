@@ -82,9 +82,10 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-/// All checks, in the order in which their fixes depend on each other: new samples in a document
-/// may require a new version, generated files contain the version, and the emitted documents come
-/// from generated code. The published documents come first, because most checks compare with them.
+/// All checks. A check comes after the checks whose fixes can change its input: inserting samples
+/// may require a new version, the version is part of the generated files, and the documents are
+/// emitted from generated code. The published documents come first, because most checks compare
+/// with them.
 const CHECKS: &[Check] = &[
     Check { claim: published::claim, run: published::run },
     CANONICAL,

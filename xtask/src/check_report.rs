@@ -10,19 +10,16 @@ use std::thread;
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The writer, and the outcomes of the results printed so far.
 pub struct CheckReport<'a> {
     out: &'a mut dyn Write,
     outcomes: Vec<Outcome>,
 }
 
 impl<'a> CheckReport<'a> {
-    /// Returns an empty report that prints to `out`.
     pub fn new(out: &'a mut dyn Write) -> Self {
         Self { out, outcomes: Vec::new() }
     }
 
-    /// Prints that a file was written.
     pub fn wrote(&mut self, file: &str) -> io::Result<()> {
         writeln!(self.out, "Wrote {file}.")
     }
@@ -72,8 +69,8 @@ impl<'a> CheckReport<'a> {
         })
     }
 
-    /// Prints how many checks passed, and returns the worst outcome. `what` is what the line calls
-    /// the checks, such as "views".
+    /// Prints how many checks passed, and returns the worst outcome. `what` is the noun for the
+    /// checks in that line, such as "views".
     pub fn finish(self, what: &str) -> io::Result<Outcome> {
         let count = |outcome| self.outcomes.iter().filter(|other| **other == outcome).count();
         let (failed, unknown) = (count(Outcome::Drift), count(Outcome::CouldNotRun));

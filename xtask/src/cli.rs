@@ -57,8 +57,8 @@ enum Command {
 
     /// Generate the contract and the clients from the documents in spec.
     ///
-    /// Also runs while api does not compile. Rewrites api/src/v1.rs and v2.rs, the generated
-    /// files of api/client/src, api/client/README.md from the crate's documentation, and the
+    /// Also runs while api does not compile. Rewrites the contract of each version in api/src, the
+    /// generated files of api/client/src, api/client/README.md from the crate's documentation, and the
     /// server's reference, changelog and summary pages. In the documents, which are edited by
     /// hand, it only inserts the code samples of spec/samples and restores the canonical form.
     /// If a document uses a feature that the generator does not support, prints each place and
@@ -139,7 +139,6 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the command and prints to `out`.
     pub fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let repository = Repository::here();
         name_checkout(&repository, &std::env::current_dir()?, out)?;

@@ -28,8 +28,8 @@ pub fn client_readme(source: &str) -> anyhow::Result<String> {
 }
 
 /// Returns the language of a code block in the README. A block without a language is Rust, as in
-/// rustdoc. A block with an attribute such as `no_run` is Rust too, and only rustdoc understands
-/// the attribute.
+/// rustdoc. A block with an attribute such as `no_run` is also Rust. The attribute is dropped,
+/// because only rustdoc understands it.
 fn language(info: &str) -> &str {
     if matches!(info, "text" | "toml") { info } else { "rust" }
 }
@@ -40,16 +40,29 @@ fn visible_line(line: &str) -> Option<String> {
     (!is_hidden).then(|| line.to_string())
 }
 
-/// Replaces links to items, such as [`Error`] or [`code`](Error::code), with their text, because
-/// these links work only in rustdoc.
+/// Replaces links to items, such as [`Error`], [`code`](Error::code) or [a page](v2::Page), with
+/// their text, because these links work only in rustdoc.
 fn without_item_links(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;
-    while let Some((before, link)) = rest.split_once("[`") {
-        let Some((name, after)) = link.split_once("`]") else { break };
-        text += &format!("{before}`{name}`");
+    while let Some((before, link)) = rest.split_once('[') {
+        let Some((name, after)) = link.split_once(']') else { break };
         let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
-        rest = target.map_or(after, |(_, after)| after);
+        text += before;
+        rest = match target {
+            Some((target, after)) if !target.starts_with('#') && !target.contains("://") => {
+                text += name;
+                after
+            }
+            None if name.starts_with('`') => {
+                text += name;
+                after
+            }
+            _ => {
+                text += &format!("[{name}]");
+                after
+            }
+        };
     }
     text + rest
 }
@@ -60,10 +73,12 @@ mod tests {
 
     #[test]
     fn documentation_becomes_a_readme() {
-        let source = "//! A [`Client`] has a [`code`](Error::code), see [`A`] [b](c).\n//!\n\
+        let source = "//! A [`Client`] has a [`code`](Error::code), see [a page](v2::Page), [b](#part),\n\
+                      //! [c](https://c.example) and `[\"d\"]`.\n//!\n\
                       //! ```no_run\n//! # hidden\n//! #[expect(x)]\n//! shown();\n//! ```\n\
                       //! # Part\n//! ```text\n//! 1\n//! ```\n\nmod a;\n//! not\n";
-        let expected = "A `Client` has a `code`, see `A` [b](c).\n\n\
+        let expected = "A `Client` has a `code`, see a page, [b](#part),\n\
+                        [c](https://c.example) and `[\"d\"]`.\n\n\
                         ```rust\n#[expect(x)]\nshown();\n```\n\
                         ## Part\n```text\n1\n```\n";
         assert_eq!(client_readme(source).unwrap(), format!("{TITLE}\n{expected}"));

@@ -11,7 +11,6 @@ use std::process::{Command, Stdio};
 /// The emitted document of each version, in the order of [`DOCUMENTS`], or the error.
 pub type Emitted = [anyhow::Result<Value>; DOCUMENTS.len()];
 
-/// Emits the documents of this checkout's contract.
 pub fn emitted(repository: &Repository) -> Emitted {
     match documents(repository) {
         Ok(documents) => documents.map(Ok),

@@ -32,7 +32,6 @@ use std::io::Write;
 use testbed::Program;
 use tools::Need;
 
-/// Arguments of `cargo xtask external-checks`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExternalCheckArgs {
     /// Run only these
@@ -108,7 +107,6 @@ const CHECKS: [ExternalCheck; 10] = [
     ),
 ];
 
-/// Runs the external checks and prints their findings.
 pub fn run_external_checks(
     arguments: &ExternalCheckArgs,
     repository: &Repository,

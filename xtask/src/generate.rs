@@ -3,6 +3,7 @@
 //! Rust. Writes no file.
 
 use crate::canonical_json;
+use crate::client_command::fill_in_client_command;
 use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
 use crate::pages::pages;
@@ -30,6 +31,7 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     }
     files.extend(client_code(&documents)?);
     let readme = client_readme(&repository.read(CLIENT_DOCS)?)?;
+    let readme = fill_in_client_command(repository, &readme)?;
     files.push(file(CLIENT_README, CLIENT_DOCS, readme));
     if repository.has_server() {
         files.push(file(RUST_SAMPLES, SAMPLES, rust_modules(&documents)));

@@ -23,7 +23,6 @@ pub enum History {
 /// A file as the main branch first had it.
 #[derive(Clone, Debug)]
 pub struct FirstVersion {
-    /// Its content.
     pub bytes: Vec<u8>,
     /// The commit that added it to the main branch.
     pub commit: String,
@@ -71,7 +70,6 @@ impl History {
     }
 }
 
-/// Git in a checkout.
 pub(crate) struct Git<'a> {
     pub(crate) repository: &'a Repository,
 }
@@ -80,15 +78,13 @@ impl Git<'_> {
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.repository.root()).args(arguments);
-        // In a git hook, these variables name the hook's checkout, which may be another checkout
-        // than this one.
+        // In a git hook, these variables name the hook's checkout, which may not be this one.
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(variable);
         }
         command.output().context("cannot run git")
     }
 
-    /// Runs git and returns its output.
     pub(crate) fn answer(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self.run(arguments)?;
         if !output.status.success() {

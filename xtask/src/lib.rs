@@ -11,6 +11,7 @@ pub mod changelog;
 pub mod check;
 pub mod check_report;
 pub mod cli;
+pub mod client_command;
 pub mod client_readme;
 pub mod compatibility;
 pub mod documents;

@@ -13,7 +13,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The exit code.
     pub const fn code(self) -> u8 {
         self as u8
     }

@@ -15,7 +15,6 @@ use serde_json::Value;
 /// The placeholder in templates for the site bar's links to the reference pages.
 const VERSION_LINKS: &str = "{versions}";
 
-/// Renders the site bar's links to the reference pages of all versions.
 fn version_links() -> String {
     let links = DOCUMENTS.map(|of| format!("<a href=\"{}\">API {}</a>", of.reference, of.module));
     links.join(" ")

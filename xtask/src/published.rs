@@ -9,10 +9,9 @@ use std::collections::BTreeMap;
 /// The directory of the published documents, relative to the checkout.
 pub const PUBLISHED: &str = "spec/published";
 
-/// The files of `spec/published`.
 #[derive(Clone, Debug, Default)]
 pub struct Published {
-    /// The files by name.
+    /// The content of each file, by the file's name.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -54,7 +53,6 @@ impl Published {
     }
 }
 
-/// Returns the file name of a version.
 pub fn file_name(version: &Version) -> String {
     format!("{version}.json")
 }

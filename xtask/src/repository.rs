@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// The file with the documentation of the client's crate.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
-/// The README of the client's crate.
+/// The manifest of the client's crate. Its `repository` is the address in the texts of a release.
+pub const CLIENT_MANIFEST: &str = "api/client/Cargo.toml";
 pub const CLIENT_README: &str = "api/client/README.md";
 /// The client's enums of values to which the API may add.
 pub const CLIENT_VALUES: &str = "api/client/src/generated/values.rs";
@@ -17,25 +18,21 @@ pub const PAGES: &str = "src/http/docs/generated";
 pub const SAMPLES: &str = "spec/samples";
 /// The samples in Rust, as modules of `tests/samples.rs`.
 pub const RUST_SAMPLES: &str = "tests/samples/generated.rs";
-/// The modules of the client's generated code.
+/// Declares the modules of the client's generated code.
 pub const CLIENT_MODULES: &str = "api/client/src/generated.rs";
 /// The root file of the server.
 pub const SERVER: &str = "src/lib.rs";
-/// The changelog.
 pub const CHANGELOG: &str = "CHANGELOG.md";
 
-/// A generated file.
 #[derive(Debug)]
 pub struct GeneratedFile {
-    /// Its path in the checkout.
+    /// The path relative to the checkout.
     pub name: String,
     /// The file that it is generated from.
     pub source: &'static str,
-    /// Its content.
     pub text: String,
 }
 
-/// A checkout of this repository.
 #[derive(Clone, Debug)]
 pub struct Repository {
     root: PathBuf,
@@ -49,17 +46,14 @@ impl Repository {
         Self::open(package.parent().unwrap_or(package))
     }
 
-    /// Returns the checkout in this directory.
     pub fn open(root: &Path) -> Self {
         Self { root: root.to_path_buf() }
     }
 
-    /// The directory of the checkout.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Reads a file of the checkout.
     pub fn read(&self, name: &str) -> anyhow::Result<String> {
         std::fs::read_to_string(self.root.join(name)).with_context(|| format!("cannot read {name}"))
     }
@@ -69,7 +63,7 @@ impl Repository {
         self.root.join(SERVER).exists()
     }
 
-    /// Reads a file of the checkout. A missing file counts as empty.
+    /// Reads a file. A missing file counts as empty.
     pub fn read_or_empty(&self, name: &str) -> anyhow::Result<String> {
         match std::fs::read_to_string(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),

@@ -1,6 +1,7 @@
 //! Inserts the code samples into the documents as `x-codeSamples`. `spec/samples` contains a file
 //! per version and operation, with a code block per language.
 
+use crate::client_command::fill_in_client_command;
 use crate::documents::{DOCUMENTS, Document};
 use crate::repository::{Repository, SAMPLES};
 use serde_json::{Map, Value, json};
@@ -31,6 +32,7 @@ pub fn put(
             match files.iter().find_map(|file| code_block(file, lang)) {
                 Some(source) => {
                     let source = source.replace(VERSION, of.module);
+                    let source = fill_in_client_command(repository, &source)?;
                     samples.push(json!({ "lang": lang, "label": label, "source": source }));
                 }
                 None => missing.push(format!("{SAMPLES}/{}/{id}.md: ```{lang}", of.module)),
@@ -52,7 +54,6 @@ fn files(repository: &Repository, of: &Document, id: &str) -> anyhow::Result<Vec
     names.map(|name| repository.read_or_empty(&name)).collect()
 }
 
-/// Returns the content of the code block in this language.
 fn code_block<'a>(file: &'a str, lang: &str) -> Option<&'a str> {
     let mut blocks = file.split("```").skip(1).step_by(2);
     let code = blocks.find_map(|block| block.strip_prefix(lang)?.strip_prefix('\n'));
@@ -128,5 +129,22 @@ mod tests {
         repository.write("spec/samples/v1/get.md", FIRST).unwrap();
         assert_eq!(sources(&V1).0, ["a", "b", "c", "d"]);
         assert_eq!(sources(&V2).0, ["a", "b", "c", "let client = v2;"]);
+    }
+
+    #[test]
+    fn a_sample_adds_the_client_from_the_repository_in_its_manifest() {
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::open(directory.path());
+        let sample = FIRST.replace("\nd\n", "\n// cargo add store-orders-client\n");
+        repository.write("spec/samples/v1/get.md", &sample).unwrap();
+        let rust = || {
+            let mut document = json!({ "paths": { "/a": { "get": { "operationId": "get" } } } });
+            put(&repository, &V1, &mut document).unwrap();
+            document["paths"]["/a"]["get"][FIELD][3]["source"].as_str().unwrap().to_string()
+        };
+        assert_eq!(rust(), "// cargo add --path store-orders/api/client");
+        let manifest = "[package]\nrepository = \"https://git.example/orders\"\n";
+        repository.write("api/client/Cargo.toml", manifest).unwrap();
+        assert_eq!(rust(), "// cargo add --git https://git.example/orders store-orders-client");
     }
 }

@@ -5,7 +5,6 @@ use crate::compatibility::is_beta;
 use semver::Version;
 use serde_json::Value;
 
-/// Parses a version such as `1.2.3` or `1.2.3-beta.4`.
 pub fn parse(text: &str) -> Option<Version> {
     let is_beta_number =
         |pre: &str| pre.strip_prefix("beta.").is_some_and(|number| number.parse::<u64>().is_ok());

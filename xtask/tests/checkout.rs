@@ -27,7 +27,6 @@ pub fn files() -> Vec<&'static str> {
     documents.chain(clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
 }
 
-/// The code samples.
 fn samples() -> Vec<String> {
     let names = |directory: &str| {
         let entries = fs::read_dir(Repository::here().root().join(directory)).unwrap();
@@ -37,19 +36,17 @@ fn samples() -> Vec<String> {
     DOCUMENTS.into_iter().flat_map(|of| names(&format!("{SAMPLES}/{}", of.module))).collect()
 }
 
-/// The generated files of the client.
 pub fn client_files() -> &'static [GeneratedFile] {
     static FILES: LazyLock<Vec<GeneratedFile>> =
         LazyLock::new(|| client_code(&DOCUMENTS.map(document)).unwrap());
     &FILES
 }
 
-/// The real document.
+/// The document of this repository, as opposed to that of a test's checkout.
 pub fn document(source: &Document) -> Value {
     serde_json::from_str(&Repository::here().read(source.file).unwrap()).unwrap()
 }
 
-/// The `info.version` of the real document.
 pub fn version(source: &Document) -> String {
     document(source)["info"]["version"].as_str().unwrap().to_string()
 }
@@ -88,7 +85,6 @@ impl Checkout {
         self.put(name, &text.replacen(from, to, 1));
     }
 
-    /// Runs the check. Returns the outcome and the output without colours.
     pub fn check(&self) -> (Outcome, String) {
         run(&Inputs::read(&self.repository, emitted))
     }
@@ -113,7 +109,6 @@ pub fn run_fix(inputs: &Inputs) -> String {
     failures((outcome, plain(&out)))
 }
 
-/// The problems that the check reports for `spec/published`.
 pub fn published_problems((_, text): (Outcome, String)) -> String {
     let lines = text.split_inclusive('\n').skip_while(|line| !line.starts_with("✗ spec/published"));
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()

@@ -25,7 +25,8 @@ fn the_clients_modules_do_not_import_each_other_in_a_circle() {
     let directory = Repository::here().root().join("api/client/src");
     let mut imports = Imports::new();
     for (_, module, used) in module_imports(&directory, "lib.rs").unwrap() {
-        // An import of a name that `lib.rs` exports would hide the module of the name.
+        // Modules must import a name from the module that defines it. If they imported it from
+        // `lib.rs`, this test could not see that module.
         let file = directory.join(format!("{used}.rs"));
         assert!(file.exists(), "{module} imports crate::{used}, which is not a module");
         if used != module {

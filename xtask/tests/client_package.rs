@@ -3,12 +3,12 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
+use xtask::client_command::fill_in_client_command;
 use xtask::documents::DOCUMENTS;
 use xtask::repository::{CLIENT_README, PAGES, Repository};
 
 const PACKAGE: &str = "store-orders-client";
 
-/// Runs cargo and returns its output.
 fn cargo(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO"));
     let output = command.args(arguments).current_dir(Repository::here().root()).output().unwrap();
@@ -58,7 +58,6 @@ fn packages(arguments: &[&str]) -> Vec<Value> {
     serde_json::from_value(metadata["packages"].take()).unwrap()
 }
 
-/// The client's package in `cargo metadata`.
 fn client() -> Value {
     packages(&["--no-deps"]).into_iter().find(|package| package["name"] == PACKAGE).unwrap()
 }
@@ -132,11 +131,9 @@ fn both_readmes_have_the_same_program() {
 }
 
 #[test]
-fn each_text_adds_the_crate_from_its_repository_while_it_is_not_published() {
-    if !client()["repository"].is_null() {
-        return;
-    }
+fn each_text_adds_the_crate_as_its_manifest_allows() {
     let repository = Repository::here();
+    let works = fill_in_client_command(&repository, "cargo add store-orders-client").unwrap();
     let texts = [CLIENT_README.to_string(), format!("{PAGES}/llms.txt")];
     let texts = DOCUMENTS.iter().map(|source| source.file.to_string()).chain(texts);
     for name in texts {
@@ -147,15 +144,72 @@ fn each_text_adds_the_crate_from_its_repository_while_it_is_not_published() {
         let commands: Vec<_> = commands.collect();
         assert!(!commands.is_empty(), "{name} does not say how to add {PACKAGE}");
         for command in commands {
-            assert!(command.contains("--git <REPOSITORY> "), "{name}: cargo add {command}");
+            assert_eq!(format!("cargo add {command}"), works, "{name}");
         }
     }
 }
 
+/// Without a `repository` in the manifest, the texts have this command.
 #[test]
-fn the_package_contains_the_readme_the_licence_and_the_source() {
+fn a_program_next_to_a_checkout_can_add_the_crate() {
+    let directory = tempfile::tempdir().unwrap();
+    let checkout = Repository::here().root().to_path_buf();
+    std::os::unix::fs::symlink(checkout, directory.path().join("store-orders")).unwrap();
+    let without_manifest = Repository::open(directory.path());
+    let command =
+        fill_in_client_command(&without_manifest, "cargo add store-orders-client").unwrap();
+    let (_, added) = command.split_once("cargo ").unwrap();
+    let cargo = |arguments: &str| {
+        let mut command = Command::new(env!("CARGO"));
+        let output = command.args(arguments.split(' ')).current_dir(&directory).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "cargo {arguments}: {error}");
+    };
+    cargo("init --quiet --vcs none --name program");
+    cargo(&format!("{added} --offline"));
+    let manifest = without_manifest.read("Cargo.toml").unwrap();
+    assert!(manifest.contains("store-orders-client = {"), "{manifest}");
+}
+
+/// The headings of its changelog are versions, the newest first.
+#[test]
+fn the_changelog_begins_with_the_version_in_the_manifest() {
+    let changelog = Repository::here().read("api/client/CHANGELOG.md").unwrap();
+    let (_, newest) = changelog.split_once("\n## ").unwrap();
+    let newest = newest.lines().next().unwrap();
+    assert_eq!(newest, client()["version"].as_str().unwrap());
+}
+
+/// Readers of rustdoc, of the README and of a registry's page write Rust.
+#[test]
+fn the_documentation_of_the_crate_is_about_rust() {
+    for file in files_of_the_package()
+        .iter()
+        .filter(|file| *file == "README.md" || file.ends_with(".rs") && file.starts_with("src/"))
+    {
+        let text = Repository::here().read(&format!("api/client/{file}")).unwrap();
+        for other in ["JavaScript", "%2B", "plain decimal"] {
+            assert!(!text.contains(other), "{file} mentions {other}");
+        }
+    }
+}
+
+/// Links to items work only in rustdoc.
+#[test]
+fn every_link_in_the_readme_is_an_address() {
+    let readme = Repository::here().read(CLIENT_README).unwrap();
+    for event in pulldown_cmark::Parser::new(&readme) {
+        let pulldown_cmark::Event::Start(pulldown_cmark::Tag::Link { dest_url, .. }) = event else {
+            continue;
+        };
+        assert!(dest_url.starts_with("https://") || dest_url.starts_with('#'), "{dest_url}");
+    }
+}
+
+#[test]
+fn the_package_contains_the_texts_and_the_source() {
     let files = files_of_the_package();
-    for name in ["README.md", "LICENSE", "src/lib.rs"] {
+    for name in ["README.md", "CHANGELOG.md", "LICENSE", "src/lib.rs"] {
         assert!(files.iter().any(|file| file == name), "{name} is missing in {files:?}");
     }
     let repository = Repository::here();

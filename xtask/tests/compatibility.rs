@@ -4,5 +4,5 @@
 mod every_key;
 mod pairs;
 
-/// The day of the changes, unless a pair sets another.
+/// The day on which verdicts are given, because they depend on it. A pair may set a different day.
 const TODAY: &str = "2027-06-01";

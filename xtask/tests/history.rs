@@ -60,7 +60,8 @@ fn an_edited_document_is_found() {
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json
 "#]],
     );
-    // The document is compared with the published file, so it needs no other version.
+    // The document is still compared with the file as it was first published, so it needs no new
+    // version.
     let (_, output) = checkout.check();
     assert_eq!(output.matches('✗').count(), 1, "{output}");
     // The problem remains after the changed file is committed, even on main.

@@ -1,5 +1,5 @@
-//! Checks that each pattern of `.cargo/mutants.toml` matches a file: cargo-mutants does not report
-//! patterns without a match.
+//! Checks that each pattern of `.cargo/mutants.toml` matches a file, because cargo-mutants does not
+//! report patterns without a match.
 
 use std::process::Command;
 use xtask::repository::Repository;

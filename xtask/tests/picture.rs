@@ -25,11 +25,9 @@ const NOT_IN_PICTURE: [(&str, &[&str]); 3] = [
     ("several modules of the picture share them", &["context", "api_key", "blocking", "clock"]),
 ];
 
-/// What the picture is compared with.
 struct Server<'a> {
     /// The modules of the map, from top to bottom.
     map: Vec<&'a str>,
-    /// True for the files of modules.
     exists: &'a dyn Fn(&str) -> bool,
     /// True if the first module imports the second.
     imports: &'a dyn Fn(&str, &str) -> bool,

@@ -30,7 +30,6 @@ fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Ve
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }
 
-/// Returns the document with one changed value.
 fn changed(mut document: Value, change: Option<(&str, Value)>) -> Value {
     if let Some((pointer, value)) = change {
         put(&mut document, pointer, value).unwrap();

@@ -10,11 +10,21 @@ use crate::span::in_span;
 use reqwest::StatusCode;
 
 /// Sends a request as one call, in the call's span.
-pub(crate) async fn send<R: Request>(mut request: R) -> Result<Response<R::Value>, Error> {
+pub(crate) async fn send<R: Request>(request: R) -> Result<Response<R::Value>, Error> {
+    send_and_map(request, |result| result).await
+}
+
+/// Sends a request as one call, in the call's span, and maps the result of its last attempt to the
+/// result of the call. The mapping is part of the span, so that the span has no error if the
+/// mapping makes a success of an error response.
+pub(crate) async fn send_and_map<R: Request, T>(
+    mut request: R,
+    map: impl FnOnce(Result<Response<R::Value>, Error>) -> Result<Response<T>, Error>,
+) -> Result<Response<T>, Error> {
     let call = request.call().next();
     *request.call() = call.clone();
     let span = request.span();
-    in_span(span, async { convert(request.execute().await, &call).await }).await
+    in_span(span, async { map(convert(request.execute().await, &call).await) }).await
 }
 
 async fn convert<T>(answer: Answer<T>, call: &Call) -> Result<Response<T>, Error> {

@@ -12,19 +12,19 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The default read timeout: twice the maximum response time of the service. If the server closes a
-/// connection at once, hyper may not report this (`api/UPSTREAM.md`). Then only this timeout ends
-/// the attempt.
+/// The default read timeout: twice the maximum response time of the service. If a connection closes
+/// at the moment when a request is sent on it, hyper may lose the request without an error
+/// (`api/UPSTREAM.md`). Only this timeout then ends the attempt.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The error of [`ClientBuilder::build`]. Messages do not contain the key.
+/// The reason why [`ClientBuilder::build`] failed. Messages do not contain the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The base URL is invalid.
+    /// The base URL is malformed. The message says what is wrong with it.
     #[error("the base URL {0}")]
     BaseUrl(&'static str),
-    /// The key is invalid.
+    /// The key is empty or cannot be sent in a header.
     #[error("the API key is empty or contains characters that no key has")]
     Key,
     /// The HTTP client could not be set up, for example because of its TLS settings.
@@ -33,7 +33,7 @@ pub enum BuildError {
 }
 
 impl Client {
-    /// A client with the default time-outs and [`RetryPolicy`](crate::RetryPolicy).
+    /// Builds a client with the default time-outs and [`RetryPolicy`](crate::RetryPolicy).
     ///
     /// `base_url` may end in a version, such as `/v2`, but the ending does not select the version:
     /// this client always calls version 1, and the client from [`v2`](Self::v2) always version 2.
@@ -139,7 +139,7 @@ impl ClientBuilder {
     /// Limits the whole call, with its waits, its retries and the body of its response. There is no
     /// limit by default. An expired call fails with [`CallTimeout`](crate::ErrorKind::CallTimeout),
     /// whose message says what the call was doing. If the call would have to wait longer than this
-    /// limit for a retry or for the rate limit, it fails at once.
+    /// limit for a retry or for the rate limit, it fails immediately.
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = Some(timeout);
         self
@@ -174,8 +174,8 @@ impl ClientBuilder {
             .unwrap_or_else(|| reqwest::Client::builder().user_agent(user_agent))
             .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
             // The read timeout starts before the connection opens. If it expired before the connect
-            // timeout, a request that was never sent would look as if the server may have carried
-            // it out.
+            // timeout, a request that was never sent would look as if the server may have executed
+            // it.
             .connect_timeout(self.connect_timeout.min(self.read_timeout / 10 * 9))
             .read_timeout(self.read_timeout)
             // The API never redirects, and no other host may see the key.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// The queue of a client and its clones.
+/// The queue that a client and its clones share.
 #[derive(Debug, Default)]
 pub(crate) struct CallQueue(Mutex<State>);
 
@@ -17,15 +17,16 @@ struct State {
     /// The waiting calls by number. A call keeps its number, so it goes first again after a 429.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The end of the last wait for the rate limit of which all waiting calls were notified.
+    /// The time until which the rate limit forbids requests, as the waiting calls were last
+    /// notified. They are notified again only if this time changes.
     held_until: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     /// The number of the request that the call may send; `None` until it may send one. Any call
-    /// that is polled sets this field for all calls of the queue. So later calls can go even if the
-    /// program does not poll an earlier one.
+    /// that is polled sets this field for all calls of the queue, so later calls can send even if
+    /// the program does not poll an earlier one.
     request: Option<u64>,
     notify: Arc<Notify>,
 }
@@ -51,9 +52,9 @@ impl CallQueue {
         state.calls
     }
 
-    /// Waits until this call may send a request. If the limit lasts beyond the deadline, returns
-    /// the limit's remaining time as an error at once. If the deadline passes while other calls go
-    /// first, the error is zero.
+    /// Waits until this call may send a request. If the limit lasts beyond the deadline,
+    /// immediately returns the limit's remaining time as an error. If the deadline passes while
+    /// other calls go first, the error is zero.
     pub(crate) async fn wait(
         &self,
         call: u64,
@@ -84,7 +85,8 @@ impl CallQueue {
                 Next::Send => now,
             };
             let wake_at = deadline.map_or(wake_at, |deadline| wake_at.min(deadline));
-            // The result is ignored: after a notification or the timeout, the loop checks again.
+            // The result is ignored, because the loop checks again after a notification and after
+            // the timeout.
             let _ = timeout_at(wake_at, notify.notified()).await;
         }
     }
@@ -117,7 +119,8 @@ impl State {
 }
 
 impl Turn<'_> {
-    /// Records the limit in the response. Returns the time during which no request may be sent.
+    /// Records the limit that a response reports. Returns the time during which no request may be
+    /// sent.
     pub(crate) fn record_response(mut self, limit: ReportedLimit) -> Option<Duration> {
         let (mut state, now) = (self.queue.state(), Instant::now());
         if let Some(request) = self.request.take() {

@@ -34,7 +34,7 @@ struct Inner {
 }
 
 impl Error {
-    /// Returns the error for a documented error response of the API.
+    /// Returns the error for an error response that the API documents.
     pub(crate) fn response(sent: Sent, body: ErrorBody) -> Self {
         let kind = ErrorKind::Response;
         Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
@@ -80,7 +80,8 @@ impl Error {
         self.0.cursor.as_deref()
     }
 
-    /// The kind of failure.
+    /// The kind of failure, which tells an error response from a lost connection or an expired
+    /// limit, for example.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -96,17 +97,26 @@ impl Error {
         self.0.body.as_ref()
     }
 
-    /// The HTTP status, if the server answered.
+    /// The HTTP status, if there was a response.
     pub fn status(&self) -> Option<StatusCode> {
         self.head().map(|head| head.status)
     }
 
-    /// All headers of the response, if the server answered.
+    /// True if the rate limit stopped the call: the last response was a 429, from the API
+    /// (`rate_limit_exceeded` or `key_banned`) or from a proxy, or the limit lasts longer than the
+    /// call may wait ([`ErrorKind::RateLimit`]). [`retry_after`](Self::retry_after) says how long to
+    /// wait.
+    pub fn is_rate_limited(&self) -> bool {
+        self.kind() == ErrorKind::RateLimit || self.status() == Some(StatusCode::TOO_MANY_REQUESTS)
+    }
+
+    /// All headers of the response, if there was one.
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.head().map(|head| &head.headers)
     }
 
-    /// The remaining requests, from the `X-RateLimit-*` headers.
+    /// The limit in force and the remaining requests, from the `X-RateLimit-*` headers. `None` if
+    /// one of them is missing.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head()?.rate_limit()
     }
@@ -266,6 +276,22 @@ mod tests {
         assert_eq!(error.code(), Some(ErrorCode::RateLimitExceeded));
         assert_eq!(error.status(), Some(StatusCode::TOO_MANY_REQUESTS));
         assert_eq!((error.retry_after(), error.attempts()), (Some(Duration::from_secs(9)), 1));
+    }
+
+    #[test]
+    fn a_429_and_a_wait_that_is_too_long_are_rate_limited() {
+        let limited = || sent(StatusCode::TOO_MANY_REQUESTS, 1, false);
+        for code in ["rate_limit_exceeded", "key_banned"] {
+            assert!(Error::response(limited(), body(code, "Wait.", 429)).is_rate_limited());
+        }
+        assert!(Error::undocumented(limited(), "no JSON").is_rate_limited());
+        let stopped = Some(Stopped::RateLimit { holds_for: Duration::from_secs(9) });
+        let not_sent = Sent { stopped, ..Sent::default() };
+        assert!(Error::new(ErrorKind::Connection, not_sent, "not sent").is_rate_limited());
+
+        let unavailable = sent(StatusCode::SERVICE_UNAVAILABLE, 1, false);
+        assert!(!Error::undocumented(unavailable, "no JSON").is_rate_limited());
+        assert!(!Error::new(ErrorKind::Connection, Sent::default(), "reset").is_rate_limited());
     }
 
     #[test]

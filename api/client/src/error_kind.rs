@@ -1,6 +1,6 @@
-//! The kinds of errors that a call can return.
+//! The kinds of errors that a call can return, and the mapping of reqwest's errors to them.
 
-/// The kind of an [`Error`](crate::Error).
+/// The kind of an [`Error`](crate::Error), by which a program can decide what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -17,6 +17,7 @@ pub enum ErrorKind {
     CallTimeout,
     /// The request was not sent or not retried, because the rate limit lasts longer than the call
     /// may wait: see [`Error::retry_after`](crate::Error::retry_after).
+    /// [`Error::is_rate_limited`](crate::Error::is_rate_limited) is also true for a 429.
     RateLimit,
     /// The connection was lost in the body of the response.
     IncompleteBody,

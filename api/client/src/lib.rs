@@ -23,13 +23,12 @@
 //! ```
 //!
 //! ```text
-//! cargo add --git <REPOSITORY> store-orders-client
+//! cargo add store-orders-client
 //! cargo add tokio --features macros,rt-multi-thread
 //! ```
 //!
-//! The crate is not on crates.io: replace `<REPOSITORY>` with the address of its Git repository.
-//! With a local copy of the repository, use `--path COPY/api/client` instead of
-//! `--git <REPOSITORY>`.
+//! The crate is the directory `api/client` of the service's repository. In a path, `store-orders` is
+//! the directory of a checkout.
 //!
 //! The crate needs Rust 1.88 and a tokio runtime.
 //!
@@ -122,8 +121,10 @@
 //!   sending a request.
 //! - After 5 seconds without a response, a request no longer blocks others.
 //! - Waiting does not count as an attempt. If the wait would end after [`RetryPolicy::total`], the
-//!   call sends nothing and fails at once with [`ErrorKind::RateLimit`]; [`Error::retry_after`] is
-//!   the time until the limit allows requests again.
+//!   call sends nothing and fails immediately with [`ErrorKind::RateLimit`].
+//!
+//! [`Error::is_rate_limited`] is true for such an error and for a 429, and [`Error::retry_after`] is
+//! the time until the limit allows requests again.
 //!
 //! This cancels 200 orders on a plan of 60 requests per minute, in little more than 3 minutes:
 //!
@@ -159,6 +160,21 @@
 //! has the same for [a page](v2::ListOrders::send_if_changed) and
 //! [an order](ClientV2::get_order_if_changed).
 //!
+//! ```no_run
+//! # use store_orders_client::{Client, Error};
+//! # async fn example(client: Client) -> Result<(), Error> {
+//! let list = client.list_orders().await?;
+//! // Later:
+//! if let Some(etag) = list.etag() {
+//!     match client.list_orders_if_changed(etag).await?.into_inner() {
+//!         Some(orders) => println!("now {} orders", orders.len()),
+//!         None => println!("still the same {} orders", list.len()),
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Time-outs
 //!
 //! The time to open a connection and the time without data from the server are limited. The whole
@@ -181,6 +197,21 @@
 //! | `native-tls` | TLS by the system's library, such as OpenSSL; used if both are on. To exclude rustls: `default-features = false, features = ["native-tls"]`. |
 //! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`; in it an event at the level `WARN` for each attempt that is retried. |
 //!
+//! # Tracing
+//!
+//! With the feature `tracing`, the subscriber of `tracing_subscriber::fmt` prints only the events:
+//! the attempts that are retried. To print a line for each call too, with its status and duration,
+//! let it print the end of each span:
+//!
+//! ```text
+//! tracing_subscriber::fmt().with_span_events(FmtSpan::CLOSE).init();
+//! ```
+//!
+//! ```text
+//! 2026-12-01T09:00:00.514142Z  WARN store_orders{operation="cancel_order" order_id=1042}: store_orders_client: cancel_order, attempt 1: 503 Service Unavailable (request id a); next attempt in 0.4s
+//! 2026-12-01T09:00:00.923045Z  INFO store_orders{operation="cancel_order" order_id=1042 status=204 attempts=2 request_id="b"}: store_orders_client: close time.busy=1.21ms time.idle=408ms
+//! ```
+//!
 //! # Tests of your program
 //!
 //! Start a mock server, for example with the crate `wiremock`, and pass its address to the client:
@@ -201,6 +232,8 @@
 //! # Ok(())
 //! # }
 //! ```
+
+#![warn(missing_docs)]
 
 mod answer;
 mod attempt;
@@ -230,6 +263,8 @@ mod version;
 
 pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};
+/// The library of dates and times. Ship dates have its type `DateTime<Utc>`.
+pub use chrono;
 pub use error::Error;
 pub use error_kind::ErrorKind;
 pub use generated::values::ErrorCode;

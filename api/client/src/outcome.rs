@@ -4,14 +4,15 @@ use crate::error::Error;
 use crate::generated::values::ErrorCode;
 use crate::response::Response;
 
-/// The meaning of a success of `cancel_order`.
+/// The outcome of a successful call of `cancel_order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CancelOrderOutcome {
     /// This call cancelled the order.
     Cancelled,
-    /// There is no pending order of this id any more. An earlier attempt of this call, which got no
-    /// response or a 5xx, may have cancelled it. [`ClientV2::get_order`](crate::ClientV2::get_order)
-    /// returns whether it is cancelled, and when.
+    /// There is no longer an order with this id to cancel. An earlier attempt of this call, which
+    /// got no response or a 5xx, may have cancelled the order.
+    /// [`ClientV2::get_order`](crate::ClientV2::get_order) returns whether it is cancelled, and
+    /// when.
     AlreadyGone,
 }
 

@@ -167,8 +167,8 @@ mod tests {
         assert_eq!(state.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
         state.record_response(1, now, remaining(59), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 30);
-        // 58 remaining requests allow 29 in flight. 29 are in flight, so none is sent. 57 also
-        // allow 29 (half, rounded up). 28 are in flight, so one is sent.
+        // With 58 requests remaining, 29 may be in flight. 29 are, so none is sent. With 57
+        // remaining, 29 may still be in flight (half, rounded up). Only 28 are, so one is sent.
         state.record_response(2, now, remaining(58), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 0);
         state.record_response(3, now, remaining(57), 0.0);

@@ -8,7 +8,6 @@ use progenitor_client::ResponseValue;
 /// errors.
 pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
 
-/// A request of an operation.
 pub(crate) trait Request {
     /// The body of a success.
     type Value;
@@ -26,7 +25,7 @@ pub(crate) trait Request {
 #[cfg(feature = "tracing")]
 pub(crate) type Span = tracing::Span;
 
-/// The span of each call if there is no tracing.
+/// The placeholder for a call's span if the feature `tracing` is off.
 #[cfg(not(feature = "tracing"))]
 pub(crate) struct Span;
 
@@ -47,7 +46,7 @@ macro_rules! call_span {
     };
 }
 
-/// Creates no span.
+/// Creates a placeholder instead of a span, because the feature `tracing` is off.
 #[cfg(not(feature = "tracing"))]
 macro_rules! call_span {
     ($operation:literal $(, $identifier:ident = $value:expr)*) => {{

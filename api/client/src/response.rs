@@ -50,22 +50,24 @@ impl<T> Response<T> {
         self.value
     }
 
-    /// The HTTP status.
+    /// The HTTP status. It is 304 if the value has not changed, and 404 if the order was already
+    /// gone.
     pub fn status(&self) -> StatusCode {
         self.head.status
     }
 
-    /// All headers of the response.
+    /// All headers of the response, also those for which there is no method.
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers
     }
 
-    /// The remaining requests, from the `X-RateLimit-*` headers.
+    /// The limit in force and the remaining requests, from the `X-RateLimit-*` headers. `None` if
+    /// one of them is missing.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head.rate_limit()
     }
 
-    /// The time to wait, from `Retry-After`.
+    /// The time to wait before the next request, from `Retry-After`.
     pub fn retry_after(&self) -> Option<Duration> {
         self.head.retry_after()
     }

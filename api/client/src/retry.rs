@@ -10,7 +10,7 @@ use std::time::Duration;
 /// to repeat.
 ///
 /// If no attempts or no time remain, or if `Retry-After` is longer than the remaining time (during
-/// a ban, for example), the last response is returned at once as an error. A call that waits to
+/// a ban, for example), the last response is returned immediately as an error. A call that waits to
 /// send fails with [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the rate limit lasts
 /// longer than the remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

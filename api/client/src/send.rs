@@ -100,8 +100,8 @@ impl<'a> Attempts<'a> {
         turn.map(Some).map_err(|holds_for| Stopped::RateLimit { holds_for })
     }
 
-    /// Returns the wait before the next attempt, if the policy allows one. After a 429, makes other
-    /// calls wait too.
+    /// Returns the wait before the next attempt, if the policy allows one. After a 429, also makes
+    /// the other calls wait.
     fn next_wait(
         &self,
         result: &reqwest::Result<Response>,
@@ -147,7 +147,7 @@ impl<'a> Attempts<'a> {
 }
 
 /// Returns an error for progenitor, because reqwest's errors have no constructor. Programs never
-/// see it: [`Error::new`](crate::Error) uses [`Sent::stopped`] instead.
+/// see it, because [`Error::new`](crate::Error) uses [`Sent::stopped`] instead.
 fn placeholder_error() -> reqwest::Result<Response> {
     let mut response = http::Response::new("");
     *response.status_mut() = StatusCode::REQUEST_TIMEOUT;

@@ -1,6 +1,6 @@
 //! Version 1 of the API.
 
-use crate::answer::{send, unless_unchanged};
+use crate::answer::{send, send_and_map, unless_unchanged};
 use crate::call::Call;
 use crate::error::Error;
 use crate::generated::v1::{self as generated, CancelOrder, GetPet, ListOrders};
@@ -19,8 +19,8 @@ client_of_version! {
 }
 
 impl Client {
-    /// The base URL without the version, the HTTP client and the options, for the client of another
-    /// version.
+    /// Returns the parts that the client of another version shares: the base URL without the
+    /// version, the HTTP client and the options.
     pub(crate) fn parts(&self) -> (&str, reqwest::Client, Call) {
         let Self { generated } = self;
         let root = generated.baseurl.strip_suffix("/v1").unwrap_or(&generated.baseurl);
@@ -59,7 +59,7 @@ impl Client {
         etag: impl Into<String>,
     ) -> Result<Response<Option<Vec<Order>>>, Error> {
         let request = ListOrders::new(&self.generated).if_none_match(etag);
-        unless_unchanged(send(request).await)
+        send_and_map(request, unless_unchanged).await
     }
 
     /// Cancel an order.
@@ -86,6 +86,6 @@ impl Client {
         order_id: impl Into<OrderId>,
     ) -> Result<Response<CancelOrderOutcome>, Error> {
         let request = CancelOrder::new(&self.generated, order_id);
-        CancelOrderOutcome::from_result(send(request).await)
+        send_and_map(request, CancelOrderOutcome::from_result).await
     }
 }

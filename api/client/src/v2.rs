@@ -4,7 +4,7 @@
 //! [`Client::v2`](crate::Client::v2) returns its client. Each page of a list is a separate call
 //! with its own retries, waits and span.
 
-use crate::answer::{send, unless_unchanged};
+use crate::answer::{send, send_and_map, unless_unchanged};
 use crate::error::Error;
 use crate::generated::v1::types::OrderId;
 use crate::generated::v2::{self as generated, CancelOrder, GetOrder};
@@ -29,6 +29,15 @@ client_of_version! {
 impl Client {
     /// The client of version 2, for new programs. It shares connections, options and limits with
     /// this client.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = store_orders_client::Client::new("https://orders.example.com", key)?.v2();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn v2(&self) -> ClientV2 {
         let (root, http, call) = self.parts();
         ClientV2::from_parts(root, http, call)
@@ -39,12 +48,29 @@ impl ClientV2 {
     /// List orders.
     ///
     /// Returns the orders that match all filters, in ascending order of `id`, in pages of `limit`
-    /// orders. For the next page, send `nextCursor` as `cursor` with the filters unchanged, until a
-    /// page has none. A page may hold fewer orders than `limit`, even none, and have a
-    /// `nextCursor`, because the work for one page is bounded. A page that is requested after a
+    /// orders. For the next page, send `next_cursor` as `cursor` with the filters unchanged, until a
+    /// page has none, or use [`stream`](ListOrders::stream). A page may hold fewer orders than
+    /// `limit`, even none, and have a `next_cursor`, because the work for one page is bounded. A page that is requested after a
     /// cancellation was answered does not contain the order. Over all pages no order comes twice,
-    /// and every order that matched from the first page to the last is in exactly one. A parameter
-    /// that is unknown, repeated, empty or malformed is answered with 400.
+    /// and every order that matched from the first page to the last is in exactly one. A malformed
+    /// `cursor` or a `limit` out of range is answered with 400.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use store_orders_client::Error;
+    /// # async fn example(client: store_orders_client::ClientV2) -> Result<(), Error> {
+    /// let page = client.list_orders().pet_id(7).limit(10).send().await?;
+    /// for order in &page {
+    ///     println!("order {}: {} units", order.id, order.quantity);
+    /// }
+    /// if let Some(cursor) = page.next_cursor.as_deref() {
+    ///     let next = client.list_orders().pet_id(7).limit(10).cursor(cursor).send().await?;
+    ///     println!("{} more", next.orders.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn list_orders(&self) -> ListOrders {
         ListOrders::new(&self.generated)
     }
@@ -52,26 +78,58 @@ impl ClientV2 {
     /// Look up an order.
     ///
     /// Returns one order as it is at the time of the request: after a cancellation was answered,
-    /// its `status` is `cancelled`. Cancelled orders are kept and have `cancelledAt`. An identifier
+    /// its `status` is `Cancelled`. Cancelled orders are kept and have `cancelled_at`. An identifier
     /// that no order ever had is answered with 404.
     ///
     /// # Errors
     ///
     /// [`OrderNotFound`](crate::ErrorCode::OrderNotFound), and the errors of
     /// [all operations](crate#errors).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use store_orders_client::Error;
+    /// # async fn example(client: store_orders_client::ClientV2) -> Result<(), Error> {
+    /// use store_orders_client::v2::OrderStatus;
+    ///
+    /// let order = client.get_order(1042).await?;
+    /// if order.status == OrderStatus::Cancelled {
+    ///     println!("order {} was cancelled at {:?}", order.id, order.cancelled_at);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_order(&self, order_id: impl Into<OrderId>) -> Result<Response<Order>, Error> {
         send(GetOrder::new(&self.generated, order_id)).await
     }
 
     /// Like [`get_order`](Self::get_order), but if the order still has this `ETag`, the value is
     /// `None`, and the order is not transferred.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use store_orders_client::Error;
+    /// # async fn example(client: store_orders_client::ClientV2) -> Result<(), Error> {
+    /// let known = client.get_order(1042).await?;
+    /// // Later:
+    /// if let Some(etag) = known.etag() {
+    ///     match client.get_order_if_changed(1042, etag).await?.into_inner() {
+    ///         Some(order) => println!("now {}", order.status),
+    ///         None => println!("still {}", known.status),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_order_if_changed(
         &self,
         order_id: impl Into<OrderId>,
         etag: impl Into<String>,
     ) -> Result<Response<Option<Order>>, Error> {
         let request = GetOrder::new(&self.generated, order_id).if_none_match(etag);
-        unless_unchanged(send(request).await)
+        send_and_map(request, unless_unchanged).await
     }
 
     /// Cancel an order.
@@ -82,7 +140,7 @@ impl ClientV2 {
     /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
     /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
     /// the order is not there, possibly cancelled by an earlier attempt: take it as success, or
-    /// read the order with `getOrder`. `If-Match` and `If-Unmodified-Since` are ignored: the order
+    /// read the order with [`get_order`](Self::get_order). `If-Match` and `If-Unmodified-Since` are ignored: the order
     /// is cancelled whatever they say. A repeated request cannot cancel another order, and one that
     /// has shipped is never cancelled; to check more than that, read the order first.
     ///
@@ -93,17 +151,50 @@ impl ClientV2 {
     /// [`OrderNotFound`](crate::ErrorCode::OrderNotFound),
     /// [`OrderAlreadyShipped`](crate::ErrorCode::OrderAlreadyShipped), and the errors of
     /// [all operations](crate#errors).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use store_orders_client::Error;
+    /// # async fn example(client: store_orders_client::ClientV2) -> Result<(), Error> {
+    /// use store_orders_client::{CancelOrderOutcome, ErrorCode};
+    ///
+    /// match client.cancel_order(1042).await {
+    ///     Ok(outcome) => match outcome.into_inner() {
+    ///         CancelOrderOutcome::Cancelled => println!("cancelled"),
+    ///         CancelOrderOutcome::AlreadyGone => println!("gone, probably cancelled by this call"),
+    ///     },
+    ///     Err(error) if error.code() == Some(ErrorCode::OrderAlreadyShipped) => println!("too late"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn cancel_order(
         &self,
         order_id: impl Into<OrderId>,
     ) -> Result<Response<CancelOrderOutcome>, Error> {
         let request = CancelOrder::new(&self.generated, order_id);
-        CancelOrderOutcome::from_result(send(request).await)
+        send_and_map(request, CancelOrderOutcome::from_result).await
     }
 }
 
 impl ListOrders {
     /// Sends the request. The value is one page.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use store_orders_client::Error;
+    /// # async fn example(client: store_orders_client::ClientV2) -> Result<(), Error> {
+    /// use store_orders_client::chrono::{TimeDelta, Utc};
+    ///
+    /// let soon = Utc::now() + TimeDelta::days(2);
+    /// let page = client.list_orders().complete(false).ship_date_before(soon).send().await?;
+    /// println!("{} orders to ship soon, more: {}", page.orders.len(), page.next_cursor.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn send(self) -> Result<Response<OrderPage>, Error> {
         let cursor = self.cursor.clone();
         send(self).await.map_err(|error| error.at_cursor(cursor))
@@ -111,17 +202,69 @@ impl ListOrders {
 
     /// Sends the request. If the page still has this `ETag`, the value is `None`, and the page is
     /// not transferred.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use store_orders_client::Error;
+    /// # async fn example(client: store_orders_client::ClientV2) -> Result<(), Error> {
+    /// let page = client.list_orders().pet_id(7).send().await?;
+    /// // Later:
+    /// if let Some(etag) = page.etag() {
+    ///     match client.list_orders().pet_id(7).send_if_changed(etag).await?.into_inner() {
+    ///         Some(page) => println!("now {} orders", page.orders.len()),
+    ///         None => println!("the page has not changed"),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn send_if_changed(
         self,
         etag: impl Into<String>,
     ) -> Result<Response<Option<OrderPage>>, Error> {
-        unless_unchanged(self.if_none_match(etag).send().await)
+        let cursor = self.cursor.clone();
+        let request = self.if_none_match(etag);
+        send_and_map(request, unless_unchanged).await.map_err(|error| error.at_cursor(cursor))
     }
 
     /// Streams the orders of all pages, from the page of [`cursor`](Self::cursor) if it is set.
     /// Each page is requested when the orders of the previous page have been taken.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use store_orders_client::Error;
+    /// # async fn example(client: store_orders_client::ClientV2) -> Result<(), Error> {
+    /// let mut orders = client.list_orders().pet_id(7).stream();
+    /// while let Some(order) = orders.next().await {
+    ///     println!("order {}", order?.id);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stream(self) -> Orders {
         Pages::new(self)
+    }
+}
+
+/// Iterates over the orders of the page.
+impl IntoIterator for OrderPage {
+    type Item = Order;
+    type IntoIter = std::vec::IntoIter<Order>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.orders.into_iter()
+    }
+}
+
+/// Iterates over the orders of the page.
+impl<'a> IntoIterator for &'a OrderPage {
+    type Item = &'a Order;
+    type IntoIter = std::slice::Iter<'a, Order>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.orders.iter()
     }
 }
 

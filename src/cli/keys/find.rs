@@ -43,7 +43,7 @@ fn read_digest() -> anyhow::Result<Digest> {
     )
 }
 
-/// The maximum number of bytes that are read of the first line. A longer line contains no valid
+/// The maximum number of bytes that are read from the first line. A longer line contains no valid
 /// key.
 const LONGEST_LINE_BYTES: u64 = 4_096;
 

@@ -8,7 +8,6 @@ use crate::store::KeyRecord;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// The columns of a table of keys.
 pub const COLUMNS: [Column; 11] = [
     Column::text("id"),
     Column::text("account"),
@@ -23,7 +22,6 @@ pub const COLUMNS: [Column; 11] = [
     Column::text("successor"),
 ];
 
-/// The state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyState {
@@ -33,7 +31,7 @@ pub enum KeyState {
     Rotated,
     /// Valid, but refused for a while, because it kept sending after a 429
     Banned,
-    /// Past its end
+    /// Past its expiry
     Expired,
     /// Ended by `keys revoke` or `accounts close`
     Revoked,

@@ -21,11 +21,12 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time before the deadline that is reserved for the last log lines.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
-/// The longest wait for the store at the end. The store may then write a checkpoint to a slow disk.
+/// The maximum wait for the store when the server stops. The store may have to write a checkpoint
+/// to a slow disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server on the store that `open` opens, until a signal stops the server, even while it
-/// starts. `announce` prints the server's addresses.
+/// Runs a server until a signal stops it, which may happen even while the server starts. `open`
+/// opens the store, and `announce` prints the server's addresses.
 pub fn run(
     open: impl AsyncFnOnce(Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
     config: ServerConfig,
@@ -200,7 +201,7 @@ async fn flush(buffer: Arc<LogBuffer>, deadline: Instant) {
     let _ = flushed.await;
 }
 
-/// Reloads the certificate at a SIGHUP. Without a certificate, logs that the signal is ignored.
+/// Reloads the certificate after a SIGHUP. Without a certificate, logs that the signal is ignored.
 fn reload(server: &Server, log: &Logger) {
     match server.certificate() {
         Some(certificate) => certificate.request_reload(),
@@ -222,7 +223,7 @@ fn raise_open_files(log: &Logger) {
     }
 }
 
-/// Logs a panic and flushes the log before the panic unwinds.
+/// Installs a hook that logs each panic and flushes the log before the panic unwinds.
 fn log_panics(log: &Logger, buffer: &Arc<LogBuffer>) {
     let (log, buffer) = (log.clone(), Arc::clone(buffer));
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,15 +1,16 @@
-//! Warns at the start if every user of the machine can read a file with a password or a private key.
+//! Warns at the start of the server if every user of the machine can read a file with a password or
+//! a private key.
 
 use crate::config::{EffectiveSettings, ServerConfig, StoreSettings};
 use slog::{Logger, warn};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// The permission of users who are neither the file's owner nor in its group.
+/// The read permission of users who are neither the file's owner nor in its group.
 const OTHERS_MAY_READ: u32 = 0o004;
 
-/// Returns the files with secrets that the settings name, and the settings' own file if it has a
-/// password.
+/// Returns the files with secrets that the settings name, and the configuration file itself if it
+/// contains a password.
 pub fn secret_files(
     store: &StoreSettings,
     config: &ServerConfig,
@@ -24,13 +25,13 @@ pub fn secret_files(
 
 /// Logs a warning for each file that every user can read.
 pub fn warn_of_readable(files: &[PathBuf], log: &Logger) {
-    // The first process of a container is alone there, and container engines mount secrets as
-    // readable by everyone.
+    // Process 1 runs in a container, where there are no other users. Container engines mount
+    // secrets as readable by everyone, so a warning would be noise.
     if std::process::id() == 1 {
         return;
     }
     for file in files {
-        // A file that is missing has its own error.
+        // Skip a missing file, because opening it reports an error.
         let Ok(metadata) = file.metadata() else { continue };
         let mode = metadata.permissions().mode() & 0o7777;
         if mode & OTHERS_MAY_READ != 0 {

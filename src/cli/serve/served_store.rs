@@ -10,14 +10,11 @@ use slog::Logger;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A store, opened for a server.
 pub struct ServedStore {
-    /// The store that requests use.
     pub store: Arc<dyn Store>,
-    /// The rate limiter.
     pub rate_limiter: Arc<dyn RateLimiter>,
-    /// Writes the counts of a limiter in memory to the counts file. `None` if the limiter counts in
-    /// PostgreSQL.
+    /// Saves the counts of the in-memory limiter to the counts file. `None` if the limiter counts
+    /// in PostgreSQL.
     pub persister: Option<CountsPersister>,
 }
 

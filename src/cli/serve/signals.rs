@@ -9,7 +9,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// signal to a process and then to its group, so the process gets the signal twice.
 const REPEATED_WITHIN: Duration = Duration::from_millis(500);
 
-/// The signals that a server handles.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -21,7 +20,7 @@ pub struct Signals {
 pub enum HangUp {
     /// Reloads the certificate.
     Reloads,
-    /// Stops the server: its terminal was closed.
+    /// Stops the server, because its terminal was closed.
     Stops,
 }
 
@@ -29,14 +28,12 @@ pub enum HangUp {
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct EndedBySignal {
-    /// The status to exit with.
     pub status: u8,
-    /// The error message.
     pub what: String,
 }
 
-/// Makes SIGHUP ineffective until [`Signals::listen`] is called. A program that sends SIGHUP after
-/// it has replaced the certificate may do so while the server starts, and must not end the server.
+/// Ignores SIGHUP until [`Signals::listen`] is called. A program that renews the certificate may
+/// send SIGHUP while the server starts, and that must not end the server.
 pub fn ignore_hang_up() -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build();
     let runtime = runtime.context("cannot listen for signals")?;

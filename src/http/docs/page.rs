@@ -20,7 +20,6 @@ pub struct ServedPage {
 }
 
 impl ServedPage {
-    /// Creates a page from plain content.
     pub fn plain(
         content_type: &'static str,
         policy: Policy,

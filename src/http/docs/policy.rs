@@ -26,7 +26,6 @@ const TEXT: &str = "default-src 'none'; style-src 'self'; img-src 'self'; \
 const ASSET: &str = "default-src 'none'; frame-ancestors 'none'";
 
 impl Policy {
-    /// Sets the security headers of a response.
     pub fn set_headers(self, headers: &mut HeaderMap) {
         let content = match self {
             Policy::Reference => REFERENCE,

@@ -1,4 +1,4 @@
-//! Replaces the example addresses and contact in the checked-in documents by the addresses and
+//! Replaces the example addresses and contact in the checked-in documents with the addresses and
 //! contact in the settings.
 
 use crate::api_key::Environment;

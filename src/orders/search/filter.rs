@@ -6,18 +6,16 @@ use std::fmt::Write;
 use store_orders_api::types::utc_text;
 use store_orders_api::v2::{ListOrdersQuery, ListOrdersStatus};
 
-/// The filter of an order list. An order must match all fields that are set.
+/// An order must match all fields that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrderFilter {
-    /// Only orders of the pet with this id.
     pub pet_id: Option<i64>,
-    /// Only orders with this status.
     pub status: Option<ListOrdersStatus>,
     /// If true, only fulfilled orders; if false, only orders that are not fulfilled.
     pub complete: Option<bool>,
     /// Only orders with this ship date or a later one.
     pub ship_date_from: Option<DateTime<Utc>>,
-    /// Only orders with an earlier ship date.
+    /// Only orders with a ship date before this one.
     pub ship_date_before: Option<DateTime<Utc>>,
 }
 
@@ -34,7 +32,7 @@ impl From<&ListOrdersQuery> for OrderFilter {
 }
 
 impl OrderFilter {
-    /// True if the order matches all fields that are set.
+    /// Orders without a ship date do not match a filter on the ship date.
     pub fn matches(&self, order: &Order) -> bool {
         let OrderFilter { pet_id, status, complete, ship_date_from, ship_date_before } = self;
         let has_status = |status| match status {
@@ -49,8 +47,8 @@ impl OrderFilter {
             && ship_date_before.is_none_or(|before| ship_date.is_some_and(|date| date < before))
     }
 
-    /// Formats the filter as query parameters, each preceded by `&`. Equal filters have equal
-    /// texts.
+    /// Formats the filter as query parameters, each preceded by `&`. Equal filters give equal
+    /// strings.
     pub fn query(&self) -> String {
         let OrderFilter { pet_id, status, complete, ship_date_from, ship_date_before } = self;
         let parameters = [

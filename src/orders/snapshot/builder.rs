@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use store_orders_api::v2;
 
-/// Builds the pages of a snapshot in order.
 #[derive(Debug)]
 pub struct PagesBuilder {
     sizes: Sizes,
@@ -23,13 +22,13 @@ pub struct PagesBuilder {
 }
 
 impl PagesBuilder {
-    /// Creates a builder without pages. With `encodes_v2`, new pages have the JSON of version 2.
+    /// With `encodes_v2`, new pages are encoded in version 2 immediately, otherwise on their first
+    /// use.
     pub fn new(sizes: Sizes, encodes_v2: bool) -> PagesBuilder {
         let v2 = encodes_v2.then(Encoded::default);
         PagesBuilder { sizes, pages: Vec::new(), orders: Vec::new(), v1: Encoded::default(), v2 }
     }
 
-    /// Adds an order and its JSON in version 1.
     pub fn push(&mut self, order: Order, json: &[u8]) {
         let separator = self.begin_order(json.len());
         self.v1.push(separator, json);
@@ -39,7 +38,7 @@ impl PagesBuilder {
         self.orders.push(order);
     }
 
-    /// Adds a range of a page's orders.
+    /// Adds a range of a page's orders. Copies their JSON instead of encoding it again.
     pub fn push_run(&mut self, page: &Page, range: Range<usize>) {
         let orders = page.orders().get(range.clone()).unwrap_or_default();
         let Some(run) = page.v1().run(range.clone()) else { return };
@@ -78,7 +77,8 @@ impl PagesBuilder {
         Snapshot::new(self.pages, self.sizes, content)
     }
 
-    /// Makes room for orders of this total length. Returns the separator before them.
+    /// Closes the page that is being filled if orders of this total length do not fit into it.
+    /// Returns the separator that precedes the orders.
     fn begin_order(&mut self, bytes: usize) -> u8 {
         if self.v1.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
             self.close_page();
@@ -93,7 +93,7 @@ impl PagesBuilder {
         if self.pages.is_empty() && self.orders.is_empty() { b'[' } else { b',' }
     }
 
-    /// Completes the page that is being filled.
+    /// Completes the page that is being filled, if it has orders.
     fn close_page(&mut self) {
         if self.orders.is_empty() {
             return;

@@ -8,8 +8,8 @@ use crate::store::{Order, OrderStatus};
 use std::sync::Arc;
 use store_orders_api::v1;
 
-/// Applies changes to a snapshot, in ascending order of id, each id once. Pages without changes are
-/// shared with the old snapshot.
+/// Applies changes to a snapshot. The caller must pass them in ascending order of id, each id once.
+/// The new snapshot shares the pages without changes with the old one.
 #[derive(Debug)]
 pub struct Edit<'a> {
     old: std::slice::Iter<'a, Arc<Page>>,
@@ -23,17 +23,17 @@ pub struct Edit<'a> {
 #[derive(Debug)]
 struct OpenPage<'a> {
     page: &'a Page,
-    /// The number of its orders that have been copied or dropped.
+    /// The number of the page's orders that have been copied or dropped.
     consumed: usize,
 }
 
 impl<'a> Edit<'a> {
-    /// Begins an edit at the first order of the snapshot.
     pub fn new(snapshot: &'a Snapshot) -> Edit<'a> {
         Edit {
             old: snapshot.pages().iter(),
             open: None,
-            // If version 2 is in use, the next page of it should not wait for its encoding.
+            // If version 2 is in use, encode the changed pages now, so that no request waits for
+            // this.
             new: PagesBuilder::new(
                 snapshot.sizes(),
                 snapshot.pages().iter().any(|page| page.has_v2()),
@@ -43,7 +43,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Applies the changed row of an order.
+    /// Adds or replaces this order, or removes it if it is cancelled.
     pub fn apply(&mut self, order: Order) {
         self.remove(order.id);
         if matches!(order.status, OrderStatus::Cancelled(_)) {
@@ -55,7 +55,7 @@ impl<'a> Edit<'a> {
         self.new.push(order, &self.scratch);
     }
 
-    /// Drops the order with this id.
+    /// Removes the order with this id, if the snapshot contains it.
     pub fn remove(&mut self, id: i64) {
         self.copy_open(Some(id));
         while self.open.is_none() {
@@ -145,7 +145,7 @@ pub mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Returns random changes: a few, or in every fourth round enough for several pages.
+    /// Returns random changes. In every fourth round they are so many that several pages change.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {

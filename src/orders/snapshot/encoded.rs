@@ -4,7 +4,6 @@
 use serde::Serialize;
 use std::ops::Range;
 
-/// Encoded orders.
 #[derive(Clone, Debug, Default)]
 pub struct Encoded {
     /// The orders with their separators.
@@ -13,17 +12,14 @@ pub struct Encoded {
     pub ends: Vec<u32>,
 }
 
-/// Encoded orders of a page.
+/// A view of encoded orders. The fields are those of [`Encoded`].
 #[derive(Clone, Copy, Debug)]
 pub struct EncodedOrders<'a> {
-    /// The orders with their separators.
     pub bytes: &'a [u8],
-    /// The byte offsets where the orders end.
     pub ends: &'a [u32],
 }
 
 impl Encoded {
-    /// Encodes the orders of a page.
     pub fn new<T: Serialize>(orders: impl Iterator<Item = T>) -> Encoded {
         let mut encoded = Encoded::default();
         orders.for_each(|order| encoded.encode(b',', &order));
@@ -31,21 +27,19 @@ impl Encoded {
         encoded.clone()
     }
 
-    /// Appends an order.
     pub fn encode(&mut self, separator: u8, order: &impl Serialize) {
         self.bytes.push(separator);
         append_json(&mut self.bytes, order);
         self.ends.push(self.bytes.len() as u32);
     }
 
-    /// Appends an encoded order.
     pub fn push(&mut self, separator: u8, json: &[u8]) {
         self.bytes.push(separator);
         self.bytes.extend_from_slice(json);
         self.ends.push(self.bytes.len() as u32);
     }
 
-    /// Appends a range of other encoded orders.
+    /// Appends a range of other encoded orders. `separator` precedes the first of them.
     pub fn push_run(&mut self, separator: u8, orders: EncodedOrders<'_>, range: Range<usize>) {
         let (start, ends) = (orders.start(range.start), orders.ends.get(range.clone()));
         let (Some(run), Some(start), Some(ends)) = (orders.run(range), start, ends) else { return };
@@ -61,25 +55,23 @@ impl Encoded {
         self.ends.clear();
     }
 
-    /// Borrows the orders.
     pub fn orders(&self) -> EncodedOrders<'_> {
         EncodedOrders { bytes: &self.bytes, ends: &self.ends }
     }
 
-    /// The memory of the orders in bytes.
+    /// The memory of the orders in bytes, without the buffers' spare capacity.
     pub fn held_bytes(&self) -> usize {
         self.bytes.len() + size_of_val(self.ends.as_slice())
     }
 }
 
-/// Appends the JSON of an order.
 pub fn append_json(bytes: &mut Vec<u8>, order: &impl Serialize) {
-    // Serializing numbers, booleans and texts to memory cannot fail.
+    // Serializing numbers, booleans and strings to memory cannot fail.
     let _ = serde_json::to_writer(bytes, order);
 }
 
 impl<'a> EncodedOrders<'a> {
-    /// Returns the JSON of an order.
+    /// Returns the JSON of the order with this index, without its separator.
     pub fn order(self, number: usize) -> Option<&'a [u8]> {
         self.run(number..number + 1)
     }
@@ -90,7 +82,7 @@ impl<'a> EncodedOrders<'a> {
         self.bytes.get(self.start(range.start)?..*last as usize)
     }
 
-    /// Returns the offset of an order, after its separator.
+    /// Returns the offset at which the JSON of an order begins, after its separator.
     fn start(self, number: usize) -> Option<usize> {
         let before = number.checked_sub(1).map(|before| self.ends.get(before));
         let end = before.map_or(Some(0), |end| end.map(|end| *end as usize))?;

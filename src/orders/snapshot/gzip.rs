@@ -28,7 +28,6 @@ pub struct Deflated {
 }
 
 impl Deflated {
-    /// Compresses a part.
     pub fn compress(bytes: &[u8]) -> Deflated {
         let mut blocks = Vec::new();
         deflate(bytes, &mut blocks);
@@ -40,7 +39,6 @@ impl Deflated {
     }
 }
 
-/// Compresses bytes to a gzip file.
 pub fn compress_file(bytes: &[u8]) -> Vec<u8> {
     let mut file = HEADER.to_vec();
     deflate(bytes, &mut file);
@@ -75,7 +73,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Adds the next part.
+    /// Parts must be added in their order in the file.
     pub fn add(&mut self, part: &Deflated) {
         self.crc.combine(&crc32fast::Hasher::new_with_initial_len(part.crc, part.length));
         self.length += part.length;

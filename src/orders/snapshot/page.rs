@@ -10,10 +10,10 @@ use store_orders_api::v2;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// The memory of an order besides its JSON: the order itself, and the end of version 1's JSON.
+/// The memory of an order in addition to its JSON: the order itself, and the end of version 1's
+/// JSON.
 const ORDER_BYTES: usize = size_of::<Order>() + size_of::<u32>();
 
-/// A page of a snapshot.
 #[derive(Debug)]
 pub struct Page {
     /// The JSON as version 1 sends it.
@@ -23,30 +23,27 @@ pub struct Page {
     deflated: OnceCell<Deflated>,
 }
 
-/// The orders of a page.
+/// The orders of a page. Pages that differ only in their separators share them.
 #[derive(Debug, Default)]
 pub struct PageOrders {
     /// The orders, in ascending order of id.
     pub orders: Vec<Order>,
     /// The byte offsets where the orders' JSON in version 1 ends.
     pub v1_ends: Vec<u32>,
-    /// The JSON in version 2, encoded on its first use: clients of version 1 alone need no memory
-    /// for it.
+    /// The JSON in version 2. It is encoded on its first use, so that it takes no memory if all
+    /// clients use version 1.
     pub v2: OnceLock<Encoded>,
 }
 
 impl Page {
-    /// Creates a page from its bytes and orders.
     pub fn new(bytes: Bytes, orders: PageOrders) -> Page {
         Page { bytes, orders: Arc::new(orders), deflated: OnceCell::new() }
     }
 
-    /// The orders, in ascending order of id.
     pub fn orders(&self) -> &[Order] {
         &self.orders.orders
     }
 
-    /// The orders' JSON in version 1.
     pub fn v1(&self) -> EncodedOrders<'_> {
         EncodedOrders { bytes: &self.bytes, ends: &self.orders.v1_ends }
     }
@@ -58,7 +55,6 @@ impl Page {
         self.orders.v2.get_or_init(encode).orders()
     }
 
-    /// True if the orders have been encoded in version 2.
     pub fn has_v2(&self) -> bool {
         self.orders.v2.get().is_some()
     }
@@ -85,7 +81,6 @@ impl Page {
         self.bytes.len() + v2 + compressed + self.orders().len() * ORDER_BYTES
     }
 
-    /// The compressed bytes, if the page has been compressed.
     pub fn deflated(&self) -> Option<&Deflated> {
         self.deflated.get()
     }
@@ -95,7 +90,7 @@ impl Page {
     pub async fn deflate(self: Arc<Page>, permits: Arc<Semaphore>) -> Result<Deflated, JoinError> {
         let bytes = self.bytes.clone();
         let compress = || async move {
-            // The semaphore is never closed.
+            // This cannot fail, because the semaphore is never closed.
             let permit = permits.acquire_owned().await;
             spawn_blocking_with_permit(permit, move || Deflated::compress(&bytes)).await
         };

@@ -2,7 +2,6 @@
 //! sends, or that a search scans, before it yields. The sizes are parameters, so that tests can run
 //! the same code on short lists.
 
-/// The sizes of pages, turns, short lists and searches.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// The maximum size of a page, including the end of the array. A page is copied when one of its

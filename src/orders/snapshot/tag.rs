@@ -6,13 +6,12 @@ use http::HeaderValue;
 use twox_hash::XxHash3_128;
 
 /// The sum of the hashes of a list's orders. An edit of the list adds and subtracts only the orders
-/// that it changes. A sum suffices: the list is always sorted by id, so the set of its orders
-/// determines it.
+/// that it changes. A sum suffices, because the list is always sorted by id, so the set of its
+/// orders determines the list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContentHash(u128);
 
 impl ContentHash {
-    /// Adds an encoded order.
     pub fn add(&mut self, order: &[u8]) {
         self.0 = self.0.wrapping_add(XxHash3_128::oneshot(order));
     }
@@ -22,7 +21,6 @@ impl ContentHash {
         self.0 = self.0.wrapping_sub(XxHash3_128::oneshot(order));
     }
 
-    /// Returns the tag of the list.
     pub fn tag(self) -> HeaderValue {
         weak_tag(self.0)
     }

@@ -13,12 +13,10 @@ pub struct RunningBatch {
 }
 
 impl RunningBatch {
-    /// Creates the state without a running batch.
     pub fn none() -> RunningBatch {
         RunningBatch { epoch: Instant::now(), began_nanos: Arc::default() }
     }
 
-    /// Records that a batch begins.
     pub fn begin(&self) {
         let nanos = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.began_nanos.store(nanos.max(1), Ordering::Relaxed);

@@ -15,7 +15,7 @@ use std::path::Path;
 pub struct CountsFileReport(Option<SavedCounts>);
 
 impl CountsFileReport {
-    /// Reads the file in this directory.
+    /// Reads the counts file in this directory. A file of another store is treated as missing.
     pub fn open(directory: &Path, store_id: &str) -> Result<CountsFileReport, ReportError> {
         let saved = SavedCounts::read(&directory.join(FILE_NAME));
         let saved = saved.map_err(|error| ReportError(error.into()))?;

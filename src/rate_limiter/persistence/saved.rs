@@ -1,5 +1,5 @@
-//! Reads and writes the counts file: a line with its version and checksum, then the limits. A write
-//! replaces the file by a rename, so that readers always see a complete file.
+//! Reads and writes the counts file: a line with its version and checksum, then the windows. A
+//! write replaces the file by a rename, so that readers always see a complete file.
 //!
 //! Timestamps are wall times. See [`rate_limiter`](crate::rate_limiter) for the effect of a clock
 //! that was set.
@@ -15,7 +15,6 @@ use std::time::Duration;
 /// The first line without the checksum. Files of other versions are rejected.
 const HEADER: &str = "store-orders limits 1, crc32 ";
 
-/// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedCounts {
     /// The store that the account ids belong to. In another store, the same ids belong to other
@@ -30,7 +29,6 @@ pub struct SavedCounts {
 /// The reason why the counts file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The content is invalid.
     #[error("{0}")]
     Damaged(String),
     /// The file could not be read, for example because of its permissions.
@@ -58,7 +56,7 @@ impl SavedCounts {
         postcard::from_bytes(body).map(Some).map_err(|error| ReadError::Damaged(error.to_string()))
     }
 
-    /// Replaces the file. It is synced to the disk on return.
+    /// Replaces the file, and returns after the new file is synced to the disk.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let body = postcard::to_stdvec(self).map_err(io::Error::other)?;
         let new = path.with_extension("new");
@@ -68,10 +66,11 @@ impl SavedCounts {
         file.set_len(0)?;
         writeln!(file, "{HEADER}{}", checksum(&body))?;
         file.write_all(&body)?;
-        // Sync so that a crash of the machine, too, loses at most a second of counts.
+        // Sync, so that even a crash of the machine loses at most a second of counts.
         file.sync_all()?;
         std::fs::rename(&new, path)?;
-        // Sync the directory: otherwise the rename may reach the disk seconds later.
+        // Sync the directory as well, because otherwise the rename may reach the disk seconds
+        // later.
         File::open(directory)?.sync_all()
     }
 }

@@ -54,7 +54,6 @@ use super::position::LastChanges;
 /// A row of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Change<I> {
-    /// The change number.
     pub number: i64,
     /// Distinguishes changes with the same number in different histories.
     pub id: I,
@@ -102,10 +101,9 @@ impl<I> Seen<I> {
     }
 }
 
-/// A session that is being opened.
+/// The history of a session that is being opened, and its primary's last change.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<I> {
-    /// The history that the session follows.
     pub history: u64,
     last: Change<I>,
 }

@@ -18,9 +18,8 @@ pub fn keys_valid_until<T: Time>(as_of: T) -> T {
 /// The way in which cached keys catch up with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeysCatchUp {
-    /// The cache is up to date.
     Current,
-    /// Replace cached rows by the rows of the answer; the cache then reflects this change.
+    /// Replace cached rows with the rows of the answer; the cache then reflects this change.
     Rows(Position),
     /// Empty the cache, because too much has changed or a new history has begun. The empty cache
     /// then reflects this change.
@@ -53,7 +52,6 @@ pub fn may_enter_cache(read: Position, cached: Position) -> bool {
 /// The last changes, with the time at which they were current.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChangesAsOf<T> {
-    /// The last changes.
     pub last_changes: LastChanges,
     /// Every change that was acknowledged before this time is included.
     pub as_of: T,

@@ -101,8 +101,8 @@ impl<T: Time> Lease<T> {
 
     /// Returns the earlier of the query's start (`asked`) and the sending of the last confirmed
     /// heartbeat; `None` before the first heartbeat. The answer includes every change that was
-    /// acknowledged before the returned time: the primary had not been replaced when the heartbeat
-    /// was sent, so the answer lacks only changes acknowledged afterwards.
+    /// acknowledged before the returned time, because the primary had not been replaced when the
+    /// heartbeat was sent. So the answer lacks only changes that were acknowledged afterwards.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }

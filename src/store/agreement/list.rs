@@ -8,18 +8,16 @@ use super::position::Position;
 pub struct ListState<S, R> {
     /// The orders at `snapshot_position`.
     pub snapshot: S,
-    /// The position of the snapshot.
     snapshot_position: Position,
     /// Cancelled orders that are still in the snapshot.
     pub pending_removals: R,
-    /// The position of the list: of the snapshot without the pending removals.
+    /// The position of the list, that is, of the snapshot once the pending removals are applied.
     position: Position,
 }
 
 /// The way in which a snapshot catches up with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CatchUp {
-    /// The snapshot is up to date.
     Nothing,
     /// Apply the pending removals; the snapshot is then at this position.
     Removals(Position),
@@ -33,7 +31,6 @@ pub enum CatchUp {
 }
 
 impl<S, R: Default> ListState<S, R> {
-    /// Creates a list from a snapshot at this position.
     pub fn new(snapshot: S, position: Position) -> ListState<S, R> {
         let pending_removals = R::default();
         ListState { snapshot, snapshot_position: position, pending_removals, position }
@@ -74,10 +71,11 @@ impl<S, R: Default> ListState<S, R> {
         }
     }
 
-    /// Replaces the snapshot by one at `new`. Orders that were cancelled while the new snapshot was
-    /// made stay pending if the new snapshot has them: `remove_done` deletes the other pending
-    /// removals. If the new snapshot is as far as the list, or in a new history, no removal stays
-    /// pending, because its rows were read from the store and lack the cancelled orders.
+    /// Replaces the snapshot with one at the position `new`. If this position is behind the list's,
+    /// orders were cancelled while the new snapshot was made. The new snapshot still contains these
+    /// orders, so they stay pending, and `remove_done` deletes only the removals that it includes.
+    /// Otherwise no removal stays pending: the new snapshot includes all removals, or it belongs to
+    /// a new history.
     pub fn publish(&mut self, snapshot: S, new: Position, remove_done: impl FnOnce(&mut R)) -> S {
         self.snapshot_position = new;
         if new.history == self.position.history && new.number < self.position.number {

@@ -1,7 +1,8 @@
 //! The position in the store's history that a list, a cache or an answer has reached. A change
 //! stores its number in the rows that it changes, in the same transaction.
 
-/// A history, and the last of its changes, of orders or of accounts and keys.
+/// The last change that a list, a cache or an answer includes, and the history of this change.
+/// Orders have one position. Accounts and keys together have another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
     /// Counts the histories that this process has followed (see [`journal`](super::journal)).
@@ -39,17 +40,16 @@ impl Position {
     }
 }
 
-/// The store's last positions.
+/// The last change of each kind in the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastChanges {
-    /// The last change of orders: an import, a shipment or cancellations.
+    /// The last change of orders, such as an import, a shipment or a batch of cancellations.
     pub orders: Position,
     /// The last change of accounts or keys.
     pub keys: Position,
 }
 
 impl LastChanges {
-    /// The last changes with these numbers, in one history.
     pub fn new(history: u64, orders: i64, keys: i64) -> LastChanges {
         LastChanges {
             orders: Position { history, number: orders },

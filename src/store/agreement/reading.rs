@@ -9,13 +9,13 @@ pub enum ReadScope {
     /// All rows that exist now. They do not show which rows were removed, so the reader starts from
     /// an empty list or cache.
     All,
-    /// Rows that changed after the change of this number.
+    /// Rows that changed after the change with this number.
     After(i64),
 }
 
 impl ReadScope {
     /// Returns the rows that a list or cache reflecting the change `after` must read in a session
-    /// of this history. Returns `None` if the change is of another history.
+    /// of this history. Returns `None` if the change belongs to another history.
     pub fn rows_after(after: Position, history: u64) -> Option<ReadScope> {
         let rows =
             if after.is_beginning() { ReadScope::All } else { ReadScope::After(after.number) };

@@ -1,11 +1,11 @@
-//! Shares queries for the last changes among list requests. Several queries can be in flight at
-//! once. A list request uses the first query that is sent after the request arrived, because an
-//! earlier query may miss a commit in between.
+//! Shares queries for the last changes among list requests. Several queries can be in flight at the
+//! same time. A list request uses the first query that is sent after the request arrived, because
+//! an earlier query may miss a commit in between.
 
 use super::lease::Time;
 use std::time::Duration;
 
-/// The accuracy of timers. A shorter wait would take this long, so it is left out.
+/// The accuracy of timers. A shorter wait would take this long, so it is skipped.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// The queries of a session. `C` is the caller's data for one query.
@@ -43,7 +43,6 @@ impl<C> SharedQueries<C> {
         std::mem::replace(&mut self.next, after)
     }
 
-    /// Records that a query was answered.
     pub fn record_answer(&mut self) {
         self.under_way = self.under_way.saturating_sub(1);
     }
@@ -51,7 +50,7 @@ impl<C> SharedQueries<C> {
 
 /// Returns the earliest time at which the next query may be sent, if the last query was sent at
 /// `sent`. Spreads the `most` queries that may be in flight over one round trip. Otherwise a burst
-/// of list requests would send all of them at once, and the next request would wait for almost a
+/// of list requests would send all of them together, and the next request would wait for almost a
 /// round trip until a query may be sent again.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;

@@ -13,7 +13,6 @@ use chrono::{DateTime, Utc};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
 
-/// Commands on accounts.
 pub trait AccountCommands {
     /// Creates an account. `own` are the limits of an Enterprise account; `None` on other plans.
     fn create_account(
@@ -38,8 +37,9 @@ pub trait AccountCommands {
     /// nor expired at `now_ms`.
     fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError>;
 
-    /// Returns the name of the account with this name or, if no account has the name, with this id
-    /// (logs contain the id). The cost does not depend on the number of the account's keys.
+    /// Returns the name of the account that `name_or_id` identifies: the account with this name or,
+    /// if there is none, the account with this id, which appears in logs. The cost does not depend
+    /// on the number of the account's keys.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
     /// Returns the account with this name or id, and the number of its valid keys.

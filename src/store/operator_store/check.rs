@@ -12,7 +12,7 @@ use std::fmt::Display;
 /// The maximum number of problems that each check reports.
 pub const MAX_PROBLEMS: usize = 20;
 
-/// Tables and columns of dates.
+/// The tables and columns that contain dates.
 const DATES: [(&str, &str); 4] = [
     ("orders", "ship_date"),
     ("orders", "cancelled_at"),
@@ -24,15 +24,12 @@ const DATES: [(&str, &str); 4] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
-    /// The number of orders in each status.
     pub orders: Option<OrderCounts>,
     /// The number of the last change of orders.
     pub orders_change_number: Option<i64>,
     /// The number of the last change of accounts and keys.
     pub keys_change_number: Option<i64>,
-    /// The number of pets.
     pub pets: Option<i64>,
-    /// The number of accounts.
     pub accounts: Option<i64>,
     /// The number of keys that were ever issued.
     pub keys: Option<i64>,
@@ -87,8 +84,8 @@ impl CheckReport {
 }
 
 /// Checks all dates and counts the rows. The schema checks the format of a date, but not the
-/// calendar. Reports unreadable tables as problems. Reads dates in pages, so that no read of the
-/// embedded store takes long: its write-ahead log cannot be emptied meanwhile.
+/// calendar. Reports unreadable tables as problems. Reads dates in pages, so that no read takes
+/// long, because the write-ahead log of the embedded store cannot be emptied during a read.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);
@@ -127,7 +124,8 @@ fn bad_dates(
     table: &str,
     column: &str,
 ) -> Result<Vec<String>, StoreError> {
-    // Rows without a date count as well: a page of dates alone could read the whole table.
+    // A page includes rows without a date. Otherwise the query could read the whole table to fill a
+    // page with dates.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let (mut bad, mut from) = (Vec::new(), Some(i64::MIN));
@@ -143,7 +141,7 @@ fn bad_dates(
             }
             Ok(())
         })?;
-        // The ids of a damaged table may be in any order.
+        // The ids of a damaged table may be in any order, so stop if they do not ascend.
         from = last.and_then(|id: i64| id.checked_add(1)).filter(|next| *next > first);
     }
     Ok(bad)

@@ -13,7 +13,6 @@ pub enum Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// The part of the store that the change belongs to.
     pub fn scope(self) -> ChangeScope {
         match self {
             Scope::Orders(_) => ChangeScope::Orders,
@@ -33,7 +32,7 @@ pub trait Engine {
     /// A query that returns the numbers in `$1`, a JSON array.
     const NUMBERS: &'static str;
 
-    /// A table with the column `value`: the objects in `$1`, a JSON array.
+    /// A SQL table whose column `value` contains the objects in `$1`, a JSON array.
     const OBJECTS: &'static str;
 
     /// Runs `work`, which only reads.

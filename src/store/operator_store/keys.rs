@@ -10,7 +10,6 @@ use crate::store::statements::{Parameters, Statements, UNASSIGNED};
 use crate::store::value::Parameter;
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
-/// Commands on keys.
 pub trait KeyCommands {
     /// Issues a key for an account that is not closed. The store keeps only the key's digest; the
     /// key itself is only in the returned value.
@@ -31,7 +30,7 @@ pub trait KeyCommands {
     /// Returns the key with this digest, if it was ever issued.
     fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError>;
 
-    /// Returns the key with this id.
+    /// Returns the key with this id. Fails if it does not exist.
     fn key_of_id(&self, key_id: &str) -> Result<KeyRecord, StoreError>;
 }
 
@@ -114,7 +113,6 @@ fn update<E: Engine>(
     })
 }
 
-/// Inserts a new key.
 fn insert<E: Engine>(
     statements: &dyn Statements,
     account: i64,

@@ -11,11 +11,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use store_orders_api::types::utc_text;
 
-/// Orders per query. Reading them takes some milliseconds, so the round trip to the engine, about a
-/// millisecond, adds little.
+/// The number of orders per query. Reading them takes some milliseconds, so the round trip to the
+/// engine, about a millisecond, adds little.
 pub const PAGE_ORDERS: usize = 5_000;
 
-/// Commands on orders.
 pub trait OrderCommands {
     /// Returns the order with this id, in any status.
     fn order(&self, id: i64) -> Result<Option<Order>, StoreError>;
@@ -52,7 +51,7 @@ pub trait OrderCommands {
     /// Returns the status of each of these orders that exists.
     fn order_statuses(&self, ids: &[i64]) -> Result<HashMap<i64, Status>, StoreError>;
 
-    /// Makes all of these updates or none. No two updates may be of the same order.
+    /// Makes all of these updates or none. No two of them may change the same order.
     fn update_orders(&self, updates: &[OrderUpdate]) -> Result<(), StoreError>;
 
     /// Marks all of these orders as shipped, or none. Shipped orders cannot be cancelled. Returns
@@ -135,8 +134,9 @@ impl<E: Engine> OrderCommands for E {
     }
 }
 
-/// Changes the pending ones of these orders, if `can_change` fails for none. `parameters` are the
-/// values of `assignments` from `$2` on. Returns the orders that were changed.
+/// Changes those of these orders that are pending. If `can_change` fails for one of the orders,
+/// changes nothing. `parameters` are the values of `assignments` from `$2` on. Returns the orders
+/// that were changed.
 fn change_pending<E: Engine>(
     engine: &E,
     ids: &[i64],

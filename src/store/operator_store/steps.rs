@@ -14,8 +14,8 @@ pub const STEP_RECORDS: usize = 10_000;
 /// The number of records in one transaction while a server uses the store. Cancellations wait for
 /// the transaction. With 10,000 records, the 99th percentile of their latency was eight times as
 /// long as without an import; with 500 records, it was less than twice as long (PostgreSQL, three
-/// replicas). With fewer records there are more changes, which more list requests would have to
-/// read.
+/// replicas). With fewer records, an import would consist of more changes, and more list requests
+/// would have to read a change.
 pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
 /// The pause after a step, as a multiple of the step's time. A busy machine slows the steps, and so
@@ -31,9 +31,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 pub struct UnfinishedImport {
     /// The records imported and skipped so far. Imported records stay in the store.
     pub completed: ImportOutcome,
-    /// The number of records to import.
     pub total: usize,
-    /// The type of the records.
     pub kind: RecordKind,
     /// The error. `None` if `progress` stopped the import.
     pub why: Option<StoreError>,
@@ -65,9 +63,8 @@ impl std::error::Error for UnfinishedImport {
     }
 }
 
-/// The error of work in steps that ended before its last item.
+/// Work in steps that ended before its last item.
 pub struct UnfinishedSteps {
-    /// The number of completed items.
     pub completed: usize,
     /// The error that ended the work. `None` if `step` returned `Break`.
     pub why: Option<StoreError>,

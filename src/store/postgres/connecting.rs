@@ -1,8 +1,8 @@
 //! Connects to the primary: tries the hosts in order, each with a timeout, and takes the first that
 //! is not in recovery.
 //!
-//! Each host is a separate attempt. When tokio-postgres got all hosts at once, it waited 12 s for a
-//! primary that was suspended (SIGSTOP).
+//! Each host is a separate attempt. When tokio-postgres got all hosts together, it waited 12 s for
+//! a primary that was suspended (SIGSTOP).
 
 mod link;
 pub(super) mod roles;
@@ -50,9 +50,7 @@ const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
 
 /// An open connection to a primary.
 pub struct Connection {
-    /// Sends statements.
     pub client: Client,
-    /// The server at the other end.
     pub server: ServerIdentity,
     /// Reports the connection's end, and its commits that no standby confirmed.
     pub link: Arc<Link>,
@@ -60,7 +58,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Closes the socket. Statements that were sent may still be carried out. They are not
+    /// Closes the socket. PostgreSQL may still execute statements that were sent. They are not
     /// cancelled, because a COMMIT whose wait for the standby is cancelled succeeds with only a
     /// warning, although no standby has confirmed it.
     pub fn close(&self) {
@@ -80,7 +78,7 @@ impl Drop for Driver {
 /// Identifies a running server: connections with equal identities reach the same server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// Address and port, or the directory of the socket.
+    /// The address and port, or the socket's directory and port.
     pub address: String,
     /// PostgreSQL's system identifier, which differs between clusters.
     pub system: String,
@@ -94,11 +92,10 @@ pub struct ServerIdentity {
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct ConnectError {
-    /// The reason.
     pub text: String,
-    /// True if another attempt with the same settings fails too: the server refuses the user, the
-    /// password or the name of the database, or the password file cannot be read. The name or the
-    /// certificate of a host may be right later, so a wrong one does not count.
+    /// True if another attempt with the same settings would fail too: the server refuses the user,
+    /// the password or the name of the database, or the password file cannot be read. A wrong name
+    /// or certificate of a host does not count, because somebody may correct it later.
     pub is_final: bool,
 }
 
@@ -107,7 +104,8 @@ impl ConnectError {
         ConnectError { text: text.to_string(), is_final: true }
     }
 
-    /// Combines the reasons of all hosts. One host that may accept the settings later is enough.
+    /// Combines the reasons of all hosts. The result is final only if each reason is, because one
+    /// host that accepts the settings later is enough.
     pub fn no_primary(refusals: &[ConnectError]) -> ConnectError {
         let text = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let is_final = !refusals.is_empty() && refusals.iter().all(|refusal| refusal.is_final);
@@ -125,7 +123,7 @@ impl<T: Into<String>> From<T> for ConnectError {
 #[derive(Clone)]
 pub struct Target {
     host: Host,
-    /// None for a Unix socket.
+    /// `None` for a Unix socket.
     address: Option<SocketAddr>,
     port: u16,
     mode: TlsMode,
@@ -214,7 +212,7 @@ async fn targets_of(
     addresses.into_iter().map(target).collect()
 }
 
-/// Converts an error of PostgreSQL, with the operator's remedy.
+/// Converts an error of PostgreSQL, and adds advice for the operator if there is any.
 fn explain(error: tokio_postgres::Error) -> ConnectError {
     let error = PostgresError::from(error);
     let is_final = matches!(
@@ -228,7 +226,7 @@ fn explain(error: tokio_postgres::Error) -> ConnectError {
     ConnectError { text: error.with_advice(), is_final }
 }
 
-/// Connects to this server within this time. Fails if it is not a primary.
+/// Connects to this server within the time `limit`. Fails if the server is not a primary.
 pub async fn connect_to(
     url: &PostgresUrl,
     target: &Target,

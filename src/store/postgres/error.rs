@@ -10,18 +10,18 @@ use tokio_postgres::error::SqlState;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct PostgresError {
-    /// SQLSTATE; none if the server did not answer.
+    /// The SQLSTATE, or `None` if the server did not answer.
     pub state: Option<SqlState>,
     text: String,
 }
 
 impl PostgresError {
-    /// An error that PostgreSQL has no code for.
+    /// Creates an error that PostgreSQL did not report, so it has no SQLSTATE.
     pub fn other(text: impl Into<String>) -> PostgresError {
         PostgresError { state: None, text: text.into() }
     }
 
-    /// Returns the error, with the operator's remedy if one is known.
+    /// Returns the error, followed by advice for the operator if there is any.
     pub fn with_advice(&self) -> String {
         match advice(self) {
             Some(advice) => format!("{self}; {advice}"),
@@ -66,7 +66,9 @@ pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
     source.downcast_ref()
 }
 
-/// Converts the error of a statement; `doing` is a participle such as "read".
+/// Converts an error of a statement. `doing` is a participle such as "read". A read-only server is
+/// treated as unreachable. Any other error that the operator can fix becomes
+/// [`StoreError::Refused`], with advice.
 pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
     move |error| {
         let error = PostgresError::from(error);
@@ -81,7 +83,7 @@ pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> St
     }
 }
 
-/// Returns the operator's remedy for an error.
+/// Returns advice on how the operator can fix the cause of an error, if there is any.
 fn advice(error: &PostgresError) -> Option<&'static str> {
     Some(match *error.state.as_ref()? {
         SqlState::INSUFFICIENT_PRIVILEGE => {
@@ -107,17 +109,15 @@ fn advice(error: &PostgresError) -> Option<&'static str> {
     })
 }
 
-/// Converts the error of a statement that reads.
 pub fn read_error(error: tokio_postgres::Error) -> StoreError {
     engine_error("read")(error)
 }
 
-/// Converts the error of a statement that writes.
 pub fn write_error(error: tokio_postgres::Error) -> StoreError {
     engine_error("written")(error)
 }
 
-/// The error of a store that does not answer.
+/// Returns the error for a store that does not answer.
 pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }
@@ -132,7 +132,8 @@ pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
     Err(StoreError::Refused(why))
 }
 
-/// Converts the error of a statement that waits for a lock.
+/// Converts an error of a statement that waits for a lock. A lock timeout becomes "another process
+/// is writing to it". Any other error becomes a write error.
 pub fn lock_error(error: tokio_postgres::Error) -> StoreError {
     if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return write_error(error);

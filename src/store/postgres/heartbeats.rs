@@ -1,5 +1,5 @@
 //! Finds running and silent servers by their heartbeats. A heartbeat locks the server's row in
-//! `replicas`, which changes `xmax`; every few seconds it writes the row instead, which changes
+//! `replicas`, which changes `xmax`. At least every 10 s it writes the row instead, which changes
 //! `xmin`. The database's clock is not used, because a failover may move it.
 
 use super::error::{lock_error, read_error, write_error};
@@ -10,7 +10,7 @@ use crate::store::postgres::timeouts::{HEARTBEAT_POLL_INTERVAL, HEARTBEAT_TIMEOU
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{GenericClient, Transaction};
 
-/// SQL expression that identifies a heartbeat.
+/// A SQL expression whose value changes with each heartbeat of a server.
 const HEARTBEAT: &str = "id || ' ' || xmin::text || ' ' || xmax::text";
 
 /// Returns the last heartbeat of each server that has a row.
@@ -32,7 +32,7 @@ pub async fn silent_since(
 
 /// Removes the rows of the servers that have sent no heartbeat since `last_seen` was read, and
 /// returns the last heartbeats of the other servers. If a removed server still runs, its next
-/// heartbeat finds no row: its session ends, and its next session adds the row again.
+/// heartbeat finds no row, so its session ends, and its next session adds the row again.
 pub async fn remove_silent(
     client: &impl GenericClient,
     last_seen: &[String],
@@ -62,7 +62,7 @@ pub async fn seen_and_silent(
 }
 
 /// Fails if a server uses the store. Removes the rows of silent servers first. A suspended server
-/// must then open a new session, which reads what changed meanwhile.
+/// must then open a new session, which reads the changes that the server has missed.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

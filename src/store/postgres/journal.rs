@@ -13,7 +13,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
 /// The id of a change in the table `changes`. It includes the table's oid, because `pg_restore
-/// --clean` restores the old values of `id`, but in a new table with another oid. `VACUUM FULL`
+/// --clean` restores the old values of `id`, but in a new table with a different oid. `VACUUM FULL`
 /// keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
@@ -21,8 +21,8 @@ pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// The number of columns of [`select_last_and_known`]. Statements that also select rows have them in
-/// the columns after these.
+/// The number of columns of [`select_last_and_known`]. Statements that also select rows put them
+/// into the columns after these.
 pub const ANSWER_COLUMNS: usize = 5;
 
 /// Selects the last change, and whether the journal has the change with the number `$1` and the id
@@ -52,7 +52,6 @@ const REMOVE_OLD: &str = "
         RETURNING change_number)
     SELECT max(change_number) FROM removed";
 
-/// A change of this store.
 pub type JournalChange = journal::Change<String>;
 
 /// The last change that this process has seen.

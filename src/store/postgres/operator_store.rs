@@ -1,8 +1,8 @@
 //! The store's interface for the operator's commands.
 //!
 //! A command takes no lock to read the rows that it will change. Then it sends all statements of
-//! the change at once, from the change lock to the COMMIT, so that it never holds the lock while it
-//! waits for an answer or is suspended. Each statement sees everything that was committed before
+//! the change together, from the change lock to the COMMIT, so that it never holds the lock while
+//! it waits for an answer or is suspended. Each statement sees everything that was committed before
 //! the statement started (READ COMMITTED), and changes are committed in the order of their numbers.
 //! If another change has altered the rows since they were read, the command repeats its change.
 
@@ -17,7 +17,7 @@ mod servers;
 
 pub use counts_report::PostgresCountsReport;
 pub use identity::begin_new_store;
-pub use migrate::{migrate, print_grants};
+pub use migrate::{Migrated, migrate, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
 
@@ -120,7 +120,8 @@ impl PostgresOperatorStore {
     }
 }
 
-/// Commits a transaction, or rolls it back after an error.
+/// Commits a transaction, or rolls it back after an error. Fails with [`StoreError::Unconfirmed`]
+/// if no standby confirmed the commit.
 async fn end_transaction<T>(
     transaction: Transaction<'_>,
     link: &Link,
@@ -205,7 +206,7 @@ pub(super) async fn write_at_once(
         client.query(lock, &[]),
         client.execute(record, &change),
         join_all(writes),
-        // If an earlier statement fails, COMMIT is sent nevertheless, and rolls back.
+        // This COMMIT is sent even if an earlier statement fails. It then rolls back.
         client.batch_execute("COMMIT"),
     );
     begun.map_err(commit_error)?;
@@ -228,7 +229,7 @@ fn commit_error(error: tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// Locks the store until the transaction ends. Meanwhile no server, `migrate`, `restore` or other
+/// Locks the store until the transaction ends. Until then, no server, `migrate`, `restore` or other
 /// change can begin. Returns the next change number.
 async fn lock_store(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
     let lock = "SELECT pg_advisory_xact_lock($1)";
@@ -268,7 +269,7 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // `heard_at` is a time of the database's clock. If a failover moves this clock, the answer
+        // `heard_at` is a time by the database's clock. If a failover moves this clock, the answer
         // may be wrong for a while. Then the steps of a long command have too many or too few
         // records.
         let query = format!(
@@ -287,7 +288,8 @@ impl OperatorStore for PostgresOperatorStore {
 
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError> {
         // DO takes no parameters, so a setting of the session passes the line to it. The server
-        // logs the level LOG unless `log_min_messages` is above it, and does not send it here.
+        // writes messages of the level LOG to its log unless `log_min_messages` is higher, and does
+        // not send them to this client.
         let set = "SELECT set_config('store_orders.audit', $1, false)";
         let log = "DO $$ BEGIN
                        RAISE LOG 'audit of store-orders: %', current_setting('store_orders.audit');

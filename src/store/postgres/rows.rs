@@ -9,7 +9,6 @@ use std::fmt::Display;
 use tokio_postgres::Column;
 use tokio_postgres::types::{FromSql, Type};
 
-/// Reads the value in this column.
 pub fn value<'a, T: FromSql<'a>>(
     row: &'a tokio_postgres::Row,
     column: usize,

@@ -13,7 +13,6 @@ use tokio_postgres::{Client, GenericClient, Row};
 pub struct Migration {
     /// Describes the step to the operator.
     pub what: &'static str,
-    /// The statements.
     pub sql: &'static str,
     /// The oldest program that may use the database after this step. Running servers of this
     /// version or a newer one continue. Servers of an older version become unready.
@@ -23,7 +22,7 @@ pub struct Migration {
 /// Tables that are migrated together.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'a> {
-    /// The name in messages.
+    /// The name that messages use for these tables.
     pub name: &'static str,
     /// The table that records the version.
     pub version_table: &'static str,
@@ -34,7 +33,6 @@ pub struct Schema<'a> {
 /// The first released program. Earlier builds had other schemas, and recorded older programs.
 const FIRST_RELEASE: Version = Version::new(2, 0, 0);
 
-/// The tables of the store.
 pub const STORE: Schema<'static> = Schema {
     name: "schema",
     version_table: "store_orders_schema",
@@ -81,7 +79,7 @@ pub async fn lock(client: &Client) -> Result<(), StoreError> {
     client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error).map(drop)
 }
 
-/// Applies the missing migrations. Returns a line for each step.
+/// Applies the missing migrations. Returns a line for the operator for each step.
 pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
     lock(client).await?;
     let migrated = apply_missing(client, schema).await;
@@ -107,9 +105,6 @@ async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<St
     for (migration, version) in migrations.iter().zip(1..).skip(current) {
         apply(client, version_table, migration, version).await?;
         steps.push(format!("{name} {version}: {}", migration.what));
-    }
-    if steps.is_empty() {
-        steps.push(format!("{name} {current} is the newest; nothing to do"));
     }
     Ok(steps)
 }

@@ -35,17 +35,17 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-/// The store in PostgreSQL, as a server uses it.
 pub struct PostgresStore {
     sessions: watch::Receiver<Current>,
     replica: Arc<Replica>,
 }
 
 impl PostgresStore {
-    /// Opens the store. If it cannot be reached, keeps trying in the background, unless the operator
-    /// must act before another attempt can succeed. With `confirms_lists`, every freshness query of
-    /// a list request makes a commit that the standby must confirm. Servers without heartbeats for `silent_for`, normally
-    /// [`SILENT_FOR`](super::SILENT_FOR), are removed from the table `replicas`.
+    /// Opens the store. If it cannot be reached, keeps trying in the background, unless the
+    /// operator must act before another attempt can succeed. With `confirms_lists`, every freshness
+    /// query of a list request makes a commit that the standby must confirm. Servers without
+    /// heartbeats for `silent_for`, normally [`SILENT_FOR`](super::SILENT_FOR), are removed from
+    /// the table `replicas`.
     pub async fn open(
         url: PostgresUrl,
         confirms_lists: bool,
@@ -71,7 +71,7 @@ impl PostgresStore {
         PostgresRateLimiter::start(self.sessions.clone(), unauthenticated_per_minute, log)
     }
 
-    /// Removes this server from the table `replicas`.
+    /// Stops this server's heartbeats, and removes its row from the table `replicas`.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         current(&self.sessions)?.writer.deregister(timeout).await
@@ -123,7 +123,7 @@ impl PostgresStore {
     }
 }
 
-/// The error for data of a history that the session does not follow.
+/// Returns the error for data of a history that the session does not follow.
 fn changes_were_lost() -> StoreError {
     unreachable_because("the store failed over, and changes were lost")
 }
@@ -274,7 +274,7 @@ fn is_transient(error: &StoreError) -> bool {
 
 /// The number of rows that one statement reads. A read of more rows takes several statements, each
 /// with its own snapshot, because a snapshot that lasts for seconds would keep vacuum from removing
-/// dead rows of the request counts.
+/// dead rows of the store's tables.
 pub const PAGE_ROWS: i64 = 50_000;
 
 /// Selects a page of all orders, from the id `$1` on.
@@ -286,7 +286,7 @@ fn all_orders() -> String {
 }
 
 /// Selects a page of the orders that changed after the change `$1`. A page has only whole changes,
-/// so it may have a few rows more than [`PAGE_ROWS`].
+/// so it may have more rows than [`PAGE_ROWS`].
 fn changed_orders() -> String {
     format!(
         "SELECT {}, change_number
@@ -298,9 +298,9 @@ fn changed_orders() -> String {
     )
 }
 
-/// Sends every order, page by page. An order that changes meanwhile may be sent in its old or new
-/// state. The caller reads such an order again later, because the returned change is the last one
-/// before the read.
+/// Sends every order, page by page. An order that changes during the read may be sent in its old or
+/// new state. The caller reads such an order again later, because the returned change is the last
+/// one before the read.
 async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, StoreError> {
     let read = with_scan_connection(session, async |client, before| {
         let (query, mut from) = (all_orders(), Some(i64::MIN));

@@ -74,7 +74,7 @@ pub struct Session {
     heartbeat: Heartbeat,
     pub(super) counter: Counter,
     pub(super) state: Arc<SessionState>,
-    /// The connections of these types, in the order of [`NAMES`].
+    /// The connections that the fields above use, in the order of [`NAMES`].
     connections: [Arc<Connection>; 6],
     store_id: String,
     server: ServerIdentity,
@@ -85,19 +85,16 @@ pub struct Session {
 /// The names of a session's connections, for the reason of its end.
 const NAMES: [&str; 6] = ["writer", "freshness", "reader", "maintenance", "heartbeat", "counts"];
 
-/// The error of opening a session.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No primary could be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The connections reached different servers.
     #[error("the connections came to different servers")]
     Different,
     /// The schema of the store does not fit this program.
     #[error(transparent)]
     Schema(StoreError),
-    /// Another error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -116,7 +113,7 @@ impl OpenError {
 impl Session {
     /// Reads a cancelled order, once its cancellation is confirmed.
     pub async fn cancelled_order(&self, id: i64) -> Result<Option<Order>, StoreError> {
-        // The heartbeat can confirm the last seen change while the row is read.
+        // Request a heartbeat now, so that it confirms the last seen change while the row is read.
         self.heartbeat.confirm_last_seen();
         let Some((order, number)) = self.rows.cancelled_order(id).await? else { return Ok(None) };
         with_time_limit(READ_LIMIT, self.state.require_confirmed(number)).await?;

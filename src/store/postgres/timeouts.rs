@@ -43,7 +43,7 @@ pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 /// unless the batch has less time left.
 pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// Time reserved for the execution of a batch besides its two lock waits.
+/// The time reserved for executing a batch, in addition to its two lock waits.
 pub const BATCH_EXECUTION_TIME: Duration = Duration::from_millis(300);
 
 /// Timeout of the readiness check's test write.
@@ -83,11 +83,11 @@ pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// time.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
-/// A server without heartbeats for this time is removed from the table `replicas` by the other
-/// servers. If it was only suspended, it adds its row again.
+/// If a server has sent no heartbeat for this time, the other servers remove it from the table
+/// `replicas`. If it was only suspended, it adds its row again.
 pub const SILENT_FOR: Duration = Duration::from_secs(120);
 
-/// Timeouts that PostgreSQL enforces, in milliseconds; 0 is no limit.
+/// Timeouts that PostgreSQL enforces, in milliseconds. 0 means no limit.
 #[derive(Clone, Copy)]
 pub struct ServerTimeouts {
     /// `lock_timeout`.
@@ -95,7 +95,7 @@ pub struct ServerTimeouts {
     /// `statement_timeout`.
     pub statement_ms: u64,
     /// `idle_in_transaction_session_timeout`. It keeps a suspended or unreachable client from
-    /// blocking cancellations; a working client sends its next statement at once.
+    /// blocking cancellations; a working client sends its next statement immediately.
     pub idle_ms: u64,
 }
 
@@ -107,8 +107,8 @@ pub const WRITER: ServerTimeouts = timeouts(LOCK_WAIT.as_millis() as u64, 10_000
 /// keys that changed.
 pub const FRESHNESS: ServerTimeouts = timeouts(100, 2_000, 10_000);
 
-/// The most freshness queries in flight on one connection. With several, a list request seldom
-/// waits for the answer to an earlier query.
+/// The maximum number of freshness queries in flight on one connection. With several, a list
+/// request seldom waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
 /// Timeouts for reading single orders and pets.
@@ -125,14 +125,13 @@ pub const HEARTBEAT: ServerTimeouts = timeouts(250, 5_000, 10_000);
 /// quarter of a round trip until its batch can be sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
-/// Timeouts for counting requests.
 pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
 
 /// Timeouts for reading whole tables.
 pub const LONG_READER: ServerTimeouts = timeouts(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
 /// Timeouts for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].
-/// Statements have no timeout: `check`, `restore` and `migrate` read whole tables.
+/// Statements have no timeout, because `check`, `restore` and `migrate` read whole tables.
 pub const COMMAND: ServerTimeouts = timeouts(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
 const fn timeouts(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerTimeouts {
@@ -184,7 +183,7 @@ const _: () = {
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // A request that was counted has time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // count.sql assumes that the clock was set back if another count has a time more than a second
-    // later than its own.
+    // If another count has a time more than a second later than its own, count.sql concludes that
+    // the clock was set back. So no count may wait for a second.
     assert!(LIMITER.statement_ms < 1_000);
 };

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tempfile::{TempDir, TempPath};
 
-/// Pages copied per step: 1 MiB.
+/// The number of pages that are copied per step: 1 MiB.
 const PAGES_PER_STEP: i32 = 256;
 
 /// The pause before repeating a step that failed because another process has locked a file.
@@ -60,7 +60,6 @@ fn unsound(file: &Path, problem: impl Display) -> StoreError {
     ))
 }
 
-/// The error for a file that already exists.
 fn already_exists(path: &Path) -> StoreError {
     StoreError::Refused(format!("{} is there already and is not overwritten", path.display()))
 }
@@ -70,7 +69,7 @@ fn interrupted() -> StoreError {
 }
 
 /// Copies a snapshot of the store in this directory to a file that only its owner can read. Servers
-/// and commands can run meanwhile. Returns the file's length in bytes. If interrupted, removes the
+/// and commands can keep running. Returns the file's length in bytes. If interrupted, removes the
 /// unfinished copy and fails.
 pub fn back_up(
     directory: &Path,
@@ -98,7 +97,8 @@ pub fn back_up(
     }
     let length = copy.complete(connection)?;
     copy.publish()?;
-    // The directory may be read-only. The alert then says that no backup is known.
+    // Ignore an error, because the directory may be read-only. The metric of the last backup then
+    // says that none is known.
     let _ = private_file(&directory.join(LAST_BACKUP), directory)
         .and_then(|file| file.set_modified(SystemTime::now()));
     Ok(length)
@@ -119,8 +119,8 @@ pub struct Replaced {
 }
 
 /// Restores a backup as the store of this directory, which must not have one. No server can start
-/// meanwhile. The restored store gets a new id, and its next accounts and keys get ids that the old
-/// store has not used.
+/// until the restore ends. The restored store gets a new id, and its next accounts and keys get ids
+/// that the old store has not used.
 pub fn restore(
     file: &Path,
     directory: &Path,
@@ -197,13 +197,14 @@ pub fn create_store(directory: &Path) -> Result<(), StoreError> {
     store.publish()
 }
 
-/// A file of a store that has no name yet. Dropping it removes the file.
+/// A store's file that is still being written, under a temporary name. Dropping it removes the
+/// file.
 struct StagedCopy {
     target: PathBuf,
     /// A directory on the target's file system, so that a rename can publish the copy. Files that
     /// SQLite creates next to the copy are removed with the directory.
     directory: TempDir,
-    /// Locked until this process ends, so that others do not remove the directory.
+    /// Locked until this process ends, so that other processes do not remove the directory.
     _lock: File,
 }
 
@@ -222,8 +223,8 @@ impl StagedCopy {
             .tempdir_in(parent(target))
             .map_err(unwritable)?;
         let lock = File::open(directory.path()).map_err(unwritable)?;
-        // Network file systems may not lock directories. There, others cannot lock it either, so
-        // they do not remove it.
+        // Network file systems may not lock directories. There, other processes cannot lock this
+        // one either, so they do not remove it.
         let _ = lock.lock();
         let copy = StagedCopy { target: target.to_path_buf(), directory, _lock: lock };
         private_file(&copy.path(), parent(target)).map_err(unwritable)?;
@@ -253,7 +254,7 @@ impl StagedCopy {
 
     fn connect(&self) -> rusqlite::Result<Connection> {
         let copy = connect_with(&self.path(), STORE_ACCESS)?;
-        // Do not sync each step: `publish` syncs the complete copy.
+        // Do not sync each step, because `complete` syncs the whole copy.
         copy.pragma_update(None, "synchronous", "OFF")?;
         Ok(copy)
     }

@@ -11,7 +11,6 @@ use crate::store::{CheckReport, StoreError};
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
 
-/// Checks the store in this directory.
 pub fn check(directory: &Path) -> Result<CheckReport, StoreError> {
     Ok(examine(&open_existing(&existing_store(directory)?, STORE_ACCESS)?))
 }
@@ -41,8 +40,8 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
 }
 
 /// Runs all checks. Each reads a snapshot of its own, because a server's write-ahead log cannot be
-/// emptied while a snapshot is read. Only SQLite's checks read large tables in one statement, which
-/// cannot be split: see [`crate::damage_check`].
+/// emptied while a snapshot is read. Only SQLite's own checks read a large table in one statement,
+/// which cannot be split. See [`crate::damage_check`].
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
     check_structure(&mut report, connection);
@@ -74,7 +73,7 @@ fn check_references(report: &mut CheckReport, connection: &Connection) {
 }
 
 fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
-    // Without a transaction, each statement would read another snapshot.
+    // Without a transaction, each statement would read a different snapshot.
     let transaction = report.read("a snapshot", connection.unchecked_transaction());
     let connection = transaction.as_deref().unwrap_or(connection);
     let last_changes = rows(connection, SELECT_LAST_CHANGES, last_changes_in);

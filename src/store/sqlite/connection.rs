@@ -17,12 +17,10 @@ const PREPARED_STATEMENTS: usize = 32;
 pub const STORE_ACCESS: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
-/// Opens a connection to the store in this file.
 pub fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connect_with(path, STORE_ACCESS)
 }
 
-/// Opens a connection to an existing file with these flags.
 pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let access = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(resolve_directory(path), access)?;
@@ -58,12 +56,12 @@ pub fn in_transaction<T>(
     result
 }
 
-/// Reports an error other than damage as a failed read, because most errors are of reads. For other
+/// Reports an error other than damage as a failed read, because most statements read. For other
 /// actions, `doing` replaces the word `read`.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         let is_damage = match &source {
-            // The columns have types, so a value of another type comes from a damaged page.
+            // The columns have types, so a value of a different type comes from a damaged page.
             rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::Utf8Error(..) => true,
             other => matches!(
                 other.sqlite_error_code(),
@@ -77,7 +75,7 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// Replaces the failed action in an engine's error by `participle`, such as `written`.
+/// Replaces the failed action in an engine's error with `participle`, such as `written`.
 pub fn doing(participle: &'static str) -> impl FnOnce(StoreError) -> StoreError {
     move |error| match error {
         StoreError::Engine { source, .. } => StoreError::Engine { doing: participle, source },

@@ -51,8 +51,8 @@ pub fn exists(directory: &Path) -> Result<bool, StoreError> {
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })
 }
 
-/// Returns true if the file exists. Fails if this user may not read it. Does not open the file:
-/// closing it would release SQLite's locks on it (fcntl(2), "Advisory record locking").
+/// Returns true if the file exists. Fails if this user may not read it. Does not open the file,
+/// because closing it would release SQLite's locks on it (fcntl(2), "Advisory record locking").
 pub fn is_readable(file: &Path) -> io::Result<bool> {
     match rustix::fs::access(file, Access::READ_OK) {
         Ok(()) => Ok(true),
@@ -82,8 +82,8 @@ pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
 }
 
 /// Returns the path of the store's file in this directory. Fails if the file does not exist, is
-/// empty, or has a second name: SQLite finds the write-ahead log and the locks by the name, so
-/// processes that open the store by different names overwrite each other's changes.
+/// empty, or has a second name. SQLite finds the write-ahead log and the locks by the name, so
+/// processes that open the store by different names would overwrite each other's changes.
 pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
     if !exists(directory)? {
@@ -109,7 +109,8 @@ pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// The path of the file that SQLite keeps beside the store's file under a name with this ending.
+/// Returns the path of the file that SQLite keeps next to the store's file under a name with this
+/// ending.
 pub fn side_file(store: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(store);
     path.push(ending);
@@ -134,7 +135,8 @@ pub fn emptied(path: &Path) -> StoreError {
     ))
 }
 
-/// Returns true if the file itself is a mount point, as a file that was mounted into a container.
+/// Returns true if the file itself is a mount point, for example because it was mounted into a
+/// container.
 #[cfg(target_os = "linux")]
 fn is_mounted(path: &Path) -> bool {
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};

@@ -5,7 +5,6 @@ use crate::store::StoreError;
 use crate::store::rules::{ID_GAP, IDS};
 use rusqlite::Connection;
 
-/// Reads the store's id.
 pub fn store_id(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))
 }

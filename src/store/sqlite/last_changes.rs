@@ -18,7 +18,6 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The query for [`last_changes_in`].
 pub const SELECT_LAST_CHANGES: &str = "SELECT orders, keys FROM last_changes";
 
 /// Reads a row of [`SELECT_LAST_CHANGES`].
@@ -65,13 +64,12 @@ pub struct CachedLastChanges {
     connection: Connection,
     wal_index: WalIndex,
     /// The header of the WAL index before `last_changes` was read. `None` if the header could not
-    /// be read; then each call queries SQLite.
+    /// be read, so that each call queries SQLite.
     header: Option<Header>,
     last_changes: LastChanges,
 }
 
 impl CachedLastChanges {
-    /// Opens a connection to the store in this file.
     pub fn open(path: &Path) -> rusqlite::Result<CachedLastChanges> {
         let connection = connect(path)?;
         let last_changes = read_last_changes(&connection)?;
@@ -79,7 +77,6 @@ impl CachedLastChanges {
         Ok(CachedLastChanges { connection, wal_index, header: None, last_changes })
     }
 
-    /// The connection that reads the last changes.
     pub fn connection_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }
@@ -104,11 +101,10 @@ const HEADER_BYTES: usize = 48;
 /// The bytes of a header. They change with every commit.
 type Header = [u8; HEADER_BYTES];
 
-/// The WAL index of an open store.
 #[derive(Debug)]
 struct WalIndex {
-    /// Never closed: a process that closes any handle to a file loses its locks on the file
-    /// (fcntl(2)), which would include the locks of SQLite's connections.
+    /// Never closed, because a process that closes any handle to a file loses all its locks on the
+    /// file (fcntl(2)), including the locks of SQLite's connections.
     file: Option<&'static File>,
 }
 
@@ -120,8 +116,8 @@ impl WalIndex {
         WalIndex { file: file.ok().map(|file| &*Box::leak(Box::new(file))) }
     }
 
-    /// Reads the header. Returns `None` if it cannot be read or has another format; then the caller
-    /// must query SQLite.
+    /// Reads the header. Returns `None` if it cannot be read or has a different format. Then the
+    /// caller must query SQLite.
     fn header(&self) -> Option<Header> {
         let mut header = [0; HEADER_BYTES];
         self.file?.read_exact_at(&mut header, 0).ok()?;

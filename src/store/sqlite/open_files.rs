@@ -16,13 +16,12 @@ use std::time::{Duration, Instant};
 /// time of a list of 100 orders. Writes always check.
 const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
-/// The files of an open store.
 #[derive(Debug)]
 pub struct OpenFiles {
     store: OpenFile,
     header: StoreHeader,
     log: OpenFile,
-    /// SQLite's locks are in this file, so processes that have different ones do not exclude each
+    /// SQLite's locks are in this file, so processes with different index files do not exclude each
     /// other.
     index: OpenFile,
     opened: Instant,
@@ -31,8 +30,8 @@ pub struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// Records which files these are. A connection must have read the store, which creates the log
-    /// and its index. `header` must have been opened before.
+    /// Records the identities of the store's files. A connection must have read the store, which
+    /// creates the log and its index. `header` must have been opened before that.
     pub fn new(store: &Path, header: StoreHeader) -> io::Result<OpenFiles> {
         Ok(OpenFiles {
             store: OpenFile::new(store.to_path_buf())?,
@@ -57,7 +56,7 @@ impl OpenFiles {
         let before = self.in_place_at_ms.load(Ordering::Relaxed);
         let result = self.check();
         match &result {
-            // If another check has failed meanwhile, its result is newer and stays.
+            // If another check has failed since this one began, its result is newer and stays.
             Ok(()) => {
                 let relaxed = Ordering::Relaxed;
                 let _ = self.in_place_at_ms.compare_exchange(before, now_ms, relaxed, relaxed);

@@ -2,7 +2,7 @@
 //!
 //! The directory itself stays, because it may be a mount, or a symbolic link as systemd makes one
 //! for a dynamic user. So the files are moved one by one, and a command that is killed may leave
-//! some of them. The store's file is moved first: without it, nothing opens the store, and
+//! some of them. The store's file is moved first, because without it, nothing opens the store, and
 //! [`require_no_traces`](super::directory::require_no_traces) finds the unfinished directory. The
 //! next restore moves the remaining files to the same directory, so that the old store stays with
 //! its write-ahead log. The directory gets its final name before the restored store gets its own.
@@ -38,7 +38,7 @@ pub struct OldStore {
 }
 
 impl OldStore {
-    /// Fails if another command uses the store in this directory.
+    /// Locks the store in this directory. Fails if another command uses it.
     pub fn lock(directory: &Path) -> Result<OldStore, StoreError> {
         let path = directory.join(FILE_NAME);
         let lock = match open_private_file(&path, OpenOptions::new().read(true).write(true)) {

@@ -14,7 +14,6 @@ const EARLIER_APPLICATION_ID: i64 = 0x7374_6f72;
 /// The migration at index n takes a store from version n to n + 1.
 const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
 
-/// The newest schema version.
 pub const NEWEST: i64 = MIGRATIONS.len() as i64;
 
 /// Returns true if the store needs no migration.
@@ -37,15 +36,13 @@ pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreErro
     if version == NEWEST { Ok(()) } else { apply_missing(connection) }
 }
 
-/// Applies the missing migrations.
 pub fn apply_missing(connection: &mut Connection) -> Result<(), StoreError> {
     apply(connection, MIGRATIONS)
 }
 
-/// Applies the migrations that this store lacks.
 fn apply(connection: &mut Connection, migrations: &[&str]) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Read the version again: another process may have migrated the store.
+    // Read the version again, because another process may have migrated the store.
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for migration in migrations.iter().skip(usize::try_from(version).unwrap_or(0)) {
         transaction.execute_batch(migration)?;
@@ -103,7 +100,8 @@ mod tests {
     use crate::store::{Account, Key, OperatorStore, Order, Records};
     use std::collections::BTreeMap;
 
-    /// The statements take their columns from the descriptions.
+    /// Statements take their columns from the descriptions, so they would fail if a table had other
+    /// columns.
     #[test]
     fn the_descriptions_of_rows_have_the_columns_of_the_tables() {
         let mut connection = Connection::open_in_memory().unwrap();

@@ -22,7 +22,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// The file in the data directory with the running server's process id and addresses, for messages.
 const DESCRIPTION_FILE_NAME: &str = "server.pid";
 
-/// More bytes than a description has.
+/// The maximum number of bytes to read of a description. Every description is shorter.
 const MAX_DESCRIPTION_BYTES: u64 = 1_000;
 
 /// The exclusive right to serve a store. Dropping it releases the lock, and so does the system when
@@ -43,7 +43,8 @@ impl ServerLock {
                 TryLockError::WouldBlock if started.elapsed() < KEPT_AWAY_TIMEOUT => {
                     std::thread::sleep(RETRY_INTERVAL);
                 }
-                // If a shared lock succeeds, the holder is a command: servers lock exclusively.
+                // If a shared lock succeeds, the holder is a command, because servers lock
+                // exclusively.
                 TryLockError::WouldBlock if lock.try_lock_shared().is_ok() => {
                     return Err(used_by_command(directory));
                 }
@@ -76,9 +77,9 @@ impl ServerLock {
     }
 }
 
-/// Prevents servers from starting in this data directory until the returned file is dropped. For
-/// commands that change what a server relies on. Creates the directory if it is missing. Fails if a
-/// server has the store.
+/// Prevents servers from starting in this data directory until the returned file is dropped.
+/// Commands call this before they change what a server relies on. Creates the directory if it is
+/// missing. Fails if a server has the store.
 pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
     let lock = open(directory)?;
     match lock.try_lock_shared() {

@@ -39,7 +39,6 @@ impl OpenStore {
 }
 
 impl SqliteStore {
-    /// Runs `work` on a blocking thread.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&OpenStore) -> Result<T, StoreError> + Send + 'static,
@@ -225,8 +224,8 @@ impl Store for SqliteStore {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-                // Check the interval against the row: a cache that was just reloaded may lack the
-                // last use.
+                // Check the interval against the row, because a cache that was just reloaded may
+                // lack the last use.
                 let mut update = transaction.prepare_cached(
                     "UPDATE keys SET used_at = ?2
                      WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= ?3)",
@@ -294,7 +293,7 @@ impl Sending<'_> {
     }
 
     /// Sends the orders after the last one that was sent, without those in damaged pages. Takes
-    /// their ids from the index, and looks each order up by itself.
+    /// their ids from the index, and looks up each order separately.
     fn readable_rows(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut ids: Vec<i64> = Vec::new();
         let mut statement =
@@ -401,13 +400,11 @@ mod tests {
     use tempfile::TempDir;
     use tokio::sync::mpsc;
 
-    /// Opens a new store in a temporary directory.
     fn store() -> (SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         (SqliteStore::open(directory.path()).unwrap(), directory)
     }
 
-    /// Imports pending orders with these ids.
     fn import(store: &SqliteStore, ids: impl Iterator<Item = i64>) {
         let orders: Vec<_> = ids.map(Order::pending).collect();
         store.import(Records::Orders(&orders), false).unwrap();

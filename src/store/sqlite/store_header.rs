@@ -1,5 +1,6 @@
 //! Reads the header of the store's file, to detect that another file was copied over it. SQLite
-//! does not notice: it continues to combine the file's pages with those in its write-ahead log.
+//! does not notice this, and continues to combine the file's pages with those in its write-ahead
+//! log.
 
 use std::fs::File;
 use std::io;
@@ -9,26 +10,25 @@ use std::path::Path;
 /// The first bytes of a database (<https://sqlite.org/fileformat2.html>, 1.3).
 const FORMAT: &[u8] = b"SQLite format 3\0";
 
-/// The versions for writing and reading of a database that uses a write-ahead log. In a backup,
-/// both are 1. The page size stands between [`FORMAT`] and the versions.
+/// The format versions for writing and for reading, in the header of a database that uses a
+/// write-ahead log. In a backup, both are 1. The page size is between [`FORMAT`] and these
+/// versions.
 const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
-/// The header of an open store.
 #[derive(Debug)]
 pub struct StoreHeader {
-    /// Never closed: a process that closes any handle to a file loses its locks on the file
-    /// (fcntl(2)), which would include the locks of SQLite's connections.
+    /// Never closed, because a process that closes any handle to a file loses all its locks on the
+    /// file (fcntl(2)), including the locks of SQLite's connections.
     file: &'static File,
 }
 
 impl StoreHeader {
-    /// Opens the header of this file.
     pub fn open(store: &Path) -> io::Result<StoreHeader> {
         Ok(StoreHeader { file: Box::leak(Box::new(File::open(store)?)) })
     }
 
-    /// True if the file uses a write-ahead log, as every store does once it was opened. False if it
-    /// was overwritten with a backup or with something else.
+    /// True if the file uses a write-ahead log, as every store does once it has been opened. False
+    /// if it was overwritten with a backup or with something else.
     pub fn uses_log(&self) -> bool {
         let mut start = [0; 20];
         self.file.read_exact_at(&mut start, 0).is_ok()

@@ -27,12 +27,11 @@ use std::time::{Duration, Instant};
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The maximum time that other writes of a server wait until they can begin. It is shorter than
-/// [`BATCH_TIMEOUT`], because a batch that arrives meanwhile must wait for these writes.
+/// [`BATCH_TIMEOUT`], because a batch that arrives during such a wait must wait for it too.
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
 
-/// The interval at which waiting writers poll.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The pause of a server for a waiting command: long enough for three polls.
@@ -44,9 +43,9 @@ const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 
 /// After this many commits of a server, the write-ahead log is moved into the store's file, so that
 /// the log restarts. To find a page in the log, SQLite steps over all versions of the page since
-/// the last restart, and some pages get a version with each commit. Without this limit, these steps
-/// take a quarter of the instructions of a cancellation by a single client. A checkpoint costs
-/// three fsyncs.
+/// the last restart, and some pages get a version with each commit. Without this limit, that search
+/// would use a quarter of the CPU instructions of each cancellation when there is one client. A
+/// checkpoint costs three fsyncs.
 const CHECKPOINT_COMMITS: u32 = 250;
 
 /// The connection that writes, and its locks.
@@ -63,7 +62,6 @@ pub struct WriteAccess {
 }
 
 impl WriteAccess {
-    /// Uses this connection for all writes to the store in this directory.
     pub fn new(
         connection: Connection,
         directory: &Path,
@@ -78,12 +76,12 @@ impl WriteAccess {
         Ok(WriteAccess { connection, commits: AtomicU32::new(0), intent, files, lacks_room })
     }
 
-    /// The connection.
     pub fn connection_mut(&mut self) -> &mut Connection {
         self.connection.get_mut()
     }
 
-    /// Locks the connection for a command.
+    /// Locks the connection for a command. The command's write then waits up to [`COMMAND_TIMEOUT`]
+    /// for other processes.
     pub fn lock(&self) -> WriteGuard<'_> {
         let deadline = Instant::now() + COMMAND_TIMEOUT;
         WriteGuard { connection: self.connection.lock(), access: self, deadline, is_server: false }
@@ -137,8 +135,8 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // A process with another index of the write-ahead log may write to the log at this moment.
-        // A transaction that is rolled back before it writes does not disturb that process.
+        // A process with a different index of the write-ahead log may write to the log at this
+        // moment. A transaction that is rolled back before it writes does not disturb that process.
         self.access.files.require_index()?;
         Ok(transaction)
     }
@@ -149,8 +147,8 @@ impl WriteGuard<'_> {
     }
 
     /// Moves the write-ahead log into the store's file, if this commit is a server's and
-    /// [`CHECKPOINT_COMMITS`] commits were made since the last such checkpoint. The answer to the
-    /// request waits for the checkpoint.
+    /// [`CHECKPOINT_COMMITS`] commits were made since the last such checkpoint. The requests in
+    /// this commit are answered after the checkpoint.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;
@@ -166,9 +164,9 @@ impl WriteGuard<'_> {
         }
     }
 
-    /// Handles the error of a write. If the disk is full, a server makes a checkpoint at once; if
-    /// the checkpoint fails, the server repeats it before its next write. The write-ahead log may
-    /// fill the disk before it is long enough for an automatic checkpoint.
+    /// Handles an error of a write. If the disk is full, a server makes a checkpoint immediately,
+    /// because the write-ahead log may fill the disk before it is long enough for an automatic
+    /// checkpoint. If the checkpoint fails, the server repeats it before its next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);
@@ -207,7 +205,6 @@ pub struct WriteTransaction<'a> {
 }
 
 impl WriteTransaction<'_> {
-    /// Commits the transaction.
     pub fn commit(self) -> rusqlite::Result<()> {
         self.prepare_cached("COMMIT")?.execute([])?;
         Ok(())

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testbed::ServerProcess;
 
-/// A path with as many segments as the path of the list, so that routing takes as long.
+/// Has as many segments as the list's path, so that routing takes equally long.
 pub const PATH: &str = "/v1/store/body";
 
-/// Starts the process, which answers each request with `body`. The body and the process's output
-/// are files in `directory`.
+/// Starts the process, which answers each request with `body`. The body and the process's log are
+/// files in `directory`.
 pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     let file = directory.join("body");
     std::fs::write(&file, body)?;
@@ -27,8 +27,8 @@ pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     on_served_core(|| ServerProcess::start(&mut command, &directory.join("dropshot.log")))
 }
 
-/// Serves the file until the process is killed. Unlike the server, this process writes no log and
-/// checks no key. The runtime and dropshot's task mode are the same.
+/// Serves the file until the process is killed. The runtime and dropshot's task mode are the same
+/// as the server's, but this process writes no log and checks no key.
 pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
     let body = Bytes::from(std::fs::read(file)?);
     let mut api = ApiDescription::new();

@@ -11,7 +11,8 @@ use tokio::net::TcpStream;
 const BUFFER_BYTES: usize = 256 * 1024;
 /// More headers than any of the measured servers sends.
 const MAX_HEADERS: usize = 32;
-/// Time within which a server must answer. A late answer ends the benchmark with an error.
+/// The time limit for one turn of the load generator, so that a server that stops answering ends
+/// the benchmark with an error instead of hanging it.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Connection {
@@ -19,7 +20,8 @@ pub struct Connection {
     buffer: BytesMut,
 }
 
-/// Runs requests on the calling thread, and therefore on that thread's core.
+/// Runs requests on the calling thread, and therefore on that thread's core. Fails after
+/// [`ANSWER_TIMEOUT`].
 pub fn block_on<T>(requests: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -35,8 +37,8 @@ impl Connection {
         Ok(Connection { stream, buffer: BytesMut::with_capacity(BUFFER_BYTES) })
     }
 
-    /// Sends a request and receives its answer, whose status must be `status`. Calls `body` with
-    /// each part of the answer's body.
+    /// Sends a request and reads the response, which must have this status. Calls `body` with each
+    /// part of the response's body.
     pub async fn exchange(
         &mut self,
         request: &[u8],
@@ -68,7 +70,7 @@ impl Connection {
     }
 
     async fn read(&mut self) -> anyhow::Result<()> {
-        // Moves unparsed bytes to the front instead of growing the buffer.
+        // `reserve` first moves unparsed bytes to the front, so the buffer does not grow.
         self.buffer.reserve(BUFFER_BYTES / 2);
         let read = self.stream.read_buf(&mut self.buffer).await?;
         ensure!(read > 0, "a connection was closed before its answer had ended");

@@ -18,7 +18,7 @@ use testbed::{DataDir, Preload, ServerProcess};
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 
-/// The number of orders in stores for starts and cancels.
+/// The size of the stores for measuring the start and cancellations.
 pub const MANY: u64 = 1_000_000;
 
 /// Ids of the orders that a single client cancels, enough for all rounds.
@@ -26,7 +26,6 @@ const ONE_CANCELS: Range<u64> = 1..200_000;
 /// Ids of the orders that 64 clients cancel, enough for all rounds.
 const MANY_CANCEL: Range<u64> = 200_000..MANY;
 
-/// The file with the orders in a data directory.
 const STORE_FILE: &str = "store.sqlite";
 
 pub fn lists(setup: &Setup) -> anyhow::Result<Vec<Row>> {
@@ -67,8 +66,8 @@ pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures cancels with the disk's own fsync, and with an fsync that takes 1 ms. Figures with the
-/// fixed fsync can be compared between machines.
+/// Measures cancels with the disk's own fsync, and with an fsync that takes 1 ms. Results with the
+/// fixed fsync are comparable between machines.
 pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let fixed_sync = Preload::fixed_sync(1)?;
     let mut rows = Vec::new();

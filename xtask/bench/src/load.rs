@@ -9,7 +9,6 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// The requests of a load, and the number of clients that send them.
 pub struct Load {
     pub clients: usize,
     /// The status that every answer must have; any other status ends the benchmark.
@@ -18,13 +17,13 @@ pub struct Load {
 }
 
 impl Load {
-    /// Repeats one request.
+    /// Every client sends this request again and again.
     pub fn same(clients: usize, status: u16, request: Vec<u8>) -> Load {
         Load { clients, status, requests: Box::new(std::iter::repeat(request)) }
     }
 
-    /// Sends requests until `span` has passed. Returns the number of answers and the elapsed
-    /// seconds, which exclude the time to open connections.
+    /// Sends requests until `span` has passed or no request is left. Returns the number of answers
+    /// and the elapsed seconds, which exclude the time to open connections.
     pub fn run(&mut self, address: SocketAddr, span: Duration) -> anyhow::Result<(f64, f64)> {
         let (status, requests) = (self.status, RefCell::new(&mut self.requests));
         block_on(async {
@@ -50,7 +49,6 @@ impl Load {
     }
 }
 
-/// Returns the bytes of a request.
 pub fn request(method: &str, path: &str, key: &str) -> Vec<u8> {
     format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n\r\n")
         .into_bytes()

@@ -8,12 +8,12 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 
-/// The core for servers, databases and bare SQLite, as an index of [`CORES`].
+/// Index into [`CORES`] of the core that runs servers, databases and bare SQLite.
 const SERVED_CORE: usize = 0;
-/// The core for the load generator, as an index of [`CORES`].
+/// Index into [`CORES`] of the core that runs the load generator.
 const GENERATOR_CORE: usize = 1;
 
-/// Time during which the load of other programs is measured.
+/// How long [`busy_by_others`] watches the idle time of all cores.
 const MEASURE_TIME: Duration = Duration::from_millis(400);
 
 /// The cores that this process could run on before any thread was pinned.
@@ -34,8 +34,8 @@ pub fn description() -> anyhow::Result<String> {
     ))
 }
 
-/// Returns the number of cores that other programs keep busy. Must run before the benchmark starts
-/// any work.
+/// Returns the number of cores that other programs keep busy. Call it while the benchmark does
+/// nothing, because its own work would be counted as well.
 pub fn busy_by_others() -> anyhow::Result<f64> {
     let idle_ms =
         |stats: &KernelStats| stats.total.idle_ms() + stats.total.iowait_ms().unwrap_or(0);

@@ -70,7 +70,6 @@ struct Cli {
     sqlite_commits: SqliteCommits,
 }
 
-/// A part of the benchmark that can be run alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Lists of 100, 10,000 and 1,000,000 orders
@@ -97,7 +96,6 @@ fn main() -> ExitCode {
     exit_code(measured.map(|()| 0))
 }
 
-/// Measures the selected parts and prints the table.
 fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     let all = Part::value_variants().iter().copied();
     let parts: Vec<Part> =
@@ -106,8 +104,8 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     let this = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
     let machine = machine::description()?;
     machine::take_generator_core()?;
-    // The system's temporary directory may be in memory, where a sync costs nothing. So the stores
-    // are next to the program.
+    // The stores are next to the program, because the system's temporary directory may be in
+    // memory, where fsync costs nothing.
     let directory = this.path().parent().context("the program is in a directory")?;
     let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(directory)?;
     let programs = Builds { this, other: cli.program.as_deref().map(Program::at) };
@@ -130,7 +128,8 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 impl Part {
-    /// Fails if a program that the part needs is missing.
+    /// Runs before all parts, so that a missing program is reported at the start and not after
+    /// minutes of measuring.
     fn check_tools(self) -> anyhow::Result<()> {
         match self {
             Part::Start => Command::new("sqlite3")

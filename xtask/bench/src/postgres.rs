@@ -17,8 +17,8 @@ use tokio::runtime::Runtime;
 
 const CLIENTS: usize = 64;
 
-/// A new server acknowledges no cancellation while another server may still have a lease on a
-/// replaced primary. After this time, the new server certainly acknowledges cancellations.
+/// A server that has just started acknowledges no cancellations while another server may still have
+/// a lease on a replaced primary. After this time, it does.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 /// Larger buffers than PostgreSQL's defaults; all other settings are the defaults.
@@ -49,7 +49,6 @@ pub struct Database {
     _cluster: Cluster,
 }
 
-/// Measures all rows of the part `postgres`.
 pub fn measure(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let database = Database::start(setup)?;
     let large = setup.programs.map(|program| database.store(setup, program, MANY))?;
@@ -70,7 +69,6 @@ impl Database {
         Ok(Database { runtime, postgres, installed, stores: Cell::new(0), _cluster: cluster })
     }
 
-    /// Creates a store in a new database.
     pub fn store(&self, setup: &Setup, program: &Program, orders: u64) -> anyhow::Result<Store> {
         let database = format!("bench_{}", self.stores.replace(self.stores.get() + 1));
         self.psql(&self.url("postgres"), &format!("CREATE DATABASE {database}"))?;
@@ -90,7 +88,6 @@ impl Database {
     }
 }
 
-/// Returns the URL of a store in PostgreSQL.
 pub fn url_of(store: &Store) -> anyhow::Result<&str> {
     store.data.store().context("a store in PostgreSQL has an address")
 }
@@ -140,8 +137,8 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     })
 }
 
-/// Measures a list, a 404 and a 429, with request counts in PostgreSQL. The list and the 404 are
-/// counted.
+/// Measures a list, a 404 and a 429, with request counts in PostgreSQL. Requests for the list and
+/// those answered with 404 are counted; a 429 is not.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

@@ -18,13 +18,12 @@ use testbed::relay::{Fault, Relay};
 /// takes about a twentieth of this time.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
-/// The number of times that a client repeats its steps in a turn.
+/// How often a client repeats its steps in one turn. The turn's result is the median.
 const REPETITIONS: usize = 5;
 
 /// The number of orders in the store: more than the clients cancel.
 const ORDERS: u64 = 1_000;
 
-/// One action of a client while a request is measured.
 #[derive(Clone, Copy)]
 enum Step {
     /// Sends a request to the measured replica. The values are the method, the path and the
@@ -54,7 +53,7 @@ const REQUESTS: [(&str, &[Step], usize, f64); 9] = [
     ("cancel of an unknown order", &[Send("DELETE", "/v1/store/orders/0", 404)], 1, 2.2),
 ];
 
-/// Two servers on one store.
+/// Two servers that share a store. The measured requests go to `here`.
 struct Replicas {
     key: String,
     here: ServerProcess,

@@ -10,17 +10,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 
-/// The figures of one turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// The measured value, in the unit of the row's [`Work`].
     pub amount: f64,
-    /// Seconds of processor time that the server used per answer.
+    /// Seconds of processor time that the server used per answer, or NaN if that was not measured.
     pub cpu: f64,
 }
 
 impl Sample {
-    /// A sample without processor time per answer.
     pub fn without_cpu(amount: f64) -> Sample {
         Sample { amount, cpu: f64::NAN }
     }
@@ -30,10 +28,10 @@ impl Sample {
     }
 }
 
-/// Takes one turn and returns its figures.
+/// Runs one measurement, such as a load of 700 ms, and returns its result.
 pub type Turn<'a> = Box<dyn FnMut() -> anyhow::Result<Sample> + 'a>;
 
-/// A value for the build of this checkout, and one for the other build if there is one.
+/// A value for the build of this checkout and, with `--program`, one for the other build.
 pub struct Builds<T> {
     pub this: T,
     pub other: Option<T>,
@@ -48,14 +46,14 @@ impl<T> Builds<T> {
     }
 }
 
-/// The description of a row: name, unit and target.
 pub struct Work {
     pub name: String,
     pub unit: Unit,
     pub target: Target,
 }
 
-/// Compares this build with a baseline and with the other build.
+/// Returns a row that compares this build with the baseline and, if there is another build, a row
+/// that compares the two builds.
 pub fn compare(
     rounds: u16,
     work: Work,
@@ -116,7 +114,7 @@ pub fn load_turn(server: &ServerProcess, mut load: Load, span: Duration) -> Turn
     })
 }
 
-/// Returns a turn that starts a server and stops it once it listens.
+/// Returns a turn that measures the time until a new server listens, and stops the server.
 pub fn start_turn<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) -> Turn<'a> {
     Box::new(move || {
         let server = serve()?;
@@ -136,9 +134,9 @@ pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     })
 }
 
-/// Returns the last lines of the server's log above level INFO.
+/// Returns the last three warnings and errors of the server's log, in reverse order.
 fn last_warnings(server: &ServerProcess) -> String {
-    // Waits for the last lines, because the server writes its log every tenth of a second.
+    // The server writes its log every tenth of a second, so the last lines may still be missing.
     std::thread::sleep(Duration::from_millis(200));
     let log = server.log();
     let lines = log.lines().filter(|line| !line.contains(r#""level":"INFO""#));

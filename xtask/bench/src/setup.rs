@@ -12,24 +12,21 @@ use std::time::Duration;
 use tempfile::TempDir;
 use testbed::{DataDir, Preload, Program, ServerProcess};
 
-/// The path of the list.
 pub const LIST: &str = "/v1/store/orders";
 
-/// Disables the limit of requests without a key, because all requests of the generator come from
-/// one address.
+/// Disables the limit on requests without a valid key. The generator sends all requests from one
+/// address, so this limit would turn most of its 401s into 429s.
 const NO_UNAUTHENTICATED_LIMIT: [&str; 2] = ["--unauthenticated-per-minute", "4294967295"];
 
-/// The settings of a run.
 pub struct Setup {
     /// The number of measured rounds. Before them, one more round only warms up.
     pub rounds: u16,
-    /// Time for which a load runs in each round.
+    /// How long a load runs in each round.
     pub loop_time: Duration,
     pub programs: Builds<Program>,
     pub directory: TempDir,
 }
 
-/// A store and its server's data directory.
 #[derive(Debug)]
 pub struct Store {
     pub data: DataDir,
@@ -39,7 +36,6 @@ pub struct Store {
     pub limited_key: String,
 }
 
-/// A store and its server.
 #[derive(Debug)]
 pub struct Served {
     pub store: Store,
@@ -47,7 +43,6 @@ pub struct Served {
 }
 
 impl Setup {
-    /// Creates a new empty directory.
     pub fn new_directory(&self) -> anyhow::Result<PathBuf> {
         Ok(tempfile::tempdir_in(self.directory.path())?.keep())
     }
@@ -85,8 +80,7 @@ impl Setup {
         self.embedded_with(orders, None)
     }
 
-    /// Starts a server of each build on a new embedded store. The servers load the library
-    /// `preload`.
+    /// Like [`Setup::embedded`], but the servers load the library `preload`.
     pub fn embedded_with(
         &self,
         orders: u64,
@@ -148,7 +142,8 @@ fn serve_with(data: &DataDir, preload: Option<&Preload>) -> anyhow::Result<Serve
     Ok(server)
 }
 
-/// Returns the body of the answer to a GET. The answer's status must be `status`.
+/// Sends a GET request and returns the response's body. Fails if the response has a different
+/// status.
 pub fn fetch_body(
     server: &ServerProcess,
     path: &str,

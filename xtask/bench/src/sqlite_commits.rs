@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use testbed::Preload;
 
-/// The hidden flags of the process.
+/// Hidden flags with which the benchmark starts itself as the process that cancels orders.
 #[derive(Debug, Args)]
 pub struct SqliteCommits {
     /// Cancel orders in this store with bare SQLite
@@ -30,8 +30,9 @@ pub struct SqliteCommits {
     milliseconds: u64,
 }
 
-/// Returns a turn that cancels these orders of the store in this file, as many as possible within
-/// `span`, and counts commits per second. The process that cancels loads the library `preload`.
+/// Returns a turn that measures commits per second. It starts a process, which cancels as many of
+/// these orders in the store `file` as it can within `span`. The process loads the library
+/// `preload`.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,
@@ -59,8 +60,8 @@ pub fn turn<'a>(
 }
 
 /// Commits as often as possible, and prints the number of commits and the seconds. Each transaction
-/// is one statement that changes one row: a durable cancellation needs at least this. The journal
-/// and sync modes are the server's.
+/// is one statement that changes one row, because a durable cancellation needs at least this. The
+/// journal and sync modes are those of the server.
 pub fn run(file: &Path, arguments: &SqliteCommits, out: &mut dyn Write) -> anyhow::Result<()> {
     let connection = Connection::open(file)?;
     connection.pragma_update(None, "synchronous", "FULL")?;

@@ -7,7 +7,6 @@ use std::io::Write;
 
 const HEADER: [&str; 6] = ["Work", "Measured", "Compared with", "Ratio", "Target", "CPU ratio"];
 
-/// One line of the table.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub work: String,
@@ -19,8 +18,8 @@ pub struct Row {
     pub ratio: Spread,
     pub target: Target,
     /// The baseline's processor time per answer divided by the server's. Other programs on the
-    /// machine disturb this figure less than the ratio. Unknown if the processor time of either
-    /// side was not measured.
+    /// machine disturb this number less than the ratio. NaN if the processor time of either side
+    /// was not measured.
     pub cpu_ratio: Spread,
 }
 
@@ -41,7 +40,6 @@ impl Unit {
     }
 }
 
-/// The target of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
     AtLeast(f64),
@@ -50,8 +48,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Formats the target and its result. A target is met or missed only if both quartiles are on
-    /// the same side of it.
+    /// Formats the target and its result. The target counts as met or missed only if both quartiles
+    /// of the ratio are on the same side of it. Otherwise the result is within the noise.
     fn format(self, ratio: Spread) -> String {
         let (target, worst_is_enough, best_is_enough) = match self {
             Target::AtLeast(least) => (format!("≥ {least}"), ratio.q1 >= least, ratio.q3 >= least),
@@ -67,7 +65,6 @@ impl Target {
     }
 }
 
-/// Writes the rows as a Markdown table.
 pub fn write(rows: &[Row], out: &mut dyn Write) -> std::io::Result<()> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
@@ -93,7 +90,7 @@ fn hundredths(value: f64) -> String {
     format!("{value:.2}")
 }
 
-/// Formats a whole number with a comma between thousands.
+/// Rounds to a whole number, with commas between thousands.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut formatted = String::new();

@@ -1,5 +1,5 @@
 //! Runs one part of the benchmark as briefly as possible, with a second build (`--program`). Checks
-//! only the form of the table: such short rounds make the figures meaningless.
+//! only the form of the table, because rounds this short give meaningless numbers.
 
 use std::path::Path;
 use std::process::Command;

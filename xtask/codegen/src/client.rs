@@ -12,32 +12,29 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The source of the files that all versions share, for their first lines.
+/// Named as the source in the first lines of the files that all versions share.
 pub const ALL: &str = "all documents";
 
-/// A version of the API, with its document.
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
-    /// The OpenAPI document, parsed.
     pub document: &'a Value,
-    /// The document's file, for the first lines of the code.
+    /// The path of the document, which the first line of the generated file names.
     pub source: &'a str,
     /// The name of the generated module, such as `v1`.
     pub module: &'a str,
 }
 
-/// The generated files of a client.
 #[derive(Debug)]
 pub struct ClientCode {
-    /// Progenitor's client of each version.
+    /// For each version, the code of progenitor's client.
     pub versions: Vec<String>,
-    /// The extensible enums of all versions.
+    /// The code of the extensible enums of all versions.
     pub values: String,
     /// The file that declares the modules of all versions.
     pub modules: String,
 }
 
-/// Generates the code. All versions share the identifier types and the error body of the first
+/// Generates the files. All versions share the identifier types and the error body of the first
 /// version.
 pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Error> {
     let (mut files, mut shared) = (Vec::new(), BTreeMap::new());

@@ -9,11 +9,8 @@ use serde_json::Value;
 /// One place in which two values differ. A value of `None` is absent, while `null` is present.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
-    /// The place as a JSON pointer (RFC 6901).
     pub pointer: String,
-    /// The value at this place on the left.
     pub left: Option<&'a Value>,
-    /// The value at this place on the right.
     pub right: Option<&'a Value>,
 }
 
@@ -24,7 +21,6 @@ pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>>
     differences
 }
 
-/// Returns the pointers of the differences.
 pub fn differing_pointers(left: &Value, right: &Value) -> Vec<String> {
     differences(left, right).into_iter().map(|difference| difference.pointer).collect()
 }

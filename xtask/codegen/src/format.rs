@@ -43,7 +43,6 @@ fn separate_members(item: &str) -> String {
     text
 }
 
-/// Formats code with rustfmt.
 pub fn format(code: &str) -> io::Result<String> {
     let mut rustfmt = rustfmt();
     let mut rustfmt = rustfmt
@@ -51,7 +50,7 @@ pub fn format(code: &str) -> io::Result<String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(explain_missing_rustfmt)?;
-    // Cannot deadlock: rustfmt reads all of its input before it writes its output.
+    // This cannot deadlock, because rustfmt reads all of its input before it writes its output.
     if let Some(mut stdin) = rustfmt.stdin.take() {
         stdin.write_all(code.as_bytes())?;
     }

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::fmt;
 
-/// Parses a document.
 pub fn parse(text: &str) -> Result<Value, Refusals> {
     let duplicates = RefCell::new(Vec::new());
     let mut deserializer = serde_json::Deserializer::from_str(text);

@@ -7,13 +7,10 @@ use serde_json::Value;
 /// The contract: the parts of a document from which the code is written.
 #[derive(Debug)]
 pub struct Contract {
-    /// `info.title`.
     pub title: String,
-    /// `info.version`.
     pub version: String,
-    /// The path at the end of every server's URL.
+    /// The path in which every server's URL ends; empty if the URLs have different paths.
     pub base_path: String,
-    /// Texts of the document that become constants in Rust.
     pub constants: Vec<Constant>,
     /// The tables of numbers in `info`.
     pub tables: Vec<Table>,
@@ -27,14 +24,12 @@ pub struct Contract {
     pub operations: Vec<Operation>,
 }
 
-/// A text of the document that becomes a constant in Rust.
+/// A string of the document that becomes a constant in Rust.
 #[derive(Clone, Debug)]
 pub struct Constant {
-    /// The constant's name in Rust.
     pub name: Ident,
     /// The text of the constant's doc comment.
     pub about: String,
-    /// The text in the document.
     pub value: String,
 }
 
@@ -52,39 +47,28 @@ pub struct Table {
     pub columns: Vec<(Ident, String, Vec<Option<u32>>)>,
 }
 
-/// A type with its bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
-    /// `true` or `false`.
     Boolean,
     /// An integer with inclusive bounds.
     Integer {
-        /// The format, which selects the Rust type.
         format: IntegerFormat,
-        /// The inclusive lower bound.
         min: Option<i64>,
-        /// The inclusive upper bound.
         max: Option<i64>,
     },
-    /// A string.
     Text {
-        /// The regular expression that the string must match.
         pattern: Option<String>,
     },
     /// A date with time (RFC 3339).
     DateTime,
-    /// One of the values of an [`Enum`].
     Enum(EnumUse),
-    /// A [`Record`] of this name.
     Record(Ident),
-    /// A list of values of this type.
     List(Box<Type>),
 }
 
 /// An enum as the type of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnumUse {
-    /// The name of the enum.
     pub name: Ident,
     /// True if values may be added to the enum. Dropshot then emits the schema of a plain string.
     pub is_extensible: bool,
@@ -93,27 +77,20 @@ pub struct EnumUse {
 /// A format of integers. Integers without a format are read as 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerFormat {
-    /// No format: the schema has no `format`.
+    /// The schema has no `format`.
     Plain,
-    /// `int32`.
     Bits32,
-    /// `int64`.
     Bits64,
 }
 
-/// A type with a name.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// An object.
     Record(Record),
-    /// A string with listed values.
     Enum(Enum),
 }
 
-/// An object with known members.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The record's name in Rust.
     pub name: Ident,
     /// The schema's name in the document. Parameters have no schema: their record is named for the
     /// operation and the location, such as `ListOrdersQuery`.
@@ -127,48 +104,39 @@ pub struct Record {
 /// A member of an object, or a parameter.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// The member's name in Rust.
     pub name: Ident,
     /// The member's name in the document.
     pub key: String,
     /// The description, which becomes the doc comment.
     pub description: Option<String>,
-    /// The type of the member's values.
     pub ty: Type,
-    /// True if the member or parameter is required.
     pub is_required: bool,
     /// The default of an optional parameter, as a Rust literal.
     pub default: Option<TokenStream>,
 }
 
-/// An enum of strings.
 #[derive(Clone, Debug)]
 pub struct Enum {
-    /// The enum's name in Rust.
     pub name: Ident,
-    /// Its names for other operations whose parameters have the same values.
+    /// Names of the same enum for other operations whose parameters have the same values.
     pub aliases: Vec<Ident>,
     /// The JSON pointer of the schema, without the first slash.
     pub key: String,
     /// For each value: its variant in Rust, its text in the document, and its description.
     pub values: Vec<(Ident, String, Option<String>)>,
-    /// True if values may be added.
     pub is_extensible: bool,
 }
 
 /// The record of every error: `code`, `message` and `status`.
 #[derive(Clone, Debug)]
 pub struct ErrorRecord {
-    /// The record's name in Rust.
     pub name: Ident,
     /// The name in Rust of the enum of error codes.
     pub codes: Ident,
 }
 
-/// An operation: a method of a path.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// `operationId`.
     pub id: String,
     /// Name of the handler's method.
     pub method_name: Ident,
@@ -180,7 +148,6 @@ pub struct Operation {
     pub path: String,
     /// The tags, which dropshot emits.
     pub tags: Vec<String>,
-    /// True if the operation is deprecated.
     pub is_deprecated: bool,
     /// The summary, which dropshot emits.
     pub summary: Option<String>,
@@ -198,23 +165,17 @@ pub struct Operation {
     pub shared: Vec<Ident>,
 }
 
-/// The parameters of an operation in one location.
 #[derive(Clone, Debug)]
 pub struct ParameterSet {
-    /// The part of the request that contains the parameters.
     pub location: Location,
-    /// The parameters, as members of a record.
     pub record: Record,
 }
 
 /// The locations of parameters in a request, in the order in which dropshot emits them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Location {
-    /// The path.
     Path,
-    /// The query.
     Query,
-    /// The headers.
     Header,
 }
 
@@ -229,14 +190,12 @@ impl Location {
     }
 }
 
-/// A success response of an operation.
 #[derive(Clone, Debug)]
 pub struct Success {
-    /// Name of the response's variant in the enum of the operation's successes.
+    /// The response's variant in the enum of the operation's successes.
     pub name: Ident,
     /// Status, as a constant of the `http` crate.
     pub status: Ident,
-    /// The response's description in the document.
     pub description: String,
     /// The type of the response's JSON body; `None` if the response has no body.
     pub body: Option<Type>,
@@ -244,25 +203,21 @@ pub struct Success {
     pub headers: Vec<ResponseHeader>,
 }
 
-/// A header of a response.
 #[derive(Clone, Debug)]
 pub struct ResponseHeader {
-    /// The header's name in Rust.
     pub name: Ident,
     /// The header's name in the document.
     pub key: String,
     /// The description, which becomes the doc comment.
     pub description: Option<String>,
-    /// True if the header is required: every such response has it.
+    /// True if every such response has the header.
     pub is_required: bool,
 }
 
 /// A response in `components`, which operations share.
 #[derive(Clone, Debug)]
 pub struct SharedErrors {
-    /// The response's name in Rust.
     pub name: Ident,
-    /// The response's name in the document.
     pub key: String,
     /// The response's errors, one for each code.
     pub variants: Vec<ErrorVariant>,
@@ -273,11 +228,8 @@ pub struct SharedErrors {
 pub struct ErrorVariant {
     /// The variant's name, the same as in the enum of error codes.
     pub name: Ident,
-    /// The error code in responses.
     pub code: String,
-    /// The HTTP status.
     pub status: u16,
-    /// Description of the code.
     pub description: Option<String>,
     /// The `message` in the example.
     pub message: String,

@@ -3,32 +3,25 @@
 use crate::pointer::{self, pointer_to};
 use serde_json::Value;
 
-/// A value and its JSON pointer.
 #[derive(Clone, Debug)]
 pub struct Node<'a> {
-    /// The JSON pointer to the value.
     pub pointer: String,
-    /// The value at this pointer.
     pub value: &'a Value,
 }
 
 impl<'a> Node<'a> {
-    /// Returns the node of the whole document.
     pub fn root(value: &'a Value) -> Node<'a> {
         Node { pointer: String::new(), value }
     }
 
-    /// Returns a member of an object.
     pub fn get(&self, key: &str) -> Option<Node<'a>> {
         Some(Node { pointer: pointer_to(&self.pointer, key), value: self.value.get(key)? })
     }
 
-    /// Returns the value at the end of this path of keys.
     pub fn get_path(&self, path: &[&str]) -> Option<Node<'a>> {
         path.iter().try_fold(self.clone(), |node, key| node.get(key))
     }
 
-    /// Returns the members of an object.
     pub fn members(&self) -> impl Iterator<Item = (&'a str, Node<'a>)> + use<'a> {
         let pointer = self.pointer.clone();
         self.value.as_object().into_iter().flatten().map(move |(key, value)| {
@@ -36,7 +29,6 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Returns the elements of an array.
     pub fn elements(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
         let pointer = self.pointer.clone();
         self.value
@@ -53,12 +45,10 @@ impl<'a> Node<'a> {
         Some(Node { pointer, value: pointer::target(self.value, reference)? })
     }
 
-    /// Returns the text of a member.
     pub fn text(&self, key: &str) -> Option<&'a str> {
         self.value.get(key)?.as_str()
     }
 
-    /// True if a member is `true`.
     pub fn is_true(&self, key: &str) -> bool {
         self.value.get(key).is_some_and(|value| *value == true)
     }

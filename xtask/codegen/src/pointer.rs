@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// The key that [`resolve_references`] adds to the target of a reference. Its value is the text of
-/// the reference, such as `#/components/schemas/Order`.
+/// The key that [`resolve_references`] adds to the target of a reference. Its value is the
+/// reference itself, such as `#/components/schemas/Order`.
 pub const COMPONENT: &str = "x-component";
 
-/// Returns the pointer to a member or element of the value at `parent`.
+/// Appends a key or an index to a pointer, and escapes `~` and `/` in it.
 pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
@@ -26,7 +26,7 @@ pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// Removes the value at the pointer and returns it.
+/// Removes the value at the pointer and returns it, or returns `None` if there is none.
 pub fn take(document: &mut Value, pointer: &str) -> Option<Value> {
     match parent(document, pointer)? {
         // `shift_remove` keeps the order of the other members.
@@ -44,7 +44,7 @@ fn parent<'a>(document: &'a mut Value, pointer: &str) -> Option<(&'a mut Value, 
     Some((document.pointer_mut(parent)?, token.replace("~1", "/").replace("~0", "~")))
 }
 
-/// Returns the target of a reference inside the document.
+/// Returns the target of a reference, or `None` if it is not in this document.
 pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     document.pointer(reference.strip_prefix('#')?)
 }

@@ -80,7 +80,6 @@ pub const NAMES_IN_USE: &[&str] = &[
     "Vec",
 ];
 
-/// Reads a whole document.
 pub fn contract(document: &Value) -> Result<Contract, Refusals> {
     let root = Node::root(document);
     let mut reader = Reader {
@@ -113,7 +112,7 @@ struct Reader<'a> {
     root: Node<'a>,
     items: Vec<Item>,
     refusals: Vec<Refusal>,
-    /// The closed enums of parameters: the list of values, and the type.
+    /// The closed enums of parameters, each with its list of values and its type.
     parameter_enums: Vec<(&'a Value, Type)>,
     /// Rust names in use, each with the JSON pointer of its place; the pointer is empty for
     /// [`NAMES_IN_USE`].

@@ -3,19 +3,15 @@
 
 use std::fmt;
 
-/// A place of a document from which no code can be generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The pointer to the refused place.
     pub pointer: String,
-    /// The reason for which no code can be generated.
     pub problem: String,
     /// What to change in the document.
     pub fix: String,
 }
 
 impl Refusal {
-    /// Creates a refusal of the place at this pointer.
     pub fn new(pointer: &str, problem: impl Into<String>, fix: impl Into<String>) -> Refusal {
         Refusal { pointer: pointer.to_string(), problem: problem.into(), fix: fix.into() }
     }

@@ -6,12 +6,10 @@
 
 use serde_json::Value;
 
-/// A construct and its allowed keys.
 #[derive(Debug)]
 pub struct Construct {
     /// The construct's name in messages and in the table of `xtask/README.md`.
     pub name: &'static str,
-    /// The allowed keys.
     pub keys: &'static [&'static str],
 }
 

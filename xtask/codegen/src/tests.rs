@@ -50,13 +50,13 @@ const ADDITIONS: &str = r#"{
     "headers": { "X-Z": { "schema": { "type": "string" } } }
 }"#;
 
-/// Texts that replace each text of a document: formats for which there is no Rust type, and an
-/// empty text.
+/// Strings that replace each string of a document: formats for which there is no Rust type, and an
+/// empty string.
 const ODD_TEXTS: [&str; 3] = ["HH:mm", "double", ""];
 
-/// A change is ignored if the document is accepted, the code stays the same, and dropshot could
-/// emit the changed value. Returns the pointers of the ignored changes. Splits the work between all
-/// cores.
+/// Returns the pointers of the ignored changes. A change is ignored if the generator accepts the
+/// document and writes the same code, unless [`crate::unemitted`] lists the kind of the changed
+/// value. Splits the work between all cores.
 fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     let unchanged = code(document).unwrap();
     let is_ignored = |(place, changed): &&(String, Value)| {

@@ -17,7 +17,6 @@ pub struct Kind {
     pub proof: &'static str,
 }
 
-/// All kinds of values that dropshot cannot emit.
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "`x-` fields",

@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 /// The maximum number of columns of a comment line, without `/// `.
 const COMMENT_COLUMNS: usize = 96;
 
-/// Returns all items of the file, in order.
 pub fn items(contract: &Contract) -> TokenStream {
     let constants = constants::constants(&contract.constants);
     let tables = contract.tables.iter().map(constants::table);
@@ -143,12 +142,10 @@ fn comment(text: &str, indent: usize) -> TokenStream {
     lines
 }
 
-/// Returns the doc comment of a description, if there is one.
 fn description(text: Option<&String>, indent: usize) -> TokenStream {
     text.map(|text| comment(text, indent)).unwrap_or_default()
 }
 
-/// Returns the Rust type of a value.
 fn rust_type(ty: &Type) -> TokenStream {
     match ty {
         Type::Boolean => quote!(bool),

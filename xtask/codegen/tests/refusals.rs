@@ -1,5 +1,5 @@
-//! Tests documents from which no code can be generated: the error names every place that the
-//! generator does not support.
+//! Checks that documents from which no code can be generated get an error that names every
+//! unsupported place.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
 use codegen::pointer::put;

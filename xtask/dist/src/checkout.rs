@@ -5,7 +5,6 @@ use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A checkout of this repository.
 pub struct Checkout {
     pub root: PathBuf,
     /// The time of the commit in Unix seconds. All files of the release have this modification
@@ -23,8 +22,8 @@ impl Checkout {
             let text = output(Command::new("git").args(arguments).current_dir(&root))?;
             Ok::<_, anyhow::Error>(text.trim().to_string())
         };
-        // A source archive has no git history. For a build from an archive, the user sets the time
-        // in this variable.
+        // A source archive has no git history, so whoever builds from one sets the time in this
+        // variable.
         let time = match std::env::var("SOURCE_DATE_EPOCH") {
             Ok(time) => time,
             Err(_) => git(&["log", "-1", "--format=%ct"])
@@ -34,12 +33,12 @@ impl Checkout {
         Ok(Checkout { root, time, commit })
     }
 
-    /// Returns cargo's target directory.
     pub fn target_directory(&self) -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR").map_or(self.root.join("target"), PathBuf::from)
     }
 
-    /// Returns a command that runs in the checkout.
+    /// Returns a command that runs in the checkout. Tools that read `SOURCE_DATE_EPOCH` use the
+    /// time of the commit, so that the same commit always gives the same files.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).env("SOURCE_DATE_EPOCH", &self.time);

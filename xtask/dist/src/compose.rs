@@ -1,5 +1,5 @@
-//! Checks the example compose.yaml of the handbook against the program: it must parse, and use only
-//! options that the program has.
+//! Checks that the handbook's example compose.yaml parses, and that it uses only options that the
+//! program has.
 
 use crate::tools::output;
 use anyhow::{Context, ensure};
@@ -15,7 +15,8 @@ pub const PROGRAM: &str = "/usr/local/bin/store-orders";
 /// The image's default command, which a service runs if it sets no command.
 const DEFAULT_COMMAND: &str = "serve";
 
-/// Fails if the example does not fit this program and version.
+/// Fails if a service of the example runs a different version or uses an option that the program
+/// does not have, or if no service runs the server.
 pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()> {
     let mut runs_server = false;
     for (name, service) in services(page, version)? {

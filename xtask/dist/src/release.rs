@@ -21,8 +21,8 @@ const STATIC: [&str; 3] =
 
 const DOCUMENTS: &str = "share/doc/store-orders";
 
-/// Commands of the program, each with the path of a file in the archive. The file contains the
-/// command's output.
+/// Commands of the program whose output becomes a file in the archive, each with the path of this
+/// file.
 const PRINTED: [(&[&str], &str); 9] = [
     (&["completions", "bash"], "share/bash-completion/completions/store-orders"),
     (&["completions", "fish"], "share/fish/vendor_completions.d/store-orders.fish"),
@@ -38,13 +38,11 @@ const PRINTED: [(&[&str], &str); 9] = [
 /// The file with the licence of the C library, on Debian and Ubuntu.
 const LGPL: &str = "/usr/share/common-licenses/LGPL-2.1";
 
-/// The files of a release.
 pub struct Release {
     pub archive: PathBuf,
     pub image: PathBuf,
 }
 
-/// Builds the program and writes the release.
 pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release> {
     let (version, machine) = (env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
     if std::env::consts::OS != "linux" {
@@ -146,7 +144,6 @@ fn write_documents(
     write_file(release, &format!("{DOCUMENTS}/LICENSES-THIRD-PARTY.txt"), licences.as_bytes())
 }
 
-/// Returns the licences of the crates.
 fn licences(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let config = NamedTempFile::with_suffix(".toml")?;
     std::fs::write(config.path(), about_config(&checkout.root)?)?;
@@ -173,8 +170,8 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(&mut cyclonedx)?;
     let name = "store-orders-release.cdx.json";
     let document = std::fs::read_to_string(checkout.root.join(name))?;
-    // cargo-cyclonedx has written a file next to the manifest of each package in the workspace. All
-    // these files are removed.
+    // cargo-cyclonedx has written such a file next to the manifest of each package in the
+    // workspace. The checkout must not keep them.
     let mut metadata = checkout.command("cargo");
     metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
@@ -185,8 +182,8 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     Ok(document.replace(&checkout.root.display().to_string(), ""))
 }
 
-/// Packs the archive. The archive has a single directory, named for the release, which contains the
-/// directories for /usr/local. The same content always gives the same bytes.
+/// Packs the archive. Its only directory is named after the release and contains the directories to
+/// copy into /usr/local. The same content always gives the same bytes.
 fn pack(checkout: &Checkout, context: &Path, name: &str, archive: &Path) -> anyhow::Result<()> {
     let mut tar = Command::new("tar");
     tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// For each tool, a command that succeeds if the tool is installed, and how to install it.
-/// `.ci/run` has the versions of the cargo commands.
+/// `.ci/run` pins the versions of the cargo commands.
 const TOOLS: [(&[&str], &str); 3] = [
     (&["buildah", "--version"], "apt-get install buildah"),
     (&["cargo", "about", "--version"], "cargo install --locked cargo-about --features cli"),

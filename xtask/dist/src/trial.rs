@@ -16,7 +16,8 @@ use std::process::Command;
 use testbed::Program;
 use testbed::postgres::Installed;
 
-/// The tools that a trial needs on this machine.
+/// The tools that a trial needs on this machine. They are looked for before the build, which takes
+/// minutes.
 pub struct Needs {
     isolation: Isolation,
     postgres: Installed,

@@ -68,7 +68,8 @@ impl ChaosArgs {
                     repeat_command: self.repeat_command(&group, *seed),
                 };
                 let duration = plan.duration;
-                // Without `::` after the group, because the filter `postgres::` would match.
+                // The name has no `::` after the group, because otherwise the filter `postgres::`
+                // would also select this run.
                 let scenario =
                     Scenario::new(format!("{group}_seed_{seed}"), move |tools, report| {
                         let plan = plan.clone();
@@ -80,7 +81,6 @@ impl ChaosArgs {
         scenarios
     }
 
-    /// Returns the command that repeats a chaos run.
     fn repeat_command(&self, group: &str, seed: u64) -> String {
         let mut command =
             format!("cargo xtask faults {group} --seed {seed} --for {}", self.duration);

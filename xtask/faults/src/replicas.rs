@@ -15,7 +15,6 @@ use tokio::process::Child;
 /// A store in PostgreSQL, and the operator's commands on it.
 pub struct StoreUnderTest {
     program: Program,
-    /// The store's URL.
     pub url: String,
     directory: tempfile::TempDir,
 }
@@ -49,7 +48,6 @@ impl StoreUnderTest {
         blocking(move || work(&operator)).await
     }
 
-    /// Runs an operator's command and returns its output.
     pub async fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let all: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         let run = move |operator: &DataDir| {
@@ -119,7 +117,6 @@ impl Replica {
         Ok(began.elapsed())
     }
 
-    /// Returns the text of the server's metrics.
     pub async fn metrics(&self) -> anyhow::Result<String> {
         Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
     }
@@ -131,7 +128,6 @@ impl Replica {
         Ok(self.http.get(url).bearer_auth(key).send().await?.status().as_u16())
     }
 
-    /// Cancels an order and returns the status.
     pub async fn cancel(&self, key: &Key, order: i64) -> anyhow::Result<u16> {
         let url = format!("{}/store/orders/{order}", self.server.base_url());
         Ok(self.http.delete(url).bearer_auth(&key.text).send().await?.status().as_u16())
@@ -211,7 +207,6 @@ pub async fn begin_import(
     Ok(import)
 }
 
-/// Runs blocking work on another thread.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {

@@ -18,14 +18,13 @@ use tokio::time::timeout;
 /// Blocking calls cannot be interrupted; they have their own limits.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// Time that an ended scenario waits for its blocking calls.
+/// How long a scenario that has ended waits for its blocking calls.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state that all scenarios share.
 pub struct Tools {
     /// The server, built from this checkout.
     pub program: Program,
-    /// Seed of the random choices.
     pub seed: u64,
     /// Each scenario locks this while it runs. A scenario that checks time limits locks it
     /// exclusively, so that it runs alone.
@@ -40,7 +39,6 @@ impl Tools {
         Tools { program, seed, machine: RwLock::new(()), worst, is_interrupted }
     }
 
-    /// Finds the installed PostgreSQL.
     pub fn postgres(&self) -> anyhow::Result<Installed> {
         Installed::find()
     }
@@ -55,7 +53,6 @@ type Run = dyn for<'a> Fn(&'a Tools, &'a mut Report) -> LocalBoxFuture<'a, anyho
     + Send
     + Sync;
 
-/// A scenario, which becomes a test.
 pub struct Scenario {
     name: String,
     is_timed: bool,
@@ -63,7 +60,7 @@ pub struct Scenario {
     run: Box<Run>,
 }
 
-/// Creates a scenario of this name that runs this function.
+/// Creates a scenario from an async function, whose future must be boxed.
 macro_rules! scenario {
     ($name:expr, $run:expr) => {
         $crate::scenario::Scenario::new($name, |tools, report| Box::pin($run(tools, report)))
@@ -98,7 +95,7 @@ impl Scenario {
         Scenario { is_timed: false, ..self }
     }
 
-    /// Converts the scenario into a test. The output of a success is printed at once.
+    /// Converts the scenario into a test. The output of a success is printed immediately.
     /// `libtest_mimic` prints the output of failures after the last test.
     pub fn into_trial(self, tools: &Arc<Tools>) -> Trial {
         let tools = Arc::clone(tools);

@@ -101,7 +101,7 @@ fn files(page: &str, heading: &str) -> anyhow::Result<Vec<(String, String)>> {
         .collect())
 }
 
-/// Sets one machine up from nothing, upgrades it, and goes back.
+/// Sets up a machine from scratch, upgrades it, and goes back to the previous version.
 async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::boot(tools)?;
     let run = |text: &str, real: &[(&str, String)]| machine.console(ONE_MACHINE, text, "", real);
@@ -132,7 +132,7 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// Restores a damaged store as the runbook says. The server's directory is a symbolic link.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start makes the directory. An import without a server is one change.
+    // The first start creates the directory. While no server runs, an import is a single change.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(
@@ -188,8 +188,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks what the unit promises: a server waits for PostgreSQL, gets its secrets, is started again
-/// without end, and loses no line of its log.
+/// Checks what the unit promises: a server waits for PostgreSQL, gets its secrets, is restarted
+/// however often it fails, and loses no line of its log.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";
     let machine = Machine::with_unit(tools, settings)?;

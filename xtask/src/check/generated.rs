@@ -28,7 +28,6 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Converts the generator's refusals to problems.
 fn refused(refusals: &codegen::Refusals) -> Vec<Problem> {
     let problem = |refusal: &codegen::Refusal| Problem {
         place: refusal.pointer.clone(),

@@ -15,21 +15,17 @@ use std::sync::LazyLock;
 /// only the checks that need this input.
 #[derive(Debug)]
 pub struct Inputs {
-    /// The checkout with the files to check.
     pub repository: Repository,
     /// The documents that the contract emits. Emitting compiles the generated files, which `--fix`
     /// may have to rewrite first. So this is evaluated only after the check of the generated files.
     pub emitted: LazyLock<Emitted, Box<dyn FnOnce() -> Emitted>>,
-    /// The published documents.
     pub published: anyhow::Result<Published>,
-    /// The published documents in the history of the main branch.
     pub history: anyhow::Result<History>,
     /// Today's date, which decides whether an operation's `x-sunset` has passed.
     pub today: NaiveDate,
 }
 
 impl Inputs {
-    /// Reads the inputs. `emitted` returns the documents that the contract emits.
     pub fn read(
         repository: &Repository,
         emitted: impl FnOnce(&Repository) -> Emitted + 'static,
@@ -44,7 +40,6 @@ impl Inputs {
         }
     }
 
-    /// Reads and parses a document.
     pub(super) fn document(&self, file: &str) -> anyhow::Result<Value> {
         canonical_json::parse(file, &self.repository.read(file)?)
     }
@@ -53,7 +48,6 @@ impl Inputs {
 /// The documents of all versions, as the claims of the checks name them.
 pub(super) const ALL_DOCUMENTS: &str = "the documents in spec";
 
-/// Runs a check on each document and returns all problems.
 pub(super) fn in_each_document(
     check: impl Fn(&'static Document) -> anyhow::Result<Vec<Problem>>,
 ) -> anyhow::Result<Vec<Problem>> {

@@ -6,7 +6,6 @@ use anstyle::Style;
 
 const PLACE: Style = Style::new().bold();
 
-/// The text for an absent value.
 pub(super) const ABSENT: &str = "absent";
 
 /// The maximum line length in diffs of generated files, to fit a terminal.
@@ -17,26 +16,17 @@ const MAX_CHARS: usize = 100;
 pub struct Problem {
     /// The place: a file, or `FILE#POINTER` with a JSON pointer into it.
     pub place: String,
-    /// The expected value.
     pub expected: String,
-    /// The found value.
     pub found: String,
     /// The reasons for the expected value, a line each.
     pub reasons: Vec<String>,
-    /// How to fix the problem.
     pub fix: Fix,
 }
 
-/// How to fix a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fix {
     /// `cargo xtask check --fix` writes this text.
-    Write {
-        /// The file to write.
-        file: String,
-        /// The file's new content.
-        text: String,
-    },
+    Write { file: String, text: String },
     /// The file to edit or the command to run.
     ByHand(String),
 }
@@ -56,7 +46,6 @@ impl Problem {
         Ok(Some(file))
     }
 
-    /// Formats the problem as the lines to print.
     pub fn lines(&self) -> Vec<String> {
         let Self { place, expected, found, .. } = self;
         let (fix, max_chars) = match &self.fix {

@@ -1,4 +1,4 @@
-//! Checks that the texts of the documents match the machine-readable fields: the table of plans
+//! Checks that what the documents tell people matches what they tell programs: the table of plans
 //! matches `x-plans`, the sections and the list of error codes match `x-extensible-enum`, and
 //! numbers such as "100 by default" match the schemas.
 
@@ -21,7 +21,6 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| Ok(check_texts(of.file, &inputs.document(of.file)?)))
 }
 
-/// Returns the differences between the texts and the machine-readable fields.
 pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
     let introduction = text(document, "/info/description");
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
@@ -71,7 +70,7 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
         let description = format!("{pointer}/description");
         let described = std::iter::once((description.clone(), text(document, &description)));
         let others = mentions.map(|sentence| ("/info/description".to_string(), sentence));
-        // The description of a field says how to send its value as a parameter.
+        // The description of a field may say how to send its value as this parameter.
         let fields = field_descriptions(document).filter(|(_, text)| text.contains(&name));
         let bounds = bounds(&named["schema"]);
         for (place, text) in described.chain(others).chain(fields) {
@@ -95,7 +94,8 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Words before or after a number that a schema has, and the schema's key of the number.
+/// Phrases around a number that must be the one in the schema: the words before it, the words after
+/// it, and the number's key in the schema.
 const BOUNDS: [(&str, &str, &str); 6] = [
     ("", " by default", "default"),
     ("", " unless sent", "default"),
@@ -105,11 +105,11 @@ const BOUNDS: [(&str, &str, &str); 6] = [
     ("at least ", "", "minimum"),
 ];
 
-/// The words around the bounds in the message of an error.
+/// Like [`BOUNDS`], for the messages of errors.
 const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
 
-/// Returns the values in code such as `limit=1000` that the schema forbids: the expected and the
-/// found words.
+/// Finds code such as `limit=1000` whose value the schema forbids. Returns the expected and the
+/// found code.
 fn values_out_of_bounds(
     text: &str,
     named: &Value,
@@ -147,8 +147,8 @@ fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> 
     })
 }
 
-/// Returns the numbers of a schema by key. The lengths that the pattern of a string allows are its
-/// minimum and maximum.
+/// Returns the numbers in a schema by key. For a string, the minimum and maximum are the lengths
+/// that its pattern allows.
 fn bounds(schema: &Value) -> Map<String, Value> {
     let number = |key: &str| Some((key.to_string(), schema.get(key)?.clone()));
     if schema["type"] == "integer" {
@@ -163,7 +163,8 @@ fn bounds(schema: &Value) -> Map<String, Value> {
     lengths.into_iter().flatten().flatten().collect()
 }
 
-/// Returns the numbers of a text that differ from the schema: the expected and the found words.
+/// Finds numbers in the text that differ from the schema. Returns the expected and the found phrase
+/// for each.
 fn wrong_numbers(
     text: &str,
     bounds: &Map<String, Value>,
@@ -217,7 +218,6 @@ fn section(document: &Value, code: &str, sections: &[String]) -> String {
     format!("{status}{heading}\n\n{meaning}")
 }
 
-/// Returns the status in the first example of a code.
 fn status(document: &Value, code: &str) -> Option<u64> {
     fn example<'d>(value: &'d Value, code: &str) -> Option<&'d Value> {
         match value {
@@ -243,7 +243,7 @@ fn plan_table(plans: &Map<String, Value>) -> String {
     format!("{PLANS}\n|---|---|---|{rows}")
 }
 
-/// Formats `100000` as `100,000`, as the specification does.
+/// Formats `100000` as `100,000`, as the documents write it.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -14,7 +14,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict's name in messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Verdict::Neutral => "neutral",
@@ -42,7 +41,6 @@ impl Verdict {
     }
 }
 
-/// One change and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// JSON pointer into the document with its references resolved.
@@ -50,7 +48,6 @@ pub struct Change {
     /// The name of the changed operation, field, parameter, header or status. The changelog must
     /// contain this name.
     pub name: String,
-    /// The effect on callers.
     pub verdict: Verdict,
     /// The change as the predicate of a sentence: "is no longer sent".
     pub description: String,

@@ -7,7 +7,6 @@ use codegen::pointer::COMPONENT;
 use semver::Version;
 use serde_json::Value;
 
-/// Compares two resolved documents.
 pub(super) fn compare(found: &mut Findings, documents: &ComparedPlace<'_>) {
     let nothing = Value::Null;
     let published = documents.old.unwrap_or(&nothing);
@@ -46,8 +45,8 @@ fn info(found: &mut Findings, member: &ComparedPlace<'_>) {
     }
 }
 
-/// Returns the major and minor version of OpenAPI. Patch versions only clarify the text; another
-/// minor version needs other tools.
+/// Returns the major and minor version of OpenAPI. Patch versions only clarify the text; a
+/// different minor version needs different tools.
 fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     let version = Version::parse(version?.as_str()?).ok()?;
     Some((version.major, version.minor))
@@ -75,7 +74,7 @@ fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     }
 }
 
-/// Returns the URL of a server with the defaults of its variables.
+/// Returns the URL of a server, in which each variable is replaced by its default.
 pub fn url(server: &Value) -> String {
     let mut url = server["url"].as_str().unwrap_or_default().to_string();
     for (name, variable) in server["variables"].as_object().into_iter().flatten() {

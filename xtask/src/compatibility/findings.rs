@@ -39,7 +39,6 @@ pub(super) struct ComparedPlace<'a> {
     pub key: &'a str,
     pub old: Option<&'a Value>,
     pub new: Option<&'a Value>,
-    /// JSON pointer.
     pub pointer: String,
     /// The name in the changelog, such as `Order.id`, `listOrders 401`, `listOrders 200 Link` or
     /// `getPet petId`.
@@ -49,18 +48,15 @@ pub(super) struct ComparedPlace<'a> {
 }
 
 impl<'a> ComparedPlace<'a> {
-    /// Returns the root of two documents.
     pub fn documents(old: &'a Value, new: &'a Value) -> ComparedPlace<'a> {
         let (pointer, name) = (String::new(), "the API".to_string());
         ComparedPlace { key: "", old: Some(old), new: Some(new), pointer, name, is_schema: false }
     }
 
-    /// Returns both values, or `None` if one is absent.
     pub fn both(&self) -> Option<(&'a Value, &'a Value)> {
         self.old.zip(self.new)
     }
 
-    /// Returns this place with other values.
     pub fn with<'b>(&self, old: Option<&'b Value>, new: Option<&'b Value>) -> ComparedPlace<'b>
     where
         'a: 'b,
@@ -86,7 +82,6 @@ impl<'a> ComparedPlace<'a> {
         }
     }
 
-    /// Returns this place with another name.
     pub fn named(&self, name: &str) -> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: false, ..self.clone() }
     }
@@ -119,13 +114,12 @@ impl<'a> ComparedPlace<'a> {
         self.old.is_none_or(|old| component(old) == Some(name)).then_some(name)
     }
 
-    /// Returns a text such as "`key` changed from 1 to absent".
+    /// Returns a string such as "`key` changed from 1 to absent".
     pub fn transition(&self) -> String {
         format!("`{}` changed from {} to {}", self.key, shorten(self.old), shorten(self.new))
     }
 }
 
-/// The changes found so far.
 #[derive(Debug)]
 pub(super) struct Findings {
     pub today: NaiveDate,

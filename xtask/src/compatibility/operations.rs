@@ -6,13 +6,12 @@ use super::{promises, schemas};
 use codegen::pointer::component;
 use serde_json::{Map, Value};
 
-/// Compares the operations of all paths.
 pub(super) fn compare(found: &mut Findings, paths: &ComparedPlace<'_>) {
     found.each(paths, |found, path| {
         let path = path.named(path.key);
         found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
-            // Skips the members that all operations of an added or removed path share, because each
-            // of these operations is reported itself.
+            // Skips path-level keys, such as shared `parameters`, of an added or removed path,
+            // because each operation of this path is already reported individually.
             (false, _) if path.both().is_none() => {}
             (false, _) => found.other(member),
             (true, None) => {
@@ -194,8 +193,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// The rule that compares the examples of a body: as text, or as error codes of the operation or of
-/// a wider response.
+/// Compares the examples of a body. The examples of an error are compared as error codes, of the
+/// operation or of a wider response. All other examples are compared as text.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {
@@ -218,7 +217,7 @@ fn error_body(found: &mut Findings, media_type: &ComparedPlace<'_>) {
     }
 }
 
-/// Compares the examples of an error, which are named by the operation's codes.
+/// Compares the examples of an error, which are named after the operation's error codes.
 fn codes(found: &mut Findings, examples: &ComparedPlace<'_>) {
     found.each(examples, |found, code| {
         let place = code.part(code.key);
@@ -248,7 +247,7 @@ fn codes_under_wider(found: &mut Findings, examples: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares the outcome of a response, the result that clients return for it.
+/// Compares `x-outcome` or `x-outcome-after-retry`, the result that clients return for a response.
 fn outcome(found: &mut Findings, at: &ComparedPlace<'_>) {
     if at.old.is_none() {
         return found.addition(at, "is an outcome that clients return");

@@ -5,7 +5,6 @@
 use codegen::pointer;
 use serde_json::{Value, json};
 
-/// The methods that a path can have.
 pub(super) const METHODS: [&str; 8] =
     ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
@@ -23,7 +22,6 @@ pub(super) fn operation_name<'a>(operation: &'a Value, path: &'a str) -> &'a str
     operation.get("operationId").and_then(Value::as_str).unwrap_or(path)
 }
 
-/// Returns the document with its operations resolved.
 pub(super) fn resolve_operations(document: &Value) -> Value {
     let mut resolved = document.clone();
     let security = document.get("security").cloned().unwrap_or_else(|| json!([]));

@@ -40,7 +40,6 @@ pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     findings(setup, &names, &directory.join("built"), "js", || setup.tools.command("node"))
 }
 
-/// Runs each sample with this interpreter.
 fn findings(
     setup: &Setup,
     names: &Names,

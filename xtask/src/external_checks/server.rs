@@ -30,7 +30,7 @@ impl LiveServer {
         LiveServer::start_with(program, &[])
     }
 
-    /// Starts a server with some orders and pets, and with these flags.
+    /// Like [`LiveServer::start`], but with these flags.
     pub fn start_with(program: &Program, flags: &[&str]) -> anyhow::Result<LiveServer> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(program, &directory.path().join("data"));
@@ -54,7 +54,6 @@ impl LiveServer {
         self.process.origin()
     }
 
-    /// The server's host and port.
     pub fn address(&self) -> &str {
         self.origin().trim_start_matches("http://")
     }

@@ -6,7 +6,6 @@ use crate::repository::Repository;
 use std::path::PathBuf;
 use testbed::Program;
 
-/// The inputs of an external check.
 pub(super) struct Setup {
     pub repository: Repository,
     pub tools: Tools,

@@ -11,7 +11,6 @@ const PINS: [&str; 4] = ["requirements.txt", "package.json", "package-lock.json"
 /// The file of `target/external_checks` with a copy of the pins that are installed.
 const STAMP: &str = "installed";
 
-/// A tool that an external check needs.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Need {
     /// Tools pinned in `tests/external_checks`.
@@ -20,7 +19,6 @@ pub(super) enum Need {
     Program(&'static str, &'static str),
 }
 
-/// The tools of a checkout.
 pub struct Tools {
     sources: PathBuf,
     installed: PathBuf,
@@ -46,12 +44,12 @@ impl Tools {
         self.installed.join(name)
     }
 
-    /// Returns a command for a program of the Python environment.
+    /// Returns a command for a program that pip has installed, such as `mypy`.
     pub fn python(&self, name: &str) -> Command {
         self.command(self.installed.join("venv/bin").join(name))
     }
 
-    /// Returns a command for a program of a Node package.
+    /// Returns a command for a program that npm has installed, such as `tsc`.
     pub fn node(&self, name: &str) -> Command {
         let mut command = self.command(self.installed.join("node_modules/.bin").join(name));
         command.env("REDOCLY_TELEMETRY", "off").env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
@@ -161,12 +159,10 @@ pub fn output_lines(command: &mut Command) -> anyhow::Result<Vec<String>> {
     Ok(if output.status.success() { Vec::new() } else { lines(command, &output) })
 }
 
-/// Runs a tool and waits for it.
 pub fn output(command: &mut Command) -> anyhow::Result<Output> {
     command.output().with_context(|| format!("cannot run {}", program_name(command)))
 }
 
-/// Formats the exit status and the output of a tool as lines.
 pub fn lines(command: &Command, output: &Output) -> Vec<String> {
     let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     let lines = text.iter().flat_map(|text| text.lines()).map(str::to_string);

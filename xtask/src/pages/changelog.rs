@@ -11,7 +11,6 @@ const FOOT: &str = "</main>\n</body>\n</html>\n";
 
 /// A section of the changelog with a heading such as `## 1.1.0 (2026-11-22)`.
 pub struct Release<'a> {
-    /// The version in the heading.
     pub version: Version,
     date: NaiveDate,
     /// The text below the heading, in Markdown.
@@ -71,7 +70,6 @@ fn version_and_date(title: &str) -> Option<(Version, NaiveDate)> {
     Some((version.parse().ok()?, date.parse().ok()?))
 }
 
-/// Renders a date as a `time` element.
 fn time(date: NaiveDate) -> String {
     format!(" <time datetime=\"{date}\">{}</time>", date.format("%-d %B %Y"))
 }

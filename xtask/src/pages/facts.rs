@@ -3,7 +3,6 @@
 use crate::samples;
 use serde_json::Value;
 
-/// An operation of a document.
 pub struct Operation<'d> {
     /// The path below the base path.
     pub path: &'d str,
@@ -11,7 +10,6 @@ pub struct Operation<'d> {
     pub method: String,
     /// The name of the operation's first tag.
     pub tag: &'d str,
-    /// The operation object.
     pub value: &'d Value,
 }
 
@@ -30,7 +28,6 @@ impl Operation<'_> {
         })
     }
 
-    /// True if the document marks the operation as deprecated.
     pub fn is_deprecated(&self) -> bool {
         self.value["deprecated"] == true
     }

@@ -48,8 +48,8 @@ pub fn page(documents: &[Value]) -> String {
             "\n## Programs to copy for `{path}`\n\n\
              They take the base URL, which ends in `{path}`, and the key from `BASE_URL` and \
              `API_KEY`. TypeScript needs Node 22.18 or later and the package lossless-json, Rust \
-             the crate store-orders-client from the Git repository of the service, whose address \
-             the operator tells in place of `<REPOSITORY>`.",
+             the crate store-orders-client: the directory `api/client` of the service's repository, \
+             which its operator gives you.",
             path = version.base_path
         );
         for operation in operations(document) {
@@ -69,7 +69,6 @@ pub fn page(documents: &[Value]) -> String {
     page
 }
 
-/// Renders a line for each operation.
 fn operation_lines(reference: &str, document: &Value) -> Vec<String> {
     let line = |operation: Operation<'_>| {
         let (anchor, Operation { path, method, value, .. }) = (operation.anchor(), operation);

@@ -3,7 +3,6 @@
 
 use pulldown_cmark::{Event, Options, Parser, html};
 
-/// Renders Markdown as HTML.
 pub fn markup(text: &str) -> String {
     let events = Parser::new_ext(text, Options::ENABLE_TABLES).map(|event| match event {
         Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
@@ -14,7 +13,7 @@ pub fn markup(text: &str) -> String {
     markup
 }
 
-/// Renders Markdown as HTML. `heading` renders each heading from its level and its text.
+/// Renders Markdown as HTML, with each heading rendered by `heading` from its level and its text.
 pub fn with_headings(text: &str, heading: impl Fn(usize, &str) -> String) -> String {
     let (mut page, mut section, mut in_code) = (String::new(), String::new(), false);
     for line in text.lines() {

@@ -145,7 +145,6 @@ fn response_item(
     item + "\n"
 }
 
-/// Renders the section with the description of each response header.
 fn headers(document: &Value) -> String {
     let common = common_headers(document);
     let mut items: Vec<String> = Vec::new();
@@ -185,7 +184,8 @@ fn models(document: &Value) -> String {
     page
 }
 
-/// Returns the headers that all responses have.
+/// Returns the headers that all responses have. The page lists them once instead of at each
+/// response.
 fn common_headers(document: &Value) -> BTreeSet<&str> {
     let operations = operations(document);
     let responses = operations.iter().flat_map(|one| responses(document, one.value));

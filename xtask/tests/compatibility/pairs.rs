@@ -21,7 +21,6 @@ const FILES: [&str; 8] = [
     include_str!("pairs/equivalent.json"),
 ];
 
-/// A pair of documents and the expected verdicts.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pair {

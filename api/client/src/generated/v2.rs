@@ -19,9 +19,9 @@ pub mod types {
         pub cancelled_at: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
         /// Whether the order has been fulfilled. Whether it can be cancelled follows from `status`.
         pub complete: bool,
-        /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        /// Unique order identifier.
         pub id: crate::generated::v1::types::OrderId,
-        /// Identifier of the animal in the order. The store may have no pet with this identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        /// Identifier of the animal in the order. The store may have no pet with this identifier.
         #[serde(rename = "petId")]
         pub pet_id: crate::generated::v1::types::PetId,
         /// Number of units ordered, 1 to 2147483647.
@@ -71,7 +71,7 @@ pub mod types {
 }
 /// Client for Store Orders API
 ///
-/// Version: 2.0.0
+/// Version: 2.0.1
 #[derive(Clone)]
 pub struct Client {
     /// `baseurl`.
@@ -102,7 +102,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "2.0.0"
+        "2.0.1"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -276,12 +276,12 @@ impl ListOrders {
         self.limit = Some(limit.into());
         self
     }
-    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose digits: send the text of a `petId` that was parsed without loss.
+    /// Only orders of this pet.
     pub fn pet_id(mut self, pet_id: impl Into<crate::generated::v1::types::PetId>) -> Self {
         self.pet_id = Some(pet_id.into());
         self
     }
-    /// Only orders with a `shipDate` before this time (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
+    /// Only orders with a `shipDate` before this time. An order without `shipDate` does not match.
     pub fn ship_date_before(
         mut self,
         ship_date_before: impl Into<::chrono::DateTime<::chrono::offset::Utc>>,
@@ -289,7 +289,7 @@ impl ListOrders {
         self.ship_date_before = Some(ship_date_before.into());
         self
     }
-    /// Only orders with a `shipDate` at this time or later (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
+    /// Only orders with a `shipDate` at this time or later. An order without `shipDate` does not match.
     pub fn ship_date_from(
         mut self,
         ship_date_from: impl Into<::chrono::DateTime<::chrono::offset::Utc>>,

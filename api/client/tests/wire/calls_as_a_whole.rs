@@ -64,7 +64,7 @@ async fn a_dropped_call_frees_its_permit() {
     assert!(request.is_some());
 }
 
-/// Checks that the call fails after its limit of 3 seconds. Returns the kind and text of the error.
+/// Checks that the call fails after its limit of 3 seconds. Returns the error's kind and message.
 async fn expect_timeout(call: impl Future<Output = Result<(), Error>>) -> (ErrorKind, String) {
     let began = Instant::now();
     let error = call.await.unwrap_err();

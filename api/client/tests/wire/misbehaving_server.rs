@@ -229,7 +229,7 @@ async fn the_number_of_attempts_is_bounded() {
 }
 
 /// The server stays silent. This is also what the client sees if hyper loses a request because the
-/// server closes the connection at once.
+/// server closes the connection immediately.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_gets_no_response_is_sent_again_after_ten_seconds() {
     let server = ScriptedServer::start([Reply::silence(), Reply::json(204, "")]).await;

@@ -51,6 +51,12 @@ async fn a_request_has_the_set_filters_and_returns_one_page() {
     let ids: Vec<_> = first.orders.iter().map(|order| *order.id).collect();
     assert_eq!((ids, first.next_cursor.as_deref()), (vec![1, 2], Some("AQAA_-x")));
     assert_eq!(first.attempts(), 1);
+    let mut iterated = Vec::new();
+    for order in &first {
+        iterated.push(*order.id);
+    }
+    assert_eq!(iterated, [1, 2]);
+    assert!(first.clone().into_iter().eq(first.into_inner().orders));
 
     let day = |text: &str| chrono::DateTime::parse_from_rfc3339(text).unwrap();
     let request = client.list_orders().pet_id(-7).status(OrderStatus::Shipped).complete(true);

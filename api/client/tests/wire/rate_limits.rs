@@ -46,10 +46,12 @@ async fn a_wait_beyond_the_policy_fails_at_once_and_nothing_is_sent() {
     let began = Instant::now();
     let error = client.list_orders().await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Response, 1));
+    assert!(error.is_rate_limited(), "{error}");
 
     tokio::time::advance(Duration::from_secs(100)).await;
     let error = client.clone().cancel_order(1).await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimit, 0));
+    assert!(error.is_rate_limited(), "{error}");
     assert_eq!((error.status(), error.code(), error.request_id()), (None, None, None));
     let seconds = error.retry_after().unwrap().as_secs_f64();
     assert!((200.0..=201.0).contains(&seconds), "{seconds}");

@@ -23,7 +23,6 @@ enum End {
 }
 
 impl Reply {
-    /// Returns a JSON response with this status and body.
     pub fn json(status: u16, body: &str) -> Self {
         Self {
             head: vec![
@@ -44,7 +43,6 @@ impl Reply {
         reply
     }
 
-    /// Adds a header line.
     pub fn header(mut self, line: &str) -> Self {
         self.head.push(line.to_string());
         self

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
-use store_orders_client::{Client, RetryPolicy};
+use store_orders_client::{CancelOrderOutcome, Client, RetryPolicy};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
@@ -158,4 +158,36 @@ async fn each_page_of_version_2_is_one_span() {
     drop(default);
     let spans = recorder.lines(false);
     assert_eq!(spans, ["attempts=1 operation=\"list_orders\" pet_id=7 status=200"; 2]);
+}
+
+/// Neither "not modified" nor "gone, probably cancelled by this call" is an error.
+#[tokio::test]
+async fn the_span_of_a_success_has_no_error() {
+    let not_found = r#"{"code":"order_not_found","message":"Gone.","status":404}"#;
+    let server = ScriptedServer::start([
+        Reply::json(304, ""),
+        Reply::json(304, ""),
+        Reply::json(304, ""),
+        Reply::json(503, ""),
+        Reply::json(404, not_found),
+    ])
+    .await;
+    let policy = RetryPolicy::default().first_wait(Duration::from_millis(2));
+    let v1 = Client::builder(&server.base_url, KEY).retry(policy).build().unwrap();
+    let v2 = v1.v2();
+    let (recorder, default) = record_here();
+    assert_eq!(*v1.list_orders_if_changed("\"a\"").await.unwrap(), None);
+    assert_eq!(*v2.list_orders().send_if_changed("\"a\"").await.unwrap(), None);
+    assert_eq!(*v2.get_order_if_changed(7, "\"a\"").await.unwrap(), None);
+    assert_eq!(*v2.cancel_order(7).await.unwrap(), CancelOrderOutcome::AlreadyGone);
+    drop(default);
+    assert_eq!(
+        recorder.lines(false),
+        [
+            "attempts=1 operation=\"list_orders\" status=304",
+            "attempts=1 operation=\"list_orders\" status=304",
+            "attempts=1 operation=\"get_order\" order_id=7 status=304",
+            "attempts=2 operation=\"cancel_order\" order_id=7 status=404",
+        ]
+    );
 }

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio_postgres::AsyncMessage;
 use tokio_postgres::error::Severity;
 
-/// Events of a connection besides the results of statements.
+/// Events of a connection that are not results of statements.
 #[derive(Debug, Default)]
 pub struct Link {
     unconfirmed: AtomicU64,

@@ -21,7 +21,7 @@ const SETTINGS: [(&str, &str); 8] = [
     ("max_parallel_workers_per_gather", "0"),
 ];
 
-/// The purpose of a connection.
+/// The purpose of a connection, which determines its settings.
 pub struct Role {
     /// The `application_name`.
     pub name: &'static str,
@@ -77,10 +77,8 @@ pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true
 /// request waits for these statements.
 pub const MAINTENANCE: Role = Role::new("store-orders maintenance", timeouts::MAINTENANCE, true);
 
-/// Sends heartbeats.
 pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", timeouts::HEARTBEAT, false);
 
-/// Counts requests.
 pub const LIMITER: Role = Role::new("store-orders counts", timeouts::LIMITER, false);
 
 /// Reads the whole table of orders, on a connection that is closed afterwards.

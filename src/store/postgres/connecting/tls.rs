@@ -16,21 +16,12 @@ use std::sync::Arc;
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The error of setting up TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {
-    /// A PEM file cannot be used.
     #[error("{} cannot be used", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: rustls::pki_types::pem::Error,
-    },
-    /// No authority is trusted.
+    File { path: PathBuf, source: rustls::pki_types::pem::Error },
     #[error("no authority is trusted: name a file of certificates with sslrootcert")]
     NoAuthority(#[source] VerifierBuilderError),
-    /// rustls refuses the certificates.
     #[error("the certificates cannot be used")]
     Rustls(#[from] rustls::Error),
 }
@@ -49,7 +40,6 @@ pub fn check_tls(url: &PostgresUrl) -> Result<(), TlsSetupError> {
     url.hosts().try_for_each(|(host, _)| connector(tls, tls.mode_for(host)).map(drop))
 }
 
-/// Creates the TLS connector for this mode.
 pub fn connector(tls: &PostgresTls, mode: TlsMode) -> Result<MakeRustlsConnect, TlsSetupError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match mode {

@@ -23,7 +23,6 @@ pub struct PostgresTls {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum TlsMode {
-    /// Never use TLS.
     Disable,
     /// TLS without verification of the server; with `sslrootcert`, the same as `verify-ca`.
     Require,
@@ -74,7 +73,7 @@ impl PostgresTls {
     }
 }
 
-/// Formats the settings as a URL query with a leading `?`. The text is empty if no setting is set.
+/// Formats the settings as a URL query with a leading `?`, or as an empty string if there are none.
 impl fmt::Display for PostgresTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parameters = [

@@ -21,7 +21,7 @@ pub struct PostgresUrl {
     limits_database: Option<String>,
 }
 
-/// The error of parsing a URL. It never quotes text that may be part of a password.
+/// The reason why a URL is refused. The message never quotes text that may be part of a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
     /// The scheme is missing, or is neither `postgres` nor `postgresql`.
@@ -29,8 +29,8 @@ pub enum InvalidUrl {
     Scheme,
     /// The user name or the password has a character that is not percent-encoded, so a part of it
     /// would be taken for a host, a database or a parameter.
-    // The message has no at sign, because the text before an at sign would be redacted as a
-    // possible password.
+    // The message does not contain an at sign, because the text before an at sign would be redacted
+    // as a possible password.
     #[error(
         "percent-encode the URL's parts: %40 for an at sign, %2F for a slash, %3F for a question \
          mark, %25 for a percent sign"
@@ -39,7 +39,6 @@ pub enum InvalidUrl {
     /// A parameter is not one of libpq's, or its value is invalid.
     #[error("{0}")]
     Parameter(String),
-    /// The URL names no host.
     #[error("the URL names no host")]
     NoHost,
 }
@@ -78,17 +77,16 @@ impl PostgresUrl {
         self.config.get_password().is_some()
     }
 
-    /// The file that contains the password, if one is set.
     pub fn password_file(&self) -> Option<&PasswordFile> {
         self.password_file.as_ref()
     }
 
-    /// The TLS settings.
     pub fn tls(&self) -> &PostgresTls {
         &self.tls
     }
 
-    /// Sets the database of the request counts, in the same cluster. None selects the default name.
+    /// Sets the database of the request counts, in the same cluster. `None` selects the default
+    /// name.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;
@@ -100,7 +98,6 @@ impl PostgresUrl {
         self.config.get_dbname().or(self.config.get_user())
     }
 
-    /// The name of the database of the request counts.
     pub fn limits_database(&self) -> String {
         let default = || format!("{}_limits", self.database().unwrap_or("store"));
         self.limits_database.clone().unwrap_or_else(default)
@@ -134,8 +131,8 @@ impl PostgresUrl {
     }
 }
 
-/// The most concurrent reads of a password file, and so the most threads that a hanging file system
-/// can block.
+/// The maximum number of concurrent reads of a password file, and so of threads that a hanging file
+/// system can block.
 const MAX_PASSWORD_READS: usize = 4;
 
 /// A file with the password. It is read for each connection, because the password may change.
@@ -146,7 +143,6 @@ pub struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// Reads the current password.
     pub async fn read(&self) -> io::Result<String> {
         let permit = Arc::clone(&self.reads).acquire_owned().await.map_err(io::Error::other)?;
         let path = self.path.clone();

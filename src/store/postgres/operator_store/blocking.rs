@@ -18,18 +18,15 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 /// A statement that writes, with its parameters.
 pub type PendingWrite = (String, Vec<Value>);
 
-/// Runs queries, and collects writes.
 pub struct Blocking<'a, C> {
     /// Drives the connection.
     pub runtime: &'a Runtime,
     /// A connection or transaction.
     pub client: &'a C,
-    /// The collected writes.
     pub writes: RefCell<Vec<PendingWrite>>,
 }
 
 impl<'a, C> Blocking<'a, C> {
-    /// Creates an instance without collected writes.
     pub fn new(runtime: &'a Runtime, client: &'a C) -> Blocking<'a, C> {
         Blocking { runtime, client, writes: RefCell::default() }
     }

@@ -1,5 +1,5 @@
-//! Checks the contents of the store in one snapshot. Pages, indexes and references are not checked:
-//! PostgreSQL has its own tools for them.
+//! Checks the contents of the store in one snapshot. Pages, indexes and references are not checked,
+//! because PostgreSQL has its own tools for them.
 
 use super::PostgresOperatorStore;
 use super::blocking::Blocking;
@@ -11,7 +11,6 @@ use crate::store::{CheckReport, StoreError};
 use tokio_postgres::{IsolationLevel, Transaction};
 
 impl PostgresOperatorStore {
-    /// Checks the store in one snapshot.
     pub fn run_checks(&self) -> Result<CheckReport, StoreError> {
         let mut connection = self.connection.lock();
         let mut report = CheckReport::default();

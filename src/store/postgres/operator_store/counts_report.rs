@@ -31,7 +31,7 @@ impl CountsReport for PostgresCountsReport {
     }
 }
 
-/// Reads the requests that an account has made in its open windows.
+/// Reads how many requests an account has made in each window that is still open.
 async fn read_usage(client: &Client, account: i64) -> Result<AccountUsage, Error> {
     let query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, minute_closes,
                         minute_requests, day_closes, day_requests

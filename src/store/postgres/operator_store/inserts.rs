@@ -47,8 +47,8 @@ const INSERT_PETS: &str = "
 
 impl PostgresOperatorStore {
     /// Inserts these orders as one change, and returns the number of inserted rows. Cancellations
-    /// wait for the change lock, so the statements are pipelined: the command does not hold the
-    /// lock while it waits for an answer.
+    /// wait for the change lock, so the statements are pipelined. The command therefore does not
+    /// hold the lock while it waits for an answer.
     pub fn insert_orders(
         &self,
         orders: &[Order],
@@ -69,7 +69,7 @@ impl PostgresOperatorStore {
             let (locked, inserted, committed) = tokio::join!(
                 client.batch_execute(&begin),
                 client.query(&insert, &columns),
-                // If an earlier statement fails, COMMIT is sent nevertheless, and rolls back.
+                // This COMMIT is sent even if an earlier statement fails. It then rolls back.
                 client.batch_execute("COMMIT"),
             );
             locked.map_err(commit_error)?;

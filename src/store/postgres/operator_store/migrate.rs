@@ -11,19 +11,40 @@ use crate::store::postgres::schema::{self, LIMITS, STORE, Schema};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-/// Creates the tables of the store and of the request counts, or brings them up to date. Returns a
-/// line for each step.
-pub fn migrate(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
+/// The result of `migrate`.
+#[derive(Debug)]
+pub struct Migrated {
+    /// A line for each step, and for each schema without one.
+    pub lines: Vec<String>,
+    /// True if there was a step.
+    pub has_changed: bool,
+}
+
+/// Creates the tables of the store and of the request counts, or brings them up to date.
+pub fn migrate(url: &PostgresUrl) -> Result<Migrated, StoreError> {
     let store = PostgresOperatorStore::open(url)?;
     store.run(async |client| schema::lock(client).await)?;
     // Create the database of the counts first. If the role may not create it, nothing else has
     // changed yet.
     let created =
         store.run(async |client| create_database(client, &url.limits_database()).await)?;
-    let mut steps: Vec<String> = created.into_iter().collect();
-    steps.extend(apply_missing(&store, STORE)?);
-    steps.extend(apply_missing(&store.open_counts()?, LIMITS)?);
-    Ok(steps)
+    let mut migrated =
+        Migrated { has_changed: created.is_some(), lines: created.into_iter().collect() };
+    let steps = apply_missing(&store, STORE)?;
+    migrated.add(STORE, steps);
+    let steps = apply_missing(&store.open_counts()?, LIMITS)?;
+    migrated.add(LIMITS, steps);
+    Ok(migrated)
+}
+
+impl Migrated {
+    fn add(&mut self, Schema { name, migrations, .. }: Schema<'_>, steps: Vec<String>) {
+        if steps.is_empty() {
+            self.lines.push(format!("{name} {} is the newest; nothing to do", migrations.len()));
+        }
+        self.has_changed |= !steps.is_empty();
+        self.lines.extend(steps);
+    }
 }
 
 fn apply_missing(

@@ -136,7 +136,6 @@ struct TableCopy {
 }
 
 impl TableCopy {
-    /// Begins a copy into these columns of a table.
     async fn begin(
         transaction: &Transaction<'_>,
         table: &str,

@@ -24,11 +24,11 @@ pub struct ReplicaRow {
     pub address: String,
     /// The last change of orders that its list reflects.
     pub list_change_number: i64,
-    /// The time at which the server added its row, RFC 3339 in UTC: at its start, or later if the
-    /// other servers had removed the row because heartbeats were missing.
+    /// The time at which the server added its row, in RFC 3339 and UTC. This is when the server
+    /// started, or later if the other servers had removed the row because heartbeats were missing.
     pub started_at: String,
-    /// The time since the server last wrote its row, by the database's clock. Servers write it
-    /// every few seconds.
+    /// The time since the server last wrote its row, by the database's clock. Servers write it at
+    /// least every 10 seconds.
     pub heard_seconds_ago: i64,
 }
 
@@ -45,8 +45,9 @@ impl PostgresOperatorStore {
     }
 
     /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
-    /// of a lease: after that time no server has a valid lease on a replaced primary. Afterwards
-    /// the answers of all servers include everything that was committed here before the call.
+    /// of a lease, because after that time no server has a valid lease on a replaced primary.
+    /// Afterwards the answers of all servers include everything that was committed here before the
+    /// call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();
@@ -66,7 +67,6 @@ impl PostgresOperatorStore {
         self.run(async |client| Ok(seen_and_silent(client).await?.1))
     }
 
-    /// The number of the last change of orders.
     pub fn orders_change_number(&self) -> Result<i64, StoreError> {
         Ok(self.run(async |client| journal::read_last(client).await)?.1.orders.number)
     }

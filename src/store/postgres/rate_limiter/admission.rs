@@ -13,8 +13,8 @@ use tokio_postgres::{Client, Error, Statement};
 /// suspended and reads no answer.
 pub const MAX_ACCOUNTS: usize = 500;
 
-/// The maximum number of expired rows that one statement removes. So the statement locks the rows
-/// only for milliseconds.
+/// The maximum number of expired rows that one statement removes. It is small, so that the
+/// statement locks the rows only for milliseconds.
 const REMOVED_PER_STATEMENT: u64 = 500;
 
 /// With these settings, PostgreSQL plans the statement once, for lookups of single rows, and
@@ -27,7 +27,8 @@ const SETTINGS: &str = "
 pub struct Admission(Statement);
 
 impl Admission {
-    /// Configures the connection, and prepares the statement.
+    /// Prepares the statement, and changes settings of the connection, which must serve only this
+    /// purpose.
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission(client.prepare(include_str!("count.sql")).await?))
@@ -42,7 +43,7 @@ impl Admission {
         client: &Client,
         requests: &[KeyedRequest],
     ) -> Result<Vec<Decision>, Error> {
-        // Sorted by account, the order in which the statement locks rows.
+        // Sorted by account, because the statement locks the rows in this order.
         let mut by_account = BTreeMap::new();
         for (position, request) in requests.iter().enumerate() {
             let (limits, positions) =

@@ -2,12 +2,14 @@
 -- returns the counts before the batch. Times are in microseconds. rate_limiter.rs explains why this
 -- is one statement.
 --
--- The number of admitted requests is computed twice. The first SELECT has the number for an account
--- without a row, for which both windows are empty. DO UPDATE corrects it (given) by what the row
--- already has, after it has locked the row, so that no other batch can count in between.
+-- The number of admitted requests is computed twice. The first SELECT computes it for an account
+-- without a row, whose windows are both empty. If there is a row, DO UPDATE locks it and computes
+-- the number again (given) from the counts in the row. Because of the lock, no other batch can
+-- count in between.
 --
--- $1 accounts, $2 their numbers of requests, $3 and $4 their limits per minute and per day. The
--- limits are columns only to be available in EXCLUDED; their stored values are never read.
+-- $1 are the accounts, $2 their numbers of requests, and $3 and $4 their limits per minute and per
+-- day. The limits are columns only because DO UPDATE can read them from EXCLUDED in this way. Their
+-- stored values are never read.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )
@@ -22,7 +24,7 @@ FROM (SELECT *, least(requests, per_minute, per_day) AS admitted
 ORDER BY account
 ON CONFLICT (account) DO UPDATE
 SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted_at) = (SELECT
-    -- Clamped: the clock may have been set back.
+    -- Clamped, because the clock may have been set back.
     CASE WHEN c.minute_closes > now THEN least(c.minute_closes, now + 60000000)
          WHEN given > 0 THEN now + 60000000 ELSE c.minute_closes END,
     minute_used + given,

@@ -26,7 +26,6 @@ use tokio::time::{sleep, timeout_at};
 
 const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A rate limiter that counts in PostgreSQL.
 pub struct PostgresRateLimiter {
     waiting: mpsc::UnboundedSender<WaitingRequest>,
     sessions: watch::Receiver<Current>,
@@ -37,7 +36,7 @@ pub struct PostgresRateLimiter {
 struct WaitingRequest {
     request: KeyedRequest,
     deadline: Instant,
-    /// The time of the request, on two clocks.
+    /// The time of the request, by the wall clock and the monotonic clock.
     now: Now,
     sent: BootInstant,
     key_id: Arc<str>,
@@ -152,7 +151,8 @@ impl Shared {
         self.memory.apply_and_check_ban(request, now)
     }
 
-    /// Removes expired counts from memory and the database, once per [`REMOVAL_INTERVAL`].
+    /// Removes expired strikes from memory, and expired counts from the database, once per
+    /// [`REMOVAL_INTERVAL`].
     async fn keep_removing(&self, session: &Session) {
         loop {
             sleep(REMOVAL_INTERVAL).await;
@@ -201,7 +201,7 @@ impl RateLimiter for PostgresRateLimiter {
         now: Now,
         deadline: Instant,
     ) -> Decision {
-        // Without a session, refuse at once, because requests do not wait for the next session.
+        // Without a session, refuse immediately, because requests do not wait for the next session.
         if current(&self.sessions).is_err() {
             return unavailable(&request);
         }

@@ -1,5 +1,5 @@
-//! Ties a database of request counts to one store, because an account id means another account in
-//! another store.
+//! Ties a database of request counts to one store, because the same account id belongs to a
+//! different account in another store.
 
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;

@@ -5,7 +5,7 @@ use crate::store::postgres::error::read_error;
 use crate::store::postgres::rows::value;
 use tokio_postgres::Client;
 
-/// Tables that a server reads.
+/// Tables on which a server needs SELECT. [`STORE_WRITES`] includes SELECT on two further tables.
 const READ_TABLES: [&str; 7] =
     ["store_orders_schema", "identity", "change_lock", "orders", "pets", "accounts", "keys"];
 
@@ -18,7 +18,6 @@ const STORE_WRITES: [&str; 5] = [
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.replicas",
 ];
 
-/// Grants for the request counts.
 const LIMITS_WRITES: [&str; 2] = [
     "SELECT, UPDATE (store_id) ON {schema}.limits_schema",
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.limits_accounts",
@@ -27,9 +26,7 @@ const LIMITS_WRITES: [&str; 2] = [
 /// The tables that a role is granted access to.
 #[derive(Clone, Copy)]
 pub enum Rights {
-    /// The tables of the store.
     Store,
-    /// The tables of the request counts.
     Limits,
 }
 

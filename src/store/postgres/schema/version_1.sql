@@ -43,10 +43,10 @@ CREATE TABLE changes (
 INSERT INTO changes (change_number, orders, keys) VALUES (1, 0, 0);
 
 -- All orders, including cancelled ones, so that their ids are never used again. Dates are text, as
--- in the API: RFC 3339 in UTC with Z. cancelled_in is the id of the batch that cancelled the order:
--- after a lost answer a server sees which orders its batch cancelled. A tenth of each page stays
--- free for new versions of its rows: without room there, a cancellation writes its row to another
--- page, and writes two pages to the WAL instead of one.
+-- in the API: RFC 3339 in UTC with Z. cancelled_in is the id of the batch that cancelled the order.
+-- If the answer to a batch is lost, it shows the server which orders the batch cancelled. A tenth
+-- of each page stays free for new versions of its rows. Without this room, a cancellation writes
+-- its row to another page, and writes two pages to the WAL instead of one.
 CREATE TABLE orders (
     id            bigint  PRIMARY KEY,
     pet_id        bigint  NOT NULL,
@@ -111,9 +111,9 @@ CREATE TABLE keys (
 CREATE INDEX keys_by_account ON keys (account);
 CREATE INDEX keys_by_change ON keys (change_number);
 
--- The servers that use this store. Each locks its own row (FOR NO KEY UPDATE) to test whether it can
--- write, and updates the row every few seconds. The row of a server that has ended is neither locked
--- nor updated. Times are by the database's clock.
+-- The servers that use this store. As a heartbeat, each locks its own row (FOR NO KEY UPDATE),
+-- which tests whether it can write, and updates the row at least every 10 seconds. The row of a
+-- server that has ended is neither locked nor updated. Times are by the database's clock.
 CREATE TABLE replicas (
     id                 text        PRIMARY KEY,
     program            text        NOT NULL,

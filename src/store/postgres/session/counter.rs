@@ -10,7 +10,6 @@ use crate::store::postgres::timeouts::COUNT_LIMIT;
 use std::sync::Arc;
 use tokio_postgres::Error;
 
-/// Counts requests in the database of request counts.
 pub struct Counter {
     connection: Arc<Connection>,
     admission: Admission,
@@ -18,7 +17,6 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Prepares the statement.
     pub async fn prepare(
         connection: Arc<Connection>,
         state: Arc<SessionState>,
@@ -38,8 +36,9 @@ impl Counter {
         };
         let decisions = self.state.answer(COUNT_LIMIT, counted).await?;
         // Check the lease again, because a replaced primary answers too. If the lease has expired
-        // meanwhile, the requests are refused although they may have been counted: another
-        // statement, which takes back the counts, would fail at such a primary too.
+        // since the first check, the requests are refused although they may have been counted. A
+        // second statement that subtracts them again would not help, because it would fail at such
+        // a primary too.
         self.state.require_lease().map(|()| decisions)
     }
 

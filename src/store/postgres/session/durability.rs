@@ -12,8 +12,8 @@ use slog::{Logger, info, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
-/// The durability of a primary's commits, at one time. The default is for servers that reach no
-/// primary.
+/// The durability of a primary's commits, at one time. The default applies while a server reaches
+/// no primary.
 #[derive(Debug, Default)]
 pub struct Durability {
     settings: Settings,
@@ -21,7 +21,8 @@ pub struct Durability {
     streaming: Vec<String>,
     /// The number of these standbys, and of those whose names and states the role may not see.
     present: usize,
-    /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`].
+    /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`]. It is
+    /// read only when a session opens.
     is_stuck: bool,
 }
 
@@ -34,37 +35,49 @@ pub struct Settings {
 }
 
 impl Durability {
-    /// Reads the durability of the primary's commits.
+    /// Reads the durability of the commits of a primary on which a session opens, and whether commits
+    /// hang. An open session need not read the latter, because it ends if its heartbeats hang.
     ///
     /// Commits of commands and other programs do not count as stuck: PostgreSQL shows when a
     /// statement began, but not when its wait for standbys began, and their statements may run for
-    /// long before they wait. Without `pg_read_all_stats`, a role sees the number of standbys, but
-    /// not their names or states.
-    pub async fn read(client: &Client) -> Result<Durability, StoreError> {
+    /// long before they wait.
+    pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
-            "SELECT current_setting('synchronous_standby_names'),
-                    current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',
-                    ARRAY(SELECT application_name FROM pg_stat_replication
-                          WHERE sync_state IN ('sync', 'quorum')),
-                    (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
-                    EXISTS (SELECT FROM pg_stat_activity
+            "SELECT EXISTS (SELECT FROM pg_stat_activity
                             WHERE wait_event = 'SyncRep' AND usename = current_user
                               AND application_name LIKE 'store-orders %'
                               AND application_name <> 'store-orders command'
                               AND state_change < clock_timestamp() - interval '{} ms')",
             STANDBY_LIMIT.as_millis()
         );
-        let row = client.query_one(&query, &[]).await.map_err(read_error)?;
+        let is_stuck = async {
+            let row = client.query_one(&query, &[]).await.map_err(read_error)?;
+            value(&row, 0)
+        };
+        let (durability, is_stuck) = tokio::try_join!(Durability::read(client), is_stuck)?;
+        Ok(Durability { is_stuck, ..durability })
+    }
+
+    /// Reads the durability of the primary's commits. Without `pg_read_all_stats`, a role sees the
+    /// number of standbys, but not their names or states.
+    pub async fn read(client: &Client) -> Result<Durability, StoreError> {
+        let query = "SELECT current_setting('synchronous_standby_names'),
+                    current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',
+                    ARRAY(SELECT application_name FROM pg_stat_replication
+                          WHERE sync_state IN ('sync', 'quorum')),
+                    (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL)";
+        let row = client.query_one(query, &[]).await.map_err(read_error)?;
         let settings = Settings {
             synchronous_standby_names: value(&row, 0)?,
             writes_to_disk: value(&row, 1)?,
         };
         let (streaming, hidden): (Vec<String>, i64) = (value(&row, 2)?, value(&row, 3)?);
         let present = streaming.len() + usize::try_from(hidden).unwrap_or(0);
-        Ok(Durability { settings, streaming, present, is_stuck: value(&row, 4)? })
+        Ok(Durability { settings, streaming, present, is_stuck: false })
     }
 
-    /// The standbys that must confirm each commit.
+    /// Returns the standbys that must confirm each commit. If a commit is stuck although enough
+    /// standbys are present, none of them counts as confirming.
     pub fn standbys(&self) -> Standbys {
         let Some(SyncStandbys { needed, .. }) = self.settings.standbys() else {
             return Standbys::default();
@@ -74,8 +87,8 @@ impl Durability {
         Standbys { required: number(needed), confirming: number(confirming) }
     }
 
-    /// Fails if each commit would hang and block a connection: synchronous standbys are away, or do
-    /// not confirm commits.
+    /// Fails if each commit would hang and block a connection, because synchronous standbys are
+    /// away or do not confirm commits.
     pub fn require_standbys(&self) -> Result<(), StoreError> {
         let Some(standbys) = self.settings.standbys() else { return Ok(()) };
         let needed = standbys.needed;
@@ -97,18 +110,20 @@ impl Durability {
     }
 
     /// Records the standbys for the metrics. Logs the settings if they differ from those recorded
-    /// before, at this or an earlier primary.
-    pub fn record(self, replica: &Replica, log: &Logger) {
+    /// before, at this or an earlier primary. Repeats warnings after a failover (`is_new_primary`),
+    /// because this one may have lost changes.
+    pub fn record(self, is_new_primary: bool, replica: &Replica, log: &Logger) {
         replica.set_standbys(self.standbys());
         let before = replica.replace_settings(self.settings.clone());
-        if before.as_ref() != Some(&self.settings) {
-            self.settings.log(before.is_some(), log);
+        let is_changed = before.as_ref() != Some(&self.settings);
+        if is_changed || is_new_primary {
+            self.settings.log(before.is_some() && is_changed, log);
         }
     }
 }
 
 impl Settings {
-    /// Returns none if no standby must confirm commits.
+    /// Returns `None` if no standby must confirm commits.
     fn standbys(&self) -> Option<SyncStandbys> {
         SyncStandbys::parse(&self.synchronous_standby_names)
     }

@@ -24,13 +24,13 @@ use tokio_postgres::{Client, Error, Statement};
 /// the row, because each update leaves a dead row.
 const ROW_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The minimum time between two updates if the address or the list has changed, because `status`
-/// shows them.
+/// The minimum time between two updates of the row if the address or the list has changed. It is
+/// shorter than [`ROW_INTERVAL`], because the command `status` shows both.
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sends only heartbeats, whose statements are pipelined. A statement of other work between them
-/// would run in the heartbeat's transaction. If that statement failed or waited, a working session
-/// would lose its lease or end.
+/// Sends heartbeats, on a connection that nothing else uses. The statements of a heartbeat are
+/// pipelined, so a statement of other work between them would run in the heartbeat's transaction.
+/// If that statement failed or waited, a working session would lose its lease or end.
 pub struct Heartbeat {
     connection: Arc<Connection>,
     begin: Statement,
@@ -46,7 +46,6 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Prepares the statements.
     pub async fn prepare(
         connection: Arc<Connection>,
         state: Arc<SessionState>,
@@ -68,7 +67,8 @@ impl Heartbeat {
     }
 
     /// Commits a heartbeat, which renews the session's lease and confirms the changes that the
-    /// heartbeat can see. Updates the replica's row with these values, or only locks it.
+    /// heartbeat can see. Updates the replica's row with `values`, or only locks it if `values` is
+    /// `None`.
     pub async fn beat(&self, values: Option<&RowValues>) -> Result<Confirmed, StoreError> {
         let sent = BootInstant::now();
         let Heartbeat { connection, begin, lock, update, commit, state, .. } = self;

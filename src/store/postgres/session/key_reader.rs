@@ -33,7 +33,6 @@ pub struct KeyReader {
 }
 
 impl KeyReader {
-    /// Prepares the statements.
     pub async fn prepare(
         connection: Arc<Connection>,
         state: Arc<SessionState>,
@@ -51,7 +50,7 @@ impl KeyReader {
     }
 
     /// Reads the last changes, and the accounts and keys that changed after `after`. If the store
-    /// was restored meanwhile, the session ends, and the next session rereads everything.
+    /// has been restored since then, the session ends, and the next session rereads everything.
     pub async fn poll(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         let polling = async {
             let (polled, _) = self.query(&self.last_change, &[], KeyChange::read).await?;
@@ -72,7 +71,6 @@ impl KeyReader {
         self.state.answer(READ_LIMIT, polling).await
     }
 
-    /// Reads the keys with these digests.
     pub async fn look_up(&self, digests: &[Digest]) -> Result<LookedUpKeys, StoreError> {
         let digests: Vec<&[u8]> = digests.iter().map(|digest| &digest.0[..]).collect();
         let parameters: [&(dyn ToSql + Sync); 1] = [&digests];
@@ -101,7 +99,8 @@ impl KeyReader {
         let mut keys = Vec::new();
         if statement.columns().len() > ANSWER_COLUMNS {
             for row in &rows {
-                // Without any keys there is one row, in which the columns of the account are NULL.
+                // If there are no keys, the result has one row, in which the columns of the account
+                // are NULL.
                 if value::<Option<i64>>(row, ANSWER_COLUMNS)?.is_some() {
                     keys.push(read(row, ANSWER_COLUMNS)?);
                 }

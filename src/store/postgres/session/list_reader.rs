@@ -37,7 +37,7 @@ const MAX_COMMITTING_QUERIES: usize = 1;
 /// change. Larger changes, by imports or the operator, are read separately.
 const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 
-/// The column that tells whether the row of the replica was locked.
+/// The column that is true if the row of the replica was locked.
 const IS_LOCKED: &str = "is_locked";
 
 /// Selects the last change, whether the journal has the last seen change (number `$1`, id `$2`),
@@ -74,7 +74,7 @@ struct NextQuery {
 /// delays the other for long, because each statement is its own transaction, and `FRESHNESS` in
 /// [`timeouts`](crate::store::postgres::timeouts) limits its waits for locks.
 pub struct ListReader {
-    /// None once the session has ended.
+    /// `None` once the session has ended.
     queries: Mutex<Option<SharedQueries<NextQuery>>>,
     joined: Notify,
     state: Arc<SessionState>,
@@ -125,7 +125,7 @@ impl ListReader {
         }
     }
 
-    /// Ends the queries with the session: waiting and later requests get an error.
+    /// Ends the queries with the session, so waiting and later requests get an error.
     pub fn close(&self) {
         drop(self.queries.lock().take());
     }
@@ -204,12 +204,13 @@ impl ListReader {
         let after = list.map(|list| list.number);
         let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &state.replica.id()];
         let unconfirmed = link.unconfirmed();
-        // The answer ends only after the commit, so `link` already knows if no standby confirmed
-        // it.
+        // The query returns only after its commit, so `link` already knows if no standby confirmed
+        // the commit.
         let rows = client.query(select, &parameters).await.map_err(read_error)?;
         if commits {
             link.require_confirmed_since(unconfirmed)?;
-            // Without the row nothing was written, so the commit did not wait for the standby.
+            // If the row is missing, nothing was written, so the commit did not wait for the
+            // standby.
             let is_locked = column_index(select.columns(), IS_LOCKED)?;
             if !rows.iter().all(|row| value(row, is_locked).unwrap_or_default()) {
                 return Err(unreachable_because("the row of this replica was removed"));
@@ -240,7 +241,8 @@ fn read_changes(
     }
     let mut orders = Vec::with_capacity(rows.len());
     for row in rows {
-        // Without changed orders there is one row, in which the columns of the order are NULL.
+        // If no order has changed, the result has one row, in which the columns of the order are
+        // NULL.
         if value::<Option<i64>>(row, ANSWER_COLUMNS)?.is_some() {
             orders.push(Order::read(row, ANSWER_COLUMNS)?);
         }

@@ -21,7 +21,6 @@ use tokio_postgres::types::{ToSql, Type};
 /// The pause between two rounds of [`Maintenance::tidy`].
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maintains the rows of the store.
 pub struct Maintenance {
     connection: Arc<Connection>,
     /// The reason why this program should no longer serve the store. Set if the schema has changed.
@@ -34,7 +33,6 @@ impl Maintenance {
         Maintenance { connection, outdated: Mutex::default(), state }
     }
 
-    /// Records the times at which keys were last used.
     pub async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
         // Check the interval between two uses again, because a cache that was just reread may lack
@@ -82,7 +80,7 @@ impl Maintenance {
             // Ignore errors here and below, because the next round repeats the statements.
             let durability = self.state.answer(MAINTENANCE_LIMIT, Durability::read(client)).await;
             if let Ok(durability) = durability {
-                durability.record(&self.state.replica, log);
+                durability.record(false, &self.state.replica, log);
             }
             if let Ok(removed) =
                 self.state.answer(MAINTENANCE_LIMIT, remove_old(client, floor)).await

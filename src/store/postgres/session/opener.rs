@@ -31,11 +31,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Opens sessions.
 pub struct Opener {
-    /// The URL of the store.
     pub url: PostgresUrl,
-    /// This server process.
     pub replica: Arc<Replica>,
     /// If true, every freshness query of a list request makes a commit that the standby must
     /// confirm.
@@ -63,7 +60,7 @@ impl Opener {
         Ok(receiver)
     }
 
-    /// Logs why the store was not reached since the start, and returns the reason.
+    /// Logs why no attempt has reached the store so far, and returns the reason.
     fn warn_not_reached(&self, error: &OpenError) -> Arc<str> {
         let why = error.to_string();
         warn!(self.log, "store not reached"; "error" => &why,
@@ -128,7 +125,8 @@ impl Opener {
         let session = self.open_at_primary(before, &mut durability).await.inspect_err(|_| {
             self.replica.set_standbys(durability.standbys());
         })?;
-        durability.record(&self.replica, &self.log);
+        let is_new_primary = before.is_some_and(|before| before.server != session.server);
+        durability.record(is_new_primary, &self.replica, &self.log);
         self.start_tasks(&session);
         Ok(session)
     }
@@ -170,7 +168,8 @@ impl Opener {
         if connections.iter().any(|other| other.server != writer.server) {
             return Err(OpenError::Different);
         }
-        *durability = with_time_limit(READ_LIMIT, Durability::read(&writer.client)).await?;
+        *durability =
+            with_time_limit(READ_LIMIT, Durability::read_for_opening(&writer.client)).await?;
         durability.require_standbys()?;
         with_time_limit(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
         let preparing = async {
@@ -226,8 +225,8 @@ impl Opener {
     }
 
     /// Removes this server's row after a failed attempt to open a session, because a command that
-    /// finds the row waits for heartbeats, which this server does not send. Ignores errors: the
-    /// command then waits longer.
+    /// finds the row waits for heartbeats, which this server does not send. Ignores errors, because
+    /// they only make the command wait longer.
     async fn remove_row(&self, heartbeat: &Connection) {
         let removal = deregister(&heartbeat.client, &self.replica);
         let _ = with_time_limit(CONFIRM_LIMIT, removal).await;
@@ -252,7 +251,8 @@ impl Opener {
     }
 }
 
-/// Classifies the error of a store that may not fit this program.
+/// Converts an error of the checks that this program can use the store. If it cannot, the error
+/// becomes [`OpenError::Schema`].
 fn unfit(error: StoreError) -> OpenError {
     match error {
         StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
@@ -278,8 +278,8 @@ async fn open_other_connections(
     Ok([writer, freshness?, reader?, maintenance?, heartbeat?, limits?].map(Arc::new))
 }
 
-/// Fails if the database has another store than in the session before, because requests are counted
-/// by account id, and an id means another account in another store.
+/// Fails if the database has a different store from the session before, because requests are
+/// counted by account id, and the same id belongs to a different account in another store.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
     match before {
         Some(before) if before.store_id != id => Err(StoreError::Refused(

@@ -35,12 +35,11 @@ impl Default for Replica {
 }
 
 impl Replica {
-    /// The id of its row.
+    /// The id of this replica's row in the table `replicas`.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Sets the address on which the server listens.
     pub fn set_address(&self, address: String) {
         self.state.lock().address = address;
     }
@@ -58,7 +57,7 @@ impl Replica {
     /// Records that the server's list reflects this change.
     pub fn set_listed(&self, reflected: Position) {
         let listed = &mut self.state.lock().listed;
-        // A batch of cancellations may have advanced the list meanwhile.
+        // Keep a later position, because a batch of cancellations may have advanced the list since.
         if reflected.has_more_than(*listed) {
             *listed = reflected;
         }
@@ -75,7 +74,6 @@ impl Replica {
         self.state.lock().standbys = standbys;
     }
 
-    /// The standbys that must confirm each commit.
     pub fn standbys(&self) -> Standbys {
         self.state.lock().standbys
     }
@@ -85,7 +83,7 @@ impl Replica {
         self.state.lock().settings.replace(settings)
     }
 
-    /// Calls `decide` with the last seen change.
+    /// Calls `decide` with the last seen change, which `decide` may advance.
     pub fn with_seen<T>(&self, decide: impl FnOnce(&mut JournalSeen) -> T) -> T {
         decide(&mut self.state.lock().last_seen)
     }
@@ -94,7 +92,6 @@ impl Replica {
         self.state.lock().last_seen.clone()
     }
 
-    /// The values for the replica's row.
     pub fn row_values(&self) -> RowValues {
         let state = self.state.lock();
         (state.address.clone(), state.listed.number)

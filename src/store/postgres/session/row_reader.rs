@@ -13,7 +13,6 @@ use std::sync::Arc;
 use store_orders_api::types::Pet;
 use tokio_postgres::types::Type;
 
-/// Reads rows by their ids.
 pub struct RowReader {
     connection: Arc<Connection>,
     state: Arc<SessionState>,
@@ -31,7 +30,6 @@ impl RowReader {
         self.read(&query, id, |row| Ok((Order::read(row, 0)?, row.get("change_number")?))).await
     }
 
-    /// Reads the pet with this id.
     pub async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
         let name = self.read(SELECT_PET, id, |row| row.first()).await?;
         Ok(name.map(|name| Pet { id, name }))

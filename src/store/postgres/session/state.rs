@@ -18,18 +18,16 @@ use tokio::time::timeout;
 
 /// The history that a session follows, its lease, its confirmed changes, and its end.
 pub struct SessionState {
-    /// The history that the session follows.
     pub history: u64,
     /// Until this wait is over, no cancellation is acknowledged and no list is answered, because
     /// another server may still have a valid lease on a replaced primary.
     pub wait: OldLeaseWait<Instant>,
-    /// This server process.
     pub replica: Arc<Replica>,
     /// The lease. Its clock also advances while the machine is suspended.
     lease: Mutex<Lease<BootInstant>>,
     /// The number of the last change that is known to be confirmed.
     confirmed: watch::Sender<i64>,
-    /// The reason why the session has ended; none while it is open.
+    /// The reason why the session has ended, or `None` while it is open.
     ended: watch::Sender<Option<String>>,
 }
 
@@ -55,9 +53,9 @@ impl SessionState {
         }
     }
 
-    /// Records that a confirmed commit has seen the change of this number, so no failover can lose
-    /// the change. A change that is visible may still be unconfirmed, because its own wait for the
-    /// standby may have been cancelled.
+    /// Records that a confirmed commit has seen the change with this number, so no failover can
+    /// lose the change. A change that is visible may still be unconfirmed, because its own wait for
+    /// the standby may have been cancelled.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -66,12 +64,12 @@ impl SessionState {
         });
     }
 
-    /// True if the change of this number is known to be confirmed.
+    /// True if the change with this number is known to be confirmed.
     pub fn is_confirmed(&self, number: i64) -> bool {
         number <= *self.confirmed.borrow()
     }
 
-    /// Waits until the change of this number is confirmed.
+    /// Waits until the change with this number is confirmed. Fails if the session ends first.
     pub async fn require_confirmed(&self, number: i64) -> Result<(), StoreError> {
         let mut confirmed = self.confirmed.subscribe();
         tokio::select! {
@@ -91,7 +89,7 @@ impl SessionState {
         self.require_accepted(self.replica.with_seen(|seen| decide(self.history, &lease, seen)))
     }
 
-    /// Fails if an answer was rejected or the session has ended. An answer of a different history
+    /// Fails if an answer was rejected or the session has ended. An answer from a different history
     /// ends the session.
     fn require_accepted<T>(&self, answer: Result<T, AnswerRejected>) -> Result<T, StoreError> {
         match answer {
@@ -117,7 +115,8 @@ impl SessionState {
         let answer = with_time_limit(limit, work).await;
         match &answer {
             Ok(_) => self.require_open()?,
-            // Without a SQLSTATE, the connection failed, and not only the statement.
+            // An error without a SQLSTATE means that the connection failed, and not only the
+            // statement.
             Err(error) if postgres_error(error).is_some_and(|error| error.state.is_none()) => {
                 self.end(&ErrorChain(error));
             }
@@ -135,7 +134,6 @@ impl SessionState {
         });
     }
 
-    /// Fails if the session has ended.
     pub fn require_open(&self) -> Result<(), StoreError> {
         match &*self.ended.borrow() {
             None => Ok(()),
@@ -160,7 +158,7 @@ impl SessionState {
     }
 }
 
-/// Awaits an answer. Fails if it is late.
+/// Awaits an answer. Fails if it takes longer than `limit`.
 pub async fn with_time_limit<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,

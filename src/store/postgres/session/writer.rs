@@ -79,7 +79,8 @@ use tokio::sync::Mutex;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
-/// Limits lock waits within the transaction. `SET LOCAL` takes no parameters.
+/// Limits lock waits within the transaction. `SET LOCAL` would do the same, but it does not take
+/// parameters.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
 /// The value that the statement `update` returns instead of a status for an order that this batch
@@ -205,7 +206,6 @@ pub struct BatchWriter {
 }
 
 impl BatchWriter {
-    /// Prepares the statements.
     pub async fn prepare(
         connection: Arc<Connection>,
         state: Arc<SessionState>,
@@ -327,7 +327,7 @@ fn lock_wait(limit: Duration) -> Option<Duration> {
     (wait < LOCK_WAIT).then_some(wait.max(Duration::from_millis(1)))
 }
 
-/// The error of a batch that is not sent because its answer would be late.
+/// Returns the error for a batch that is not sent because its answer would be late.
 pub fn too_late() -> StoreError {
     unreachable_because("too little time was left for the batch")
 }
@@ -352,7 +352,7 @@ mod tests {
         let batch = Batch::new(&requests, now);
         assert_eq!(batch.orders, [7, 8, 6]);
         assert_eq!((batch.keys.len(), batch.times.len()), (3, 3));
-        // The order 8 had shipped, and 6 was cancelled by another batch.
+        // Order 8 had shipped, and order 6 was cancelled by another batch.
         let states = [
             (7, (Status::Cancelled, true)),
             (8, (Status::Shipped, false)),

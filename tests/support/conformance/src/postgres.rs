@@ -103,6 +103,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         own_servers::sessions_that_a_suspended_standby_refuses_leave_no_connection,
         own_servers::a_server_warns_if_not_every_standby_must_confirm,
         durability::changed_standby_settings_are_logged_and_measured_in_an_open_session,
+        durability::a_failover_between_primaries_without_synchronous_standbys_is_logged,
         durability::a_failover_to_a_primary_without_a_synchronous_standby_is_logged,
         own_servers::pets_are_looked_up_in_one_round_trip,
         own_servers::the_log_of_postgresql_is_the_audit_log,

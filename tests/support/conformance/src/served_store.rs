@@ -54,7 +54,7 @@ impl ServedStore {
     }
 }
 
-#[expect(missing_docs, reason = "documented by the methods of `Store`")]
+// The methods of `Store`, which document them, each run to its end.
 impl ServedStore {
     pub fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         self.wait(self.store.poll_changes())

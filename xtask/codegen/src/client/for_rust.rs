@@ -19,17 +19,16 @@ pub struct ProgenitorInput {
     pub enums: Vec<String>,
 }
 
-/// Bounds of values. Only the server checks them: a client that checked them would reject valid
-/// values after the API widens a bound.
+/// Bounds of values. Only the server checks them, because a client that checked them would reject
+/// valid values after the API widens a bound.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The schema of the body of errors. Its property `code` stays a string: a handwritten method
-/// converts the string.
+/// The schema of the error body. Its property `code` stays a string, which a handwritten method
+/// converts.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.
 struct ExtensibleEnum {
-    /// The name of the enum's type.
     name: String,
     /// The name of the property. A parameter of this name gets the same type if the enum has every
     /// value of the parameter.
@@ -69,7 +68,8 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
         }
     }
     let identifiers = kinds.keys().cloned().collect();
-    // Progenitor generates no type for these schemas: a handwritten type replaces each of them.
+    // Adds each extensible enum as a plain string schema, so that references to it resolve. The
+    // generator's settings replace it with a type in `generated/values.rs`.
     kinds.extend(
         enums.iter().map(|extensible| (extensible.name.clone(), json!({ "type": "string" }))),
     );
@@ -81,6 +81,7 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
         schemas.extend(closed_enums.into_iter().map(|(schema, name)| (name, schema)));
     }
     remove_bounds(&mut document);
+    describe_for_rust(&mut document);
     let enums = enums.into_iter().map(|extensible| extensible.name).collect();
     ProgenitorInput { document, identifiers, enums }
 }
@@ -144,8 +145,8 @@ fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
-/// Keeps only the first success of an operation, and removes its texts and tags. Handwritten code
-/// handles the other responses by their status.
+/// Keeps only the first success of an operation, and removes its summary, description and tags.
+/// Handwritten code handles the other responses by their status.
 fn keep_first_success(operation: &mut Value) {
     for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
@@ -158,7 +159,7 @@ fn keep_first_success(operation: &mut Value) {
     }
 }
 
-/// Makes a property accept any text.
+/// Removes the enum from a property's schema, so that the property accepts any string.
 fn accept_any_text(property: &mut Value) {
     if let Some(schema) = property.as_object_mut() {
         schema.retain(|key, _| !["enum", "x-extensible-enum"].contains(&key.as_str()));
@@ -177,12 +178,13 @@ fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<Extens
     enums.push(ExtensibleEnum { name: kind, property: name.to_string(), schema });
 }
 
-/// Returns the name of the enum that a property of a schema declares.
+/// Returns the name of the enum that a property of a schema declares, such as `OrderStatus`.
 fn enum_name(owner: &str, property: &str) -> String {
     format!("{owner}{}", property.to_upper_camel_case())
 }
 
-/// Returns the extensible enums of a document: the name, the property and its schema.
+/// Returns the extensible enums of a document, each with its name, its property and the property's
+/// schema.
 pub fn extensible_enums(document: &Value) -> Vec<(String, String, &Value)> {
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
     let properties = schemas.into_iter().flatten().flat_map(|(owner, schema)| {
@@ -227,7 +229,8 @@ fn name_identifier(
     }
 }
 
-/// Removes from all objects the bounds, which only the server checks. Only schemas have such keys.
+/// Removes the bounds from all schemas, because only the server checks them. A key such as
+/// `pattern` whose value is an object stays, because it is the name of a property.
 fn remove_bounds(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(remove_bounds),
@@ -236,5 +239,63 @@ fn remove_bounds(value: &mut Value) {
             fields.values_mut().for_each(remove_bounds);
         }
         _ => {}
+    }
+}
+
+/// Descriptions of how a value is written as text: the beginning, the end, and what replaces both.
+/// In Rust, the types say it.
+const TEXT_FORMS: [(&str, &str, &str); 2] =
+    [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
+
+/// Removes from all descriptions what concerns only other languages and the text of a request.
+fn describe_for_rust(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(describe_for_rust),
+        Value::Object(fields) => {
+            if let Some(Value::String(description)) = fields.get_mut("description") {
+                *description = description_for_rust(description);
+            }
+            fields.values_mut().for_each(describe_for_rust);
+        }
+        _ => {}
+    }
+}
+
+fn description_for_rust(description: &str) -> String {
+    let sentences = description.split_inclusive(". ");
+    let mut text: String = sentences.filter(|sentence| !sentence.contains("JavaScript")).collect();
+    for (begin, end, replacement) in TEXT_FORMS {
+        if let Some((before, rest)) = text.split_once(begin)
+            && let Some((_, after)) = rest.split_once(end)
+        {
+            text = format!("{before}{replacement}{after}");
+        }
+    }
+    text.trim_end().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::description_for_rust;
+
+    #[test]
+    fn a_description_for_rust_leaves_out_the_text_of_a_request() {
+        for (description, expected) in [
+            (
+                "An id. It may exceed 2^53-1, where JavaScript's numbers lose digits: keep the text.",
+                "An id.",
+            ),
+            (
+                "A pet: a 64-bit integer in plain decimal, without a plus sign. Optional.",
+                "A pet. Optional.",
+            ),
+            (
+                "Before this time (RFC 3339, with any offset; a `+` is sent as `%2B`). Optional.",
+                "Before this time. Optional.",
+            ),
+            ("In UTC (RFC 3339). Absent if unknown.", "In UTC (RFC 3339). Absent if unknown."),
+        ] {
+            assert_eq!(description_for_rust(description), expected);
+        }
     }
 }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use syn::{Attribute, Expr, ExprLit, Ident, ImplItem, Item, Lit};
 
-/// Generates the client's code. The code uses the types in `shared`, which belong to another
-/// version's client: each name is mapped to the type's path.
+/// Generates the client's code. The types in `shared` belong to another version's client. `shared`
+/// maps each name to the path by which the code uses the type.
 pub fn generate_client(
     input: &ProgenitorInput,
     shared: &BTreeMap<String, String>,
@@ -142,7 +142,6 @@ fn split_doc_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attrib
     lines.collect()
 }
 
-/// Returns the text of a doc attribute.
 fn doc_text(attribute: &Attribute) -> Option<String> {
     let value =
         attribute.meta.require_name_value().ok().filter(|meta| meta.path.is_ident("doc"))?;

@@ -1,6 +1,7 @@
 //! Writes a type for the requests of each operation, with a setter for each optional parameter.
-//! Progenitor's own builders are not used, because they borrow the client, so a stream or a task
-//! could not own one, and convert parameters at the time of sending, so a wrong type would compile.
+//! Progenitor's own builders are not used, for two reasons. They borrow the client, so a stream or
+//! a task could not own one. And they convert parameters only when the request is sent, so a wrong
+//! type would compile.
 
 use super::for_rust::ProgenitorInput;
 use crate::names::{pascal, snake};
@@ -11,10 +12,9 @@ use syn::{
     FnArg, GenericArgument, ImplItem, ImplItemFn, Item, Pat, PathArguments, ReturnType, Type,
 };
 
-/// A parameter of an operation.
 struct Parameter {
     name: Ident,
-    /// The type without the option and the reference.
+    /// The type without `Option` and without a reference.
     ty: Type,
     is_required: bool,
     is_reference: bool,
@@ -106,7 +106,8 @@ fn setter(operation: &str, parameter: &Parameter, input: &ProgenitorInput) -> To
     }
 }
 
-/// Returns the documented parameter of an operation. Both are given by their names in Rust.
+/// Finds a parameter in the document. The operation and the parameter are given by their Rust
+/// names.
 fn documented_parameter<'d>(
     document: &'d Value,
     operation: &str,

@@ -1,5 +1,5 @@
-//! Writes the enums to which values may be added (`x-extensible-enum`), one for all versions: their
-//! client compares values of one version with values of another.
+//! Writes the enums to which values may be added (`x-extensible-enum`), one for all versions, so
+//! that a caller can compare values of one version with values of another.
 
 use super::Version;
 use super::for_rust::extensible_enums;

@@ -1,5 +1,5 @@
-//! Reads constants: texts and numbers of a document that programs use, such as its version, tables
-//! in `info`, examples of headers, patterns of keys, and dates.
+//! Reads constants: strings and numbers of a document that programs use, such as its version,
+//! tables in `info`, examples of headers, patterns of keys, and dates.
 
 use super::Reader;
 use crate::model::{Constant, Table};
@@ -8,7 +8,6 @@ use crate::node::Node;
 use serde_json::Value;
 
 impl Reader<'_> {
-    /// Reads all texts that become constants.
     pub(super) fn constants(&mut self) -> Vec<Constant> {
         let root = self.root.clone();
         let info = |key: &str| {
@@ -20,20 +19,24 @@ impl Reader<'_> {
             value: value.to_string(),
         };
         let mut constants = vec![
-            constant("TITLE", "`info.title`.", info("title")),
-            constant("VERSION", "`info.version`.", info("version")),
-            constant("BASE_PATH", "The path in which every server's URL ends.", &base_path(&root)),
+            constant("TITLE", "The title of the API: `info.title`.", info("title")),
+            constant("VERSION", "The version of the document: `info.version`.", info("version")),
+            constant(
+                "BASE_PATH",
+                "The path at the end of each URL in `servers`.",
+                &base_path(&root),
+            ),
         ];
         for (name, header) in members(&root, &["components", "headers"]) {
             self.check_header(&header);
             if let Some(example) = header.get("example") {
-                let about = format!("The example of the header {name}.");
+                let about = format!("The documented example of the header `{name}`.");
                 constants.extend(self.constant(&example, &format!("{name}_example"), about));
             }
         }
         for (name, scheme) in members(&root, &["components", "securitySchemes"]) {
             if let Some(form) = scheme.get("bearerFormat") {
-                let about = format!("A regular expression that each {name} matches.");
+                let about = format!("A regular expression that every valid {name} matches.");
                 constants.extend(self.constant(&form, &format!("{name}_bearer_format"), about));
             }
         }
@@ -42,21 +45,20 @@ impl Reader<'_> {
             if let (Some(id), Some(sunset)) =
                 (operation.text("operationId"), operation.get("x-sunset"))
             {
-                let about = format!("The day after which {id} may be removed.");
+                let about = format!("The date after which the operation `{id}` may be removed.");
                 constants.extend(self.constant(&sunset, &format!("{id}_sunset"), about));
             }
         }
         constants
     }
 
-    /// Returns a constant if the value is a text.
+    /// Returns `None` if the value is not a string, or if the name is refused.
     fn constant(&mut self, node: &Node<'_>, name: &str, about: String) -> Option<Constant> {
         let value = node.value.as_str()?.to_string();
         let name = self.claim_name(node, shouty(name), name)?;
         Some(Constant { name, about, value })
     }
 
-    /// Reads the tables in `info`.
     pub(super) fn tables(&mut self) -> Vec<Table> {
         let root = self.root.clone();
         let mut tables = Vec::new();

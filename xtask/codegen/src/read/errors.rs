@@ -8,7 +8,6 @@ use crate::subset;
 use serde_json::Value;
 
 impl<'a> Reader<'a> {
-    /// Reads the responses in `components`.
     pub(super) fn shared_errors(&mut self, error: &ErrorRecord) -> Vec<SharedErrors> {
         let responses = self.root.get_path(&["components", "responses"]);
         let mut shared = Vec::new();
@@ -58,7 +57,6 @@ impl<'a> Reader<'a> {
         variants
     }
 
-    /// Reads the error in an example.
     fn error_variant(
         &mut self,
         error: &ErrorRecord,

@@ -13,11 +13,10 @@ use proc_macro2::Ident;
 /// Dropshot stores bounds as 64-bit floating-point numbers, which are exact up to this integer.
 const MAX_EXACT_BOUND: i64 = 1 << 53;
 
-/// The schema of the error codes.
 const ERROR_CODE: &str = "/components/schemas/Error/properties/code";
 
 impl<'a> Reader<'a> {
-    /// Reads the schemas in `components`, which are records.
+    /// Reads the schemas in `components`, which must be records.
     pub(super) fn component_schemas(&mut self) {
         let schemas = self.root.get_path(&["components", "schemas"]);
         let schemas: Vec<_> = schemas.iter().flat_map(Node::members).collect();
@@ -226,7 +225,6 @@ impl<'a> Reader<'a> {
         Some(Type::List(item))
     }
 
-    /// Reads a closed or extensible enum.
     fn enumeration(&mut self, node: &Node<'a>, name: Ident) -> Option<Type> {
         let (closed, extensible) = (node.get("enum"), node.get("x-extensible-enum"));
         self.check_enum_keys(node);

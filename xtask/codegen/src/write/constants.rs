@@ -1,4 +1,4 @@
-//! Writes constants and tables.
+//! Writes the constants, and an enum for each table in `info`.
 
 use super::comment;
 use crate::model::{Constant, Table};
@@ -19,10 +19,9 @@ pub fn constants(constants: &[Constant]) -> TokenStream {
 /// Writes a table as an enum of its rows with a method for each column.
 pub fn table(table: &Table) -> TokenStream {
     let Table { name, key, rows, columns } = table;
-    let about = comment(&format!("The rows of `{key}`."), 0);
+    let about = comment(&format!("The rows of the table `{key}` in the document."), 0);
     let variants: Vec<_> = rows.iter().map(|(variant, _)| variant).collect();
     let titles: Vec<_> = rows.iter().map(|(_, title)| title).collect();
-    let row_comments = titles.iter().map(|title| comment(&format!("`{title}`."), 4));
     let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
     let columns = columns.iter().map(|(method, title, numbers)| {
         let about = comment(&format!("`{title}`; `None` where the document has `null`."), 4);
@@ -43,13 +42,13 @@ pub fn table(table: &Table) -> TokenStream {
     quote! {
         #about
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum #name { #(#row_comments #variants,)* }
+        pub enum #name { #(#variants,)* }
 
         impl #name {
-            /// Every row, in the document's order.
+            /// All rows, in the document's order.
             pub const ALL: [#name; #count] = [#(#name::#variants),*];
 
-            /// The row's name in the document.
+            /// Returns the row's name in the document.
             pub const fn title(self) -> &'static str {
                 match self { #(#name::#variants => #titles,)* }
             }

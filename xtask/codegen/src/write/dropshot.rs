@@ -1,4 +1,4 @@
-//! Writes the trait that dropshot serves, its implementation, which calls the handlers, and the
+//! Writes the trait that dropshot serves, an implementation of it that calls the handlers, and the
 //! functions that describe the API.
 
 use super::errors::invalid_code;
@@ -8,8 +8,6 @@ use crate::model::{Contract, Item, Operation};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// Writes the trait that dropshot serves, its implementation, and the functions that describe the
-/// API.
 pub fn served(contract: &Contract) -> TokenStream {
     let endpoints = contract.operations.iter().map(endpoint);
     let methods = contract.operations.iter().map(method);
@@ -22,14 +20,14 @@ pub fn served(contract: &Contract) -> TokenStream {
         })
         .collect();
     quote! {
-        /// An [`Api`] as dropshot serves it.
+        /// Adapts an [`Api`] to the trait that dropshot serves.
         #[derive(Debug)]
         pub struct Served<A>(PhantomData<fn() -> A>);
 
-        /// The operations as dropshot sees them.
+        /// The operations in the form that dropshot's macro reads.
         #[dropshot::api_description(module = "dropshot_api")]
         pub trait DropshotApi {
-            /// Whatever handlers can reach.
+            /// The state that handlers share.
             type Context;
 
             #(#endpoints)*
@@ -41,7 +39,7 @@ pub fn served(contract: &Contract) -> TokenStream {
             #(#methods)*
         }
 
-        /// The operations of these handlers.
+        /// Describes the operations to dropshot, with the methods of `A` as their handlers.
         pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentError> {
             dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
         }
@@ -52,7 +50,7 @@ pub fn served(contract: &Contract) -> TokenStream {
             crate::emission::emitted::<Schemas>(api, TITLE, VERSION)
         }
 
-        /// The schemas of `components`.
+        /// The types of the schemas in the document's `components`.
         enum Schemas {}
 
         impl crate::emission::Schemas for Schemas {

@@ -1,6 +1,6 @@
 //! Writes the errors of operations, and the errors that operations share.
 
-use super::{comment, description};
+use super::description;
 use crate::model::{Contract, Enum, ErrorVariant, Operation, SharedErrors};
 use crate::names::{ident, shouty};
 use heck::ToUpperCamelCase;
@@ -36,12 +36,12 @@ pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     }
 }
 
-/// Writes the constructor and `ErrorBody` implementation of the error record.
 pub fn body(contract: &Contract) -> TokenStream {
     let (body, codes) = (&contract.error.name, &contract.error.codes);
     quote! {
         impl #body {
-            /// The error of a code that an operation returns.
+            /// `code` must be one that some operation returns. For any other code the status
+            /// is 500.
             fn of(code: #codes, message: String) -> #body {
                 let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 #body { code, message, status: status.as_u16().into() }
@@ -60,10 +60,8 @@ pub fn body(contract: &Contract) -> TokenStream {
     }
 }
 
-/// Writes the errors of an operation.
 pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStream {
     let name = format_ident!("{}Error", operation.type_name);
-    let about = comment(&format!("The errors of {}.", operation.id), 0);
     let shared: Vec<_> = contract
         .shared_errors
         .iter()
@@ -73,10 +71,7 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
             (&shared.name, nested_name(&shared.name), is_of_server)
         })
         .collect();
-    let nested = shared.iter().map(|(shared, variant, _)| {
-        let about = comment(&format!("See [`{shared}`]."), 4);
-        quote!(#about #variant(#shared),)
-    });
+    let nested = shared.iter().map(|(shared, variant, _)| quote!(#variant(#shared),));
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
     // A shared response is a server error if all its codes have a status of 500 or above.
@@ -100,14 +95,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
             }
         }
     });
-    let error_enum = errors(
-        contract,
-        &name,
-        &about,
-        &operation.errors,
-        &quote!(#(#nested)*),
-        &quote!(#(#arms)*),
-    );
+    let error_enum =
+        errors(contract, &name, &operation.errors, &quote!(#(#nested)*), &quote!(#(#arms)*));
     quote! { #error_enum #invalid #(#conversions)* }
 }
 
@@ -119,11 +108,9 @@ pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     single.map(|error| &error.name)
 }
 
-/// Writes the errors of a response in `components`.
 pub fn shared(contract: &Contract, shared: &SharedErrors) -> TokenStream {
-    let about = comment(&format!("The errors of the response {}.", shared.key), 0);
     let none = TokenStream::new();
-    errors(contract, &shared.name, &about, &shared.variants, &none, &none)
+    errors(contract, &shared.name, &shared.variants, &none, &none)
 }
 
 /// Returns the variant's name for a shared response, such as `Server` for `ServerError`.
@@ -136,7 +123,6 @@ fn nested_name(shared: &Ident) -> Ident {
 fn errors(
     contract: &Contract,
     name: &Ident,
-    about: &TokenStream,
     variants: &[ErrorVariant],
     nested: &TokenStream,
     nested_arms: &TokenStream,
@@ -153,15 +139,13 @@ fn errors(
     let examples: Vec<_> = variants
         .iter()
         .map(|error| {
-            let about = comment(&format!("The message of the example of `{}`.", error.code), 4);
             let constant = shouty(&format!("{}_example", error.code));
             let message = &error.message;
-            quote!(#about pub const #constant: &'static str = #message;)
+            quote!(pub const #constant: &'static str = #message;)
         })
         .collect();
     let examples = (!examples.is_empty()).then(|| quote!(impl #name { #(#examples)* }));
     quote! {
-        #about
         #[derive(Clone, Debug, PartialEq)]
         pub enum #name { #(#entries)* #nested }
 

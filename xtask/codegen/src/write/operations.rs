@@ -7,17 +7,15 @@ use quote::{format_ident, quote};
 
 /// Writes the parameters, successes and errors of an operation.
 pub fn types(contract: &Contract, operation: &Operation) -> TokenStream {
-    let sets = operation.parameters.iter().map(|set| parameters(operation, set));
+    let sets = operation.parameters.iter().map(|set| parameters(set));
     let successes = successes(operation);
     let errors = errors::operation_errors(contract, operation);
     quote! { #(#sets)* #successes #errors }
 }
 
-fn parameters(operation: &Operation, set: &ParameterSet) -> TokenStream {
+fn parameters(set: &ParameterSet) -> TokenStream {
     let (name, fields) = (&set.record.name, &set.record.fields);
     let location = format_ident!("{}", set.location.as_str());
-    let part = set.location.as_str().to_lowercase();
-    let about = comment(&format!("The {part} parameters of {}.", operation.id), 0);
     let record = types::parameter_record(&set.record);
     let keys = fields.iter().map(|field| &field.key);
     let rules: Vec<_> = fields.iter().map(|field| types::rule(&field.key, &field.ty)).collect();
@@ -31,7 +29,6 @@ fn parameters(operation: &Operation, set: &ParameterSet) -> TokenStream {
         }
     });
     quote! {
-        #about
         #record
 
         impl Parameters for #name {
@@ -49,7 +46,6 @@ fn parameters(operation: &Operation, set: &ParameterSet) -> TokenStream {
 fn successes(operation: &Operation) -> TokenStream {
     let Some(first) = operation.successes.first() else { return TokenStream::new() };
     let name = format_ident!("{}Success", operation.type_name);
-    let about = comment(&format!("The successes of {}.", operation.id), 0);
     let body = first.body.as_ref().map_or(quote!(NoContent), schema_type);
     let (status, text) = (&first.status, &first.description);
     let variants = operation.successes.iter().map(success_variant);
@@ -78,7 +74,6 @@ fn successes(operation: &Operation) -> TokenStream {
         quote!(#name::#variant { #body #(#names),* } => with_headers(#response, [#(#headers),*]),)
     });
     quote! {
-        #about
         #[derive(Debug)]
         pub enum #name { #(#variants)* }
 
@@ -118,7 +113,6 @@ fn success_variant(success: &Success) -> TokenStream {
     quote!(#about #name { #body #(#headers)* },)
 }
 
-/// Writes the trait of the handlers.
 pub fn handlers(contract: &Contract) -> TokenStream {
     let methods = contract.operations.iter().map(|operation| {
         let Operation { method, path, method_name, type_name, .. } = operation;
@@ -138,10 +132,10 @@ pub fn handlers(contract: &Contract) -> TokenStream {
         }
     });
     quote! {
-        /// A server's side of the contract: a method for each operation, which sees valid
-        /// parameters and returns a success or a documented error.
+        /// The operations that a server implements, one method each. The parameters are already
+        /// validated. A method returns a success or one of the operation's documented errors.
         pub trait Api: Sized + Send + Sync + 'static {
-            /// Whatever handlers can reach.
+            /// The state that handlers share.
             type Context: ServerContext;
             /// The sender of a request, which the middleware puts into its extensions.
             type Caller: Send + Sync + 'static;
@@ -154,7 +148,7 @@ pub fn handlers(contract: &Contract) -> TokenStream {
     }
 }
 
-/// Returns the name of the argument for the parameters of one location.
+/// Returns the name of the argument for the parameters of one location, such as `query`.
 pub fn argument_name(set: &ParameterSet) -> proc_macro2::Ident {
     format_ident!("{}", set.location.as_str().to_lowercase())
 }

@@ -8,7 +8,6 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 use std::collections::BTreeSet;
 
-/// Writes all records and enums.
 pub fn items(contract: &Contract) -> TokenStream {
     let received = received_records(contract);
     let items = contract.items.iter().map(|item| match item {
@@ -67,8 +66,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns serde's attribute that renames all members to camel case. Returns `None` if a member has
-/// another name in the document than its name in camel case, or if no name would change.
+/// Returns serde's attribute that renames all members to camel case. Returns `None` if a member's
+/// name in the document is not its Rust name in camel case, or if no name would change.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
@@ -81,7 +80,6 @@ fn plain_name(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_string()
 }
 
-/// Writes a member of a record.
 fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
     let mut serde = Vec::new();
     if !is_renamed && plain_name(&field.name) != field.key {
@@ -114,7 +112,6 @@ fn field_tokens(field: &Field, serde: &[TokenStream], is_option: bool) -> TokenS
     quote!(#about #serde #schemars pub #name: #ty,)
 }
 
-/// Writes the record of an operation's parameters in one location.
 pub fn parameter_record(record: &Record) -> TokenStream {
     let (name, camel_case) = (&record.name, rename_all(record));
     let fields = record.fields.iter().map(|field| {
@@ -228,20 +225,14 @@ fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
 
 fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
     let Enum { name, aliases, values, is_extensible, .. } = of;
-    let same = comment(&format!("The values of [`{name}`]."), 0);
-    // A doc comment of a closed enum would become a description in the emitted schema.
-    let about = is_extensible.then(|| comment(&format!("The values of `{}`.", of.key), 0));
     let texts: Vec<_> = values.iter().map(|(_, text, _)| text).collect();
     let variants: Vec<_> = values.iter().map(|(variant, ..)| variant).collect();
     let is_snake =
         values.iter().all(|(variant, text, _)| variant.to_string().to_snake_case() == *text);
     let rename_all = is_snake.then(|| quote!(#[serde(rename_all = "snake_case")]));
     let entries = values.iter().map(|(variant, text, about)| {
-        let about = match about {
-            Some(about) if *is_extensible => comment(about, 4),
-            None if *is_extensible => comment(&format!("`{text}`."), 4),
-            _ => TokenStream::new(),
-        };
+        // A doc comment of a closed enum would become a description in the emitted schema.
+        let about = about.as_ref().filter(|_| *is_extensible).map(|about| comment(about, 4));
         let rename = (!is_snake).then(|| quote!(#[serde(rename = #text)]));
         quote!(#about #rename #variant,)
     });
@@ -249,16 +240,15 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
     let status =
         (contract.error.codes == *name).then(|| super::errors::code_statuses(contract, of));
     quote! {
-        #about
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize #schema)]
         #rename_all
         pub enum #name { #(#entries)* }
 
         impl #name {
-            /// Every value with its text in the document.
+            /// All values, each with its name in the document.
             pub const VALUES: &'static [(&'static str, #name)] = &[#((#texts, #name::#variants)),*];
 
-            /// The value's text in the document.
+            /// Returns the value's name in the document.
             pub fn as_str(self) -> &'static str {
                 #name::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
             }
@@ -266,6 +256,6 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
             #status
         }
 
-        #(#same pub type #aliases = #name;)*
+        #(pub type #aliases = #name;)*
     }
 }

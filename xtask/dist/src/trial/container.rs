@@ -2,8 +2,8 @@
 //! environment variables. Unlike processes in a container, they share this machine's network.
 //!
 //! bubblewrap and `buildah run` cannot replace `unshare`: both stay between this process and the
-//! program, and neither forwards SIGTERM. The image's user could also not write its own files in
-//! the user namespace that bubblewrap requires, if root unpacked the image.
+//! program, and neither forwards SIGTERM. Also, bubblewrap requires a user namespace. If root had
+//! unpacked the image, the image's user could not write its own files there.
 
 use super::image::Image;
 use anyhow::{Context, bail};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// The arguments with which `unshare` gives a process the image's user and another root directory.
+/// Arguments that let `unshare` run a process as the image's user in a different root directory.
 pub type Isolation = &'static [&'static str];
 
 /// The possible isolations. The first works as root, the second in a user namespace that maps the
@@ -34,16 +34,16 @@ pub fn isolation() -> anyhow::Result<Isolation> {
     )
 }
 
-/// A container that runs one command after another.
+/// The unpacked image, in which commands run one after another.
 pub struct Container<'i> {
-    /// The image with the program.
     pub image: &'i Image,
     isolation: Isolation,
     directory: TempDir,
 }
 
 impl Container<'_> {
-    /// Unpacks the image below a temporary directory.
+    /// Unpacks the image into a temporary directory. Fails if the image does not run as the user of
+    /// [`ISOLATIONS`].
     pub fn create(image: &Image, isolation: Isolation) -> anyhow::Result<Container<'_>> {
         if image.user != "65532:65532" {
             bail!("the image runs as {}", image.user);
@@ -59,17 +59,16 @@ impl Container<'_> {
         Ok(Container { image, isolation, directory })
     }
 
-    /// Returns the path on this machine of a path in the container.
+    /// Converts a path in the container to the path of the same file on this machine.
     pub fn path(&self, inside: &str) -> PathBuf {
         self.directory.path().join("root").join(inside.trim_start_matches('/'))
     }
 
-    /// Returns the path of the server's log.
     pub fn log(&self) -> PathBuf {
         self.directory.path().join("log")
     }
 
-    /// Writes a file in the container, in place of a mount.
+    /// Writes a file into the container, where a container engine would mount one.
     pub fn mount(&self, inside: &str, content: &str) -> anyhow::Result<()> {
         let path = self.path(inside);
         let parent = path.parent().context("a file is in a directory")?;
@@ -89,7 +88,6 @@ impl Container<'_> {
         Ok(command)
     }
 
-    /// Returns the arguments with which the image runs the program by default.
     pub fn default_arguments(&self) -> Vec<&str> {
         self.image.command.iter().skip(1).map(String::as_str).collect()
     }
@@ -122,7 +120,6 @@ fn unshare() -> anyhow::Result<PathBuf> {
     paths.find(|path| Path::is_file(path)).context("unshare is missing")
 }
 
-/// Describes the exit status and the error output of a command.
 pub fn describe(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     format!("{}: {}", output.status, error.trim())

@@ -20,7 +20,7 @@ const HOSTS: &str = "/etc/hosts";
 /// The path at which the program looks for certificates of authorities, as on Debian.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// The path of the certificate that the store's URL names.
+/// The path of the certificate that the store's URL names as `sslrootcert`.
 const AUTHORITY: &str = "/etc/store-orders/ca.pem";
 
 pub async fn run(

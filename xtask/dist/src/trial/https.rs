@@ -9,7 +9,6 @@ use serde_json::Value;
 use std::time::Duration;
 use testbed::{Authority, ServerProcess, Signal};
 
-/// The paths at which the certificate and the key are mounted.
 const CERTIFICATE: &str = "/etc/store-orders/cert.pem";
 const KEY: &str = "/etc/store-orders/key.pem";
 

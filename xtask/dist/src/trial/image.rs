@@ -8,13 +8,12 @@ use std::process::Command;
 use tempfile::TempDir;
 
 pub struct Image {
-    /// The command line that a container runs.
+    /// The image's `Entrypoint`, followed by its `Cmd`.
     pub command: Vec<String>,
-    /// The health check: its kind and its command line.
+    /// A kind such as `CMD`, followed by the command line.
     pub health: Vec<String>,
-    /// The environment variables of every process.
     pub environment: Vec<(String, String)>,
-    /// The user and group of every process.
+    /// The user and group, such as `65532:65532`.
     pub user: String,
     files: TempDir,
     layers: Vec<String>,

@@ -14,10 +14,9 @@ pub const NODES: usize = 3;
 /// The names of the nodes and of their directories.
 const NAMES: [&str; NODES] = ["primary", "standby", "third"];
 
-/// The nodes, and the cluster that contains their directories.
 pub struct Databases {
     cluster: Cluster,
-    /// The running nodes; `None` if a node does not run.
+    /// `None` for a node that does not run.
     nodes: [Option<Postgres>; NODES],
     ports: [u16; NODES],
     /// Indexes of the current primary and standby in `nodes`.
@@ -39,7 +38,6 @@ impl Databases {
         Ok(Databases { cluster, nodes, ports, primary, standby, link })
     }
 
-    /// Returns the ports of all nodes.
     pub fn ports(&self) -> [u16; NODES] {
         self.ports
     }
@@ -52,7 +50,6 @@ impl Databases {
         self.node(self.standby)
     }
 
-    /// Returns the port of the primary.
     pub fn primary_port(&self) -> u16 {
         self.ports.get(self.primary).copied().unwrap_or_default()
     }

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A kind of fault. Each fault is undone later.
+/// Every fault is undone after its duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum FaultKind {
     /// A server is killed (SIGKILL) and started again
@@ -18,9 +18,9 @@ pub enum FaultKind {
     ServerClock,
     /// Clients' connections to a server are reset
     ClientsReset,
-    /// The network between clients and a server delivers late
+    /// The network between clients and a server adds a delay
     ClientsDelay,
-    /// Clients' requests reach a server, but its answers do not reach clients
+    /// Requests reach a server, but its answers are held back until the fault ends
     ClientsHalfOpen,
     /// The primary is killed (SIGKILL) and started again
     PrimaryKill,
@@ -30,7 +30,7 @@ pub enum FaultKind {
     StandbyKill,
     /// The standby is suspended (SIGSTOP)
     StandbyPause,
-    /// The network between primary and standby delivers nothing
+    /// The network between primary and standby delivers nothing until the fault ends
     StandbyCut,
     /// The primary is killed (SIGKILL) and the standby promoted
     PromoteKilled,
@@ -38,17 +38,17 @@ pub enum FaultKind {
     PromotePaused,
     /// The standby is promoted while the old primary still runs but is cut off
     PromoteCut,
-    /// The network to PostgreSQL delivers nothing
+    /// The network to PostgreSQL delivers nothing until the fault ends
     StoreCut,
-    /// The network to PostgreSQL delivers late
+    /// The network to PostgreSQL adds a delay
     StoreDelay,
-    /// Requests reach PostgreSQL, but its answers do not come back
+    /// Requests reach PostgreSQL, but its answers are held back until the fault ends
     StoreHalfOpen,
     /// Connections to PostgreSQL are reset
     StoreReset,
     /// Connections to PostgreSQL are closed before the answer to a COMMIT arrives
     StoreCutAtCommit,
-    /// The network between the operator's commands and PostgreSQL delivers nothing
+    /// The operator's network to PostgreSQL delivers nothing until the fault ends
     CommandsCut,
     /// The operator's connections are closed before the answer to a COMMIT arrives
     CommandsCutAtCommit,
@@ -64,11 +64,10 @@ pub enum FaultKind {
     PowerCut,
 }
 
-/// Upper estimate of the time for one group of faults and the recovery.
+/// An upper estimate of how long a group of faults takes, together with the recovery from it.
 const FAULT_AND_RECOVERY_TIME: Duration = Duration::from_secs(6);
 
 impl FaultKind {
-    /// Returns the kinds that can happen in this topology.
     pub fn kinds_on(topology: Topology) -> impl Iterator<Item = FaultKind> {
         FaultKind::value_variants().iter().copied().filter(move |kind| kind.is_on(topology))
     }
@@ -78,7 +77,6 @@ impl FaultKind {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
     }
 
-    /// True if the fault promotes the standby.
     pub fn promotes(self) -> bool {
         use FaultKind::{PromoteCut, PromoteKilled, PromotePaused};
         matches!(self, PromoteKilled | PromotePaused | PromoteCut)
@@ -112,7 +110,8 @@ impl FaultKind {
         matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
     }
 
-    /// The number of times that each round of the schedule contains the kind.
+    /// How often each round of the schedule contains this kind. Promotions are twice as frequent as
+    /// other faults.
     fn weight(self) -> usize {
         1 + usize::from(self.promotes())
     }
@@ -157,7 +156,6 @@ impl FaultKind {
     }
 }
 
-/// One fault with its random details.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     pub kind: FaultKind,
@@ -198,8 +196,8 @@ enum Layer {
 const GROUPS_PER_PAIR: u8 = 2;
 
 /// Selects faults with a seeded random generator. Each round contains each kind as often as its
-/// weight says, in random order. In the first round, a fault that takes effect at a COMMIT comes
-/// alone, because a second fault could prevent all commits.
+/// weight says, in random order. In the first round, a fault that takes effect at a COMMIT is alone
+/// in its group, because a second fault could prevent all commits.
 pub struct FaultSchedule {
     topology: Topology,
     random: fastrand::Rng,
@@ -209,7 +207,7 @@ pub struct FaultSchedule {
 }
 
 impl FaultSchedule {
-    /// Creates a schedule of all kinds, or of only one.
+    /// With `only_kind`, every fault is of this kind.
     pub fn new(topology: Topology, seed: u64, only_kind: Option<FaultKind>) -> FaultSchedule {
         let (random, remaining_kinds) = (fastrand::Rng::with_seed(seed), Vec::new());
         FaultSchedule { topology, random, only_kind, remaining_kinds, rounds: 0 }

@@ -143,8 +143,8 @@ impl Fault {
         Ok(())
     }
 
-    /// Waits until the fault has affected an operation, but at most for `timeout`. Returns true if
-    /// the fault has affected an operation.
+    /// Waits until the fault has affected an operation. Returns false if it has affected none
+    /// within `timeout`.
     async fn wait_for_effect(&self, site: &Site, timeout: Duration) -> anyhow::Result<bool> {
         let server = site.server(self.number(site))?;
         let has_effect = async || {
@@ -163,8 +163,8 @@ impl Fault {
         Ok(wait_for("the fault has an effect", timeout, has_effect).await.is_ok())
     }
 
-    /// Makes each sync of the server's disk fail, hang or have no effect, as the setting `number`
-    /// of [`testbed::Preload::disk`] says. Records that syncs have stopped.
+    /// Makes each sync of the server's disk fail, hang or do nothing, depending on `number` (see
+    /// [`testbed::Preload::disk`]). Records that syncs have stopped.
     fn stop_syncs(&self, site: &Site, workload: &Workload, number: i64) -> anyhow::Result<()> {
         site.server(self.number(site))?.preload.set(number)?;
         workload.journal.note(What::Unsynced);
@@ -211,8 +211,8 @@ impl Fault {
         Ok(())
     }
 
-    /// Restarts all servers, one after the other. Before a server stops, it answers the requests
-    /// that it has received.
+    /// Restarts all servers, one after the other. Before a server exits, it must answer the
+    /// requests that it has received.
     async fn restart_all(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         for number in 0..site.servers.len() {
             let to_store = |site: &Site, fault| {
@@ -270,8 +270,8 @@ impl Fault {
         for (number, server) in site.servers.iter().enumerate() {
             let is_cut_off = number != not_cut_off;
             match (&server.to_store[..], server.to_store.get(node)) {
-                // This server has one relay for all nodes. Point it at the new primary: now if the
-                // server is cut off from the old one, otherwise when the fault is undone.
+                // This server reaches all nodes through one relay. Point it at the new primary: now
+                // if the server is cut off from the old one, otherwise when the fault is undone.
                 ([address], _) if is_cut_off || fault == relay::Fault::None => {
                     address.retarget(primary_port);
                 }

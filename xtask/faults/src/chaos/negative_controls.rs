@@ -36,7 +36,6 @@ enum NegativeControl {
 /// Time in which a negative control must break its rule.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Returns a scenario for each negative control.
 pub fn negative_controls() -> Vec<Scenario> {
     let scenario = |control: &NegativeControl| {
         let (control, name) = (*control, control.to_possible_value());
@@ -79,7 +78,6 @@ impl NegativeControl {
         }
     }
 
-    /// Returns the rule that the negative control breaks.
     fn rule(self) -> Rule {
         match self {
             NegativeControl::UnlockedHeartbeat => Rule::ListedAfter204,

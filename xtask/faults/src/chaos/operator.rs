@@ -21,7 +21,6 @@ pub const VALID_KEYS: usize = 2;
 /// The operator ships orders that are this many places ahead of the next order that clients cancel.
 const AHEAD: usize = 15;
 
-/// Pause between two commands.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The ids of the import that is killed, far above all other ids. The import has two steps.
@@ -65,8 +64,8 @@ impl Operator {
         Ok(())
     }
 
-    /// Begins a long import and kills it. Each step commits all its orders or none: later lists
-    /// contain either all orders of the step, or none.
+    /// Begins a long import and kills it. Each step must commit all its orders or none, so later
+    /// lists must contain either all orders of a step or none of them.
     pub async fn kill_import(mut self) -> anyhow::Result<()> {
         let kill_after = Duration::from_millis(self.random.u64(KILL_AFTER_MS));
         let Operator { workload, data, .. } = &self;

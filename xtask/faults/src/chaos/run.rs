@@ -23,7 +23,6 @@ use testbed::{DataDir, Key, Report, wait_for};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
-/// The number of orders at the start.
 const ORDERS: usize = 400;
 
 /// Time without faults at the beginning and at the end of the run.
@@ -39,31 +38,29 @@ const UNKNOWN_ORDER: usize = 0;
 /// Time within which the primary closes connections of ended sessions.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time between two readiness checks of a server.
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Time after a fault within which a server on its embedded store serves all kinds of requests.
 const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 
-/// The settings of a chaos run.
 #[derive(Clone)]
 pub struct Plan {
     pub topology: Topology,
-    /// Seed of the random choices.
     pub seed: u64,
-    /// Time during which faults are drawn.
+    /// How long faults are injected. A slow machine may take twice as long.
     pub duration: Duration,
-    /// Draw only this kind of fault.
+    /// If set, every fault is of this kind.
     pub only_kind: Option<FaultKind>,
     /// The seeded defects of a negative control; none in other runs.
     pub seeded_defects: SeededDefects,
     /// The rule that a negative control must break; the run ends when it does.
     pub expected_rule: Option<Rule>,
-    /// The command that repeats the chaos run.
+    /// Printed if the run fails, so that a developer can repeat it.
     pub repeat_command: String,
 }
 
-/// Executes a chaos run. Reports and returns the violations.
+/// Reports and returns the violations. If the run fails, keeps its files and reports how to repeat
+/// it.
 pub async fn run(
     tools: &Tools,
     plan: &Plan,
@@ -165,9 +162,8 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Injects faults until the time is over or a violation is found. On a slow machine, the injected
-/// faults may be fewer than should fit into the time. The run then continues for up to twice the
-/// time.
+/// Injects faults until the time is over or a violation is found. A slow machine may not manage as
+/// many faults as should fit into this time. The run then continues for up to twice as long.
 async fn inject_faults(
     site: &mut Site,
     plan: &Plan,
@@ -215,15 +211,15 @@ async fn inject_faults(
 
 /// Waits until all servers are ready, answer, and list the same orders. Records when the servers
 /// become ready and what they list. Returns the time until all have answered. This time does not
-/// include the comparison of lists: the comparison first waits for all requests of clients to end,
-/// and a request on a reset connection may hang until its timeout.
+/// include the comparison of lists, because the comparison first waits for all requests of clients
+/// to end, and a request on a reset connection may hang until its timeout.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();
     let probes = servers.iter().map(|server| probe(server, journal, &ready));
     let agreement = async {
         let are_ready = async || (ready.borrow().len() == servers.len()).then_some(());
-        // The result is ignored: the rules report servers that are not ready in time.
+        // The result is ignored, because the rules report servers that are not ready in time.
         let _ = wait_for("servers are ready", READY_TIMEOUT, are_ready).await;
         expect_service(servers, workload).await;
         let served_after = undone.elapsed();
@@ -257,8 +253,9 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     }
 }
 
-/// Records each time a server becomes ready. A server may become ready twice after a promotion: it
-/// stays ready until it detects that its primary was replaced, and becomes ready again later.
+/// Records each time a server becomes ready. A server may become ready twice after a promotion,
+/// because it stays ready until it detects that its primary was replaced, and becomes ready again
+/// later.
 async fn probe(
     server: &Server,
     journal: &Journal,
@@ -274,8 +271,8 @@ async fn probe(
     }
 }
 
-/// Compares the lists of all servers until they agree or [`AGREEMENT_TIMEOUT`] has passed.
-/// Meanwhile no client changes orders.
+/// Compares the lists of all servers until they agree or [`AGREEMENT_TIMEOUT`] has passed. During
+/// the comparison, no client changes orders.
 async fn compare(servers: &[Server], workload: &Workload) {
     let journal = &workload.journal;
     let _resting = workload.pool.rest().await;

@@ -23,7 +23,8 @@ pub struct Server {
     pub preload: Preload,
     /// The relay from clients; its port stays the same when the server is restarted.
     pub to_clients: Relay,
-    /// The relays to the nodes of PostgreSQL.
+    /// The relays to the nodes of PostgreSQL, in the order of the nodes; empty for an embedded
+    /// store.
     pub to_store: Vec<Relay>,
 }
 
@@ -51,8 +52,8 @@ impl Server {
         self.preload.put_into(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
-        // Disables the limit of requests without a valid key: a request with a revoked key must be
-        // answered 401, never 429.
+        // Disables the limit on requests without a valid key, because requests with a revoked key
+        // must get 401, never 429.
         command.args(["--unauthenticated-per-minute", "1000000"]);
         let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
@@ -74,12 +75,10 @@ impl Server {
         Ok(self.replica.take().context("the server does not run")?.server)
     }
 
-    /// Sends a signal to the server's process.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         self.running()?.server.signal(signal)
     }
 
-    /// Kills the server with SIGKILL.
     pub fn kill(&mut self) -> anyhow::Result<()> {
         self.take_process()?.kill().map(drop)
     }
@@ -94,7 +93,6 @@ impl Server {
         self.running()?.ready(READY_TIMEOUT).await.map(drop)
     }
 
-    /// True if the server runs and reports that it is ready.
     pub async fn is_ready(&self) -> bool {
         let Ok(replica) = self.running() else { return false };
         replica.unready_because().await.is_none()

@@ -30,7 +30,6 @@ pub struct SeededDefects {
     pub has_lying_disk: bool,
 }
 
-/// The processes of a chaos run and their directories.
 pub struct Site {
     pub topology: Topology,
     /// The PostgreSQL servers; `None` if the store is embedded.
@@ -41,12 +40,13 @@ pub struct Site {
     pub to_commands: Vec<Relay>,
     /// Keeps the disk of an embedded store full until it is dropped.
     pub full: Option<Full>,
-    /// The kinds of fault that have occurred.
+    /// The kinds of fault that have occurred and had an effect.
     pub injected: BTreeSet<FaultKind>,
     /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
-    /// Copies of the store's files with only their synced content: what a power cut leaves.
+    /// Copies of the store's files that contain only what was synced. This is what a power cut
+    /// leaves.
     synced: Option<SmallDisk>,
     seeded_defects: SeededDefects,
     root: TempDir,
@@ -68,8 +68,8 @@ impl Site {
         seeded_defects: SeededDefects,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("chaos-").tempdir()?;
-        // Database servers run as another user, who must be able to enter this directory to reach
-        // the servers' own directories.
+        // PostgreSQL runs as a different user, who must be able to enter this directory to reach
+        // the data in it.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
             Topology::Postgres => Site::on_postgres(tools, root, seeded_defects).await?,
@@ -167,8 +167,8 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
-    /// The setting of [`testbed::Preload::disk`] for a disk that hangs: syncs do not end. With a
-    /// lying disk as the seeded defect, syncs succeed without effect instead.
+    /// Returns the setting of [`testbed::Preload::disk`] for a hung disk, on which syncs never end.
+    /// If the seeded defect is a lying disk, syncs succeed without effect instead.
     pub fn hung_disk_setting(&self) -> i64 {
         if self.seeded_defects.has_lying_disk { -2 } else { -3 }
     }
@@ -221,7 +221,6 @@ impl Site {
         self.servers.get_mut(number).context("there is no such server")
     }
 
-    /// Starts all servers and waits until they are ready.
     pub async fn start_servers(&mut self) -> anyhow::Result<()> {
         for number in 0..self.servers.len() {
             self.start_server(number).await?;
@@ -232,7 +231,6 @@ impl Site {
         Ok(())
     }
 
-    /// The directory that contains all files of the run.
     pub fn root(&self) -> PathBuf {
         self.root.path().to_path_buf()
     }

@@ -1,5 +1,5 @@
 //! Compares the rate limiter's SQL statement with the in-memory limiter, on batches of requests
-//! with random accounts, plans and times. Both must return the same decisions and figures. Also
+//! with random accounts, plans and times. Both must return the same decisions and numbers. Also
 //! checks the statement on a clock that is set forward and back, as may happen in a failover.
 
 use crate::scenario::Tools;
@@ -94,8 +94,9 @@ async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)
     Ok((cluster, server, client))
 }
 
-/// Returns the in-memory limiter's decision at the time `now`, in microseconds. Each request gets
-/// its own key, so that the in-memory limiter bans no key: the SQL statement counts no strikes.
+/// Returns the in-memory limiter's decision at the time `now`, in microseconds. The SQL statement
+/// does not count strikes. So each request gets its own key here, and the in-memory limiter bans no
+/// key either.
 async fn expected_decision(
     memory: &InMemoryRateLimiter,
     request: KeyedRequest,
@@ -137,12 +138,11 @@ struct LimiterPair {
     /// `resets_in` of a recent decision. Advancing the clock by this time reaches the end of a
     /// window.
     last_reset: Duration,
-    /// The number of decisions of each kind.
     decisions_by_kind: BTreeMap<&'static str, usize>,
 }
 
 impl LimiterPair {
-    /// Changes a plan or advances the clock, at random.
+    /// At random, changes a plan, advances the clock, or does nothing.
     fn change_plan_or_clock(&mut self) {
         match fastrand::u8(..20) {
             0..3 => {

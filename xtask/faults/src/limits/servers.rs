@@ -23,10 +23,10 @@ const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 /// 429s within this time after a key's first 429 are not strikes.
 const BURST: Duration = Duration::from_secs(2);
 
-/// The round trip to PostgreSQL of a distant server.
+/// The round-trip time between PostgreSQL and a distant server.
 const DISTANT: Duration = Duration::from_millis(60);
 
-/// Flags that give the limits database another name than the default name.
+/// Flags that give the limits database a name other than the default.
 const LIMITS: [&str; 2] = ["--limits-database", "the counts"];
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
@@ -53,8 +53,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let answers = send(&replicas, key, REQUESTS).await?;
         let count = |status: u16| answers.iter().filter(|one| one.status() == status).count();
         let counts = (count(200), count(429));
-        // There may be fewer 200s and 429s: a request that cannot be counted in time is answered
-        // with 503.
+        // There may be fewer 200s and 429s, because a request that cannot be counted in time is
+        // answered with 503.
         let is_possible = counts.0 <= 60 && counts.1 <= REQUESTS - 60;
         report.expect(is_possible, || format!("200 and 429: {counts:?}"));
         report.expect_unless_stalled(counts == (60, REQUESTS - 60), || {
@@ -107,8 +107,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     expect_last_ban_stored(&store, primary.port, report).await
 }
 
-/// Stops a server as soon as it has begun a ban. To store the ban, it needs several round trips to
-/// PostgreSQL, which is far away.
+/// Checks that a server stores a ban that it began just before it is stopped. PostgreSQL is far
+/// away, so storing the ban takes several slow round trips, which must end before the server exits.
 async fn expect_last_ban_stored(
     store: &StoreUnderTest,
     port: u16,

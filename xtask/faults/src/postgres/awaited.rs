@@ -20,7 +20,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     refuses_settings(&store, port, report).await?;
     primary.kill()?;
 
-    // Starts before its store, with a second host that never answers.
+    // This server starts before its store runs, and its URL names a second host that never answers.
     let url = url_of([port, free_address()?.port()]);
     let replica = store.replica("early", &url, &[]).await?;
     let why = replica.unready_because().await.context("a server without a store is ready")?;
@@ -44,7 +44,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks that a server with another user or database fails to start, and names the setting.
+/// Checks that a server whose URL has a wrong user or database fails to start, and that the error
+/// names the setting.
 async fn refuses_settings(
     store: &StoreUnderTest,
     port: u16,

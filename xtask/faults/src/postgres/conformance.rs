@@ -20,7 +20,6 @@ type Case = Arc<dyn Fn(&PostgresUnderTest) -> anyhow::Result<()> + Send + Sync>;
 /// case, each before its directory is removed.
 type IdleServers = Arc<Mutex<Vec<(Postgres, Cluster)>>>;
 
-/// Returns a scenario for each case.
 pub fn scenarios() -> Vec<Scenario> {
     let engine_cases = conformance::cases().into_iter().map(|case| -> (&str, Case) {
         (case.name, Arc::new(move |server| (case.run)(&server.new_store()?)))

@@ -91,7 +91,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Issues keys and revokes some of them.
+/// Checks that every replica accepts each new key, and refuses revoked keys in time.
 async fn change_keys(
     setup: &OnPrimary,
     replicas: &[Replica],
@@ -116,7 +116,8 @@ async fn change_keys(
     Ok(())
 }
 
-/// Moves the account of the million keys to another plan, and closes it.
+/// Moves the account with a million keys to another plan, and closes it. Checks that neither writes
+/// a row of a key, and that the keys are then refused in time.
 async fn change_account(
     setup: &OnPrimary,
     crowd: &Key,
@@ -161,7 +162,8 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
 }
 
 /// Checks for how long a key was accepted after it became invalid. The check applies even if the
-/// machine stalled: a server that has not read the store for this long must refuse all keys.
+/// machine stalled, because a server that has not read the store for this long must refuse all
+/// keys.
 fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());

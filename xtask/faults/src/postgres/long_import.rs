@@ -1,7 +1,7 @@
-//! Long imports while servers run. An import commits its orders in steps: all orders of a step must
-//! be listed at once, and cancelled orders must stay cancelled. No request may be refused, and a
-//! server that starts during the import must become ready. A killed import must leave a sound
-//! store, and a second import with `--skip-existing` must complete it.
+//! Long imports while servers run. An import commits its orders in steps. All orders of a step must
+//! appear in lists at the same time, and cancelled orders must stay cancelled. No request may be
+//! refused, and a server that starts during the import must become ready. A killed import must
+//! leave a sound store, and a second import with `--skip-existing` must complete it.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, begin_import};
@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use testbed::{DataDir, Key, Report, wait_for};
 use tokio::time::sleep;
 
-/// The number of orders before the import.
 const ORDERS: i64 = 2_000;
 
 /// The ids of the import that completes, and of the import that is killed. Each import has many
@@ -79,7 +78,6 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     expect_agreement(&replicas, &key, report).await
 }
 
-/// The observations of clients during an import.
 #[derive(Default)]
 struct Observations {
     /// The imported orders that were cancelled.
@@ -96,8 +94,8 @@ impl Observations {
             let sent = Instant::now();
             let listed = replica.list(key).await?;
             self.longest = self.longest.max(sent.elapsed());
-            // The measured time excludes parsing: for 100,000 orders, parsing takes as long as the
-            // request.
+            // The measured time excludes parsing, because parsing 100,000 orders takes as long as
+            // the request.
             let listed = ids(&listed, IMPORTED)?;
             if let Some(id) = self.cancelled.iter().find(|id| listed.contains(id)) {
                 self.problems.push(format!("order {id} is listed after its 204"));
@@ -119,7 +117,6 @@ impl Observations {
     }
 }
 
-/// Returns the ids within this range that a replica lists.
 async fn list_ids(
     replica: &Replica,
     key: &Key,
@@ -128,7 +125,6 @@ async fn list_ids(
     ids(&replica.list(key).await?, range)
 }
 
-/// Returns the ids within this range in the body of a list.
 fn ids(list: &[u8], range: RangeInclusive<i64>) -> anyhow::Result<Vec<i64>> {
     let listed: Vec<Value> = serde_json::from_slice(list)?;
     let listed = listed.iter().filter_map(|order| order.get("id")?.as_i64());

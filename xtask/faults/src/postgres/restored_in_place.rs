@@ -13,7 +13,6 @@ use testbed::{Key, Report};
 
 const ORDERS: i64 = 20;
 
-/// A server, its store and its keys.
 struct Scene {
     store: StoreUnderTest,
     replica: Replica,
@@ -49,7 +48,8 @@ impl Scene {
     }
 
     /// Makes five changes, which the restore loses: creates an account with a key, and cancels
-    /// three orders. Returns this key, and the entity tag of the server's list after the changes.
+    /// three orders. Returns the account's key, and the entity tag of the server's list after the
+    /// changes.
     async fn change_and_lose(&self) -> anyhow::Result<(Key, String)> {
         let lost = self.store.key("lost").await?;
         for id in 1..=3 {

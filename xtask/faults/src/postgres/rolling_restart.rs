@@ -1,7 +1,7 @@
 //! Two servers behind nginx, with the configuration of `store-orders nginx-conf`, are restarted one
-//! after the other while clients cancel orders. Every cancellation must be answered 204: 502 would
-//! mean that nginx sent a request to a server that did not read it, and 404 that nginx sent a
-//! request twice.
+//! after the other while clients cancel orders. Every cancellation must be answered with 204. A 502
+//! would mean that nginx sent a request to a server that did not read it, and a 404 that nginx sent
+//! a request twice.
 
 use super::setup::{OnPrimary, READY_WITHIN};
 use crate::replicas::{Replica, blocking};
@@ -21,7 +21,8 @@ const ORDERS: i64 = 20_000;
 /// between two bursts, and some for longer.
 const BURST: usize = 20;
 
-/// Time between two bursts: 20,000 cancellations take at least 40 s, or four restarts.
+/// Time between two bursts. It makes 20,000 cancellations take at least 40 s, which is long enough
+/// for four restarts.
 const BURST_INTERVAL: Duration = Duration::from_millis(40);
 
 /// The stop delay that the handbook recommends behind nginx.
@@ -83,7 +84,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Changes nginx's configuration: it listens at `nginx` without TLS, and has both servers.
+/// Changes nginx's configuration so that it listens at `nginx` without TLS and uses both servers.
 fn without_tls(configuration: &str, nginx: SocketAddr, servers: [SocketAddr; 2]) -> String {
     let [first, second] = servers.map(|address| address.to_string());
     let is_kept = |line: &&str| !line.contains("ssl_") && !line.contains("listen [::]");
@@ -96,7 +97,8 @@ fn without_tls(configuration: &str, nginx: SocketAddr, servers: [SocketAddr; 2])
         .replace("127.0.0.1:8090", &second)
 }
 
-/// Cancels all orders in bursts. Returns the number of responses with each status.
+/// Cancels all orders in bursts. Returns the number of responses with each status. A request
+/// without a response is counted under its error.
 async fn cancel_all(nginx: SocketAddr, key: &Key) -> anyhow::Result<BTreeMap<String, usize>> {
     let http = Client::new();
     let cancel = async |order: i64| {

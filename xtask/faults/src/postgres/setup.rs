@@ -13,15 +13,14 @@ pub const READY_WITHIN: Duration = Duration::from_secs(5);
 /// Time within which the lists agree once all servers are ready.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A store on a single primary.
+/// A store on a primary without a standby.
 pub struct OnPrimary {
     pub cluster: Cluster,
     pub primary: Postgres,
-    /// The store; it has pending orders.
     pub store: StoreUnderTest,
     /// A key without a practical limit.
     pub key: Key,
-    /// The store's servers; all are ready.
+    /// All are ready.
     pub replicas: Vec<Replica>,
 }
 
@@ -48,7 +47,7 @@ impl OnPrimary {
     }
 }
 
-/// Starts replicas whose store URL lists all hosts, and waits until they are ready.
+/// Starts replicas at the store's own URL, one after the other, and waits until each is ready.
 pub async fn start_replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
     let mut replicas = Vec::new();
     for number in 0..count {

@@ -105,7 +105,6 @@ impl LoadedServer {
         Ok(LoadedServer { disk, fsync_delay, data, server, traffic })
     }
 
-    /// The number of acknowledged cancellations.
     fn acknowledged(&self) -> usize {
         self.traffic.workload.journal.figures().acknowledged.len()
     }

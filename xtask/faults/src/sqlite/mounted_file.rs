@@ -1,5 +1,6 @@
-//! A store's file that is mounted alone, as into a container, is refused. The write-ahead log and
-//! the locks stay in the other directory, so two servers would overwrite each other's changes.
+//! Checks that a store is refused if only its file is mounted in another directory, as is possible
+//! for a container. The write-ahead log and the locks stay in the first directory, so a server in
+//! each directory would overwrite the other's changes.
 
 use crate::scenario::Tools;
 use anyhow::Context;
@@ -19,6 +20,6 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let is_refused = !output.status.success() && error.contains("is mounted by itself");
         report.expect(is_refused, || format!("{arguments:?}: {}, {error:?}", output.status));
     }
-    // Under its own name, the store is used.
+    // At its original path, the store still works.
     block_in_place(|| data.run(&["check"]).map(drop))
 }

@@ -17,9 +17,9 @@ enum Token {
 }
 
 impl SyncStandbys {
-    /// Parses the setting, whose form PostgreSQL has checked: `s1, s2`, `2 (s1, s2)`,
-    /// `FIRST 2 (s1, s2)` or `ANY 2 (s1, s2)`. Without a number, one standby must confirm. Returns
-    /// none if the setting is empty.
+    /// Parses the setting, whose form PostgreSQL has checked: `s1, s2`, `2 (s1, s2)`, `FIRST 2 (s1,
+    /// s2)` or `ANY 2 (s1, s2)`. Without a number, one standby must confirm. Returns `None` if the
+    /// setting is empty.
     pub fn parse(setting: &str) -> Option<SyncStandbys> {
         let tokens = tokenize(setting);
         let plain = |text: &str| Token::Plain(text.to_string());

@@ -59,7 +59,7 @@ pub fn all_servers_count_in_one_separate_database(
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let url = database.url_counting_in(None)?;
-    let output = migrate(&url)?;
+    let output = migrate(&url)?.lines;
     let name = url.limits_database();
     ensure!(output.first() == Some(&format!("created the database {name}")), "{output:?}");
     ensure!(admit_and_count(&database.server_of_owner()?)? == 9);

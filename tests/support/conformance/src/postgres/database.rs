@@ -186,7 +186,7 @@ impl Database<'_> {
 
     /// Creates the store or brings it up to date, as the owner. Returns a line for each step.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
-        Ok(migrate(&self.url().parse()?)?)
+        Ok(migrate(&self.url().parse()?)?.lines)
     }
 
     /// The process ids of the backends that serve the sessions of servers. If a session is lost and

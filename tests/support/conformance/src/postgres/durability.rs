@@ -49,6 +49,24 @@ pub fn changed_standby_settings_are_logged_and_measured_in_an_open_session(
     Ok(())
 }
 
+/// The settings are the same on both, but this failover may have lost changes.
+pub fn a_failover_between_primaries_without_synchronous_standbys_is_logged(
+    _: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let servers = OwnServers::new()?;
+    let Pair { primary, standby, link: _link } = servers.wait(servers.cluster.pair())?;
+    let server = servers_at(&[primary.port, standby.port]);
+    let database = server.new_store()?;
+    servers.wait(primary.set(SETTING, ""))?;
+    let (data, _directory) = data_on(&database)?;
+    let process = data.serve(&[])?;
+    wait_for_lines(&process, NONE_CONFIRMS, 1)?;
+    primary.kill()?;
+    servers.wait(standby.promote())?;
+    wait_for_lines(&process, "store reached again", 1)?;
+    wait_for_lines(&process, NONE_CONFIRMS, 2)
+}
+
 pub fn a_failover_to_a_primary_without_a_synchronous_standby_is_logged(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

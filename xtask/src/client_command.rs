@@ -1,0 +1,21 @@
+//! Fills in the `cargo add` command of the client's crate, in the texts that have it. Writes no
+//! file.
+
+use crate::repository::{CLIENT_MANIFEST, Repository};
+
+/// The command for a crate in a registry. Samples and the crate's documentation have this command,
+/// and what is generated from them has the command that works today.
+const FROM_REGISTRY: &str = "cargo add store-orders-client";
+
+/// Replaces the command in a text. If the crate's manifest has a `repository`, the crate comes from
+/// there; otherwise from a checkout in the directory `store-orders`.
+pub fn fill_in_client_command(repository: &Repository, text: &str) -> anyhow::Result<String> {
+    let manifest = repository.read_or_empty(CLIENT_MANIFEST)?;
+    let mut lines = manifest.lines();
+    let url = lines.find_map(|line| line.strip_prefix("repository = \"")?.strip_suffix('"'));
+    let command = match url {
+        Some(url) => format!("cargo add --git {url} store-orders-client"),
+        None => "cargo add --path store-orders/api/client".to_string(),
+    };
+    Ok(text.replace(FROM_REGISTRY, &command))
+}
