@@ -37,6 +37,7 @@ pub fn all() -> Vec<Case> {
         cancelling::the_outcome_of_a_cancellation_depends_on_the_order,
         cancelling::a_cancelled_order_records_key_and_time,
         cancelling::a_cancellation_past_its_deadline_is_not_executed,
+        cancelling::an_order_that_has_changed_after_a_position_is_not_cancelled,
         cancelling::of_64_concurrent_cancellations_one_succeeds,
         cancelling::a_batch_raises_the_change_number_by_one_or_not_at_all,
         following::a_server_catches_up_with_imports_shipments_and_cancellations,

@@ -52,6 +52,11 @@ impl TestServer {
         TestServer { server, transport, http: http.build().unwrap(), setup }
     }
 
+    /// True while a batch of cancellations runs.
+    pub fn runs_batch(&self) -> bool {
+        self.server.running_batch().age().is_some()
+    }
+
     /// The scheme and authority of the server's URLs.
     pub fn origin(&self) -> String {
         match &self.transport {
