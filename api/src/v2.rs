@@ -228,12 +228,11 @@ impl OrderStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
-    /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse
-    /// it without loss, and keep it as text.
+    /// Unique order identifier.
+    #[schemars(range(min = -9007199254740991i64, max = 9007199254740991i64))]
     pub id: i64,
-    /// Identifier of the animal in the order. The store may have no pet with this identifier. It
-    /// may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep
-    /// it as text.
+    /// Identifier of the animal in the order. The store may have no pet with this identifier.
+    #[schemars(range(min = -9007199254740991i64, max = 9007199254740991i64))]
     pub pet_id: i64,
     /// Number of units ordered, 1 to 2147483647.
     #[schemars(with = "PlainInteger")]
@@ -410,8 +409,7 @@ pub struct ListOrdersQuery {
     #[schemars(with = "PlainInteger", range(min = 1, max = 1000))]
     pub limit: i64,
     /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading
-    /// zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose
-    /// digits: send the text of a `petId` that was parsed without loss.
+    /// zeros, a fraction or an exponent.
     #[serde(default)]
     #[schemars(with = "i64")]
     pub pet_id: Option<i64>,
@@ -563,9 +561,7 @@ impl From<ServerError> for ListOrdersError {
 #[serde(rename_all = "camelCase")]
 pub struct GetOrderPath {
     /// Identifier of the order: a 64-bit integer in plain decimal, without a plus sign, leading
-    /// zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose
-    /// digits and a rounded one names another order: send the text of an `id` that was parsed
-    /// without loss.
+    /// zeros, a fraction or an exponent.
     pub order_id: i64,
 }
 
@@ -692,9 +688,7 @@ impl From<ServerError> for GetOrderError {
 #[serde(rename_all = "camelCase")]
 pub struct CancelOrderPath {
     /// Identifier of the order to cancel: a 64-bit integer in plain decimal, without a plus sign,
-    /// leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers
-    /// lose digits and a rounded one names another order: send the text of an `id` that was parsed
-    /// without loss.
+    /// leading zeros, a fraction or an exponent.
     pub order_id: i64,
 }
 

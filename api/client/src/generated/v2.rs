@@ -19,9 +19,9 @@ pub mod types {
         pub cancelled_at: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
         /// Whether the order has been fulfilled. Whether it can be cancelled follows from `status`.
         pub complete: bool,
-        /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        /// Unique order identifier.
         pub id: crate::generated::v1::types::OrderId,
-        /// Identifier of the animal in the order. The store may have no pet with this identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        /// Identifier of the animal in the order. The store may have no pet with this identifier.
         #[serde(rename = "petId")]
         pub pet_id: crate::generated::v1::types::PetId,
         /// Number of units ordered, 1 to 2147483647.
@@ -280,7 +280,7 @@ impl ListOrders {
         self.limit = Some(limit.into());
         self
     }
-    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose digits: send the text of a `petId` that was parsed without loss.
+    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
     pub fn pet_id(mut self, pet_id: impl Into<crate::generated::v1::types::PetId>) -> Self {
         self.pet_id = Some(pet_id.into());
         self

@@ -19,6 +19,7 @@ pub fn all() -> Vec<Case> {
     cases![Case:
         health::a_new_store_is_empty_ready_and_sound,
         health::check_counts_the_rows_of_the_store,
+        health::check_warns_of_ids_that_javascript_rounds,
         importing::an_import_stores_all_orders_or_none,
         importing::each_step_of_a_long_import_is_listed_at_once,
         importing::a_failed_step_keeps_the_steps_before_it,
