@@ -39,7 +39,7 @@
 //! | `metrics/requests.rs` | counts the request |
 //! | `log/buffer.rs` | keeps the line until the log's thread writes it |
 //!
-//! `If-None-Match` needs no other file. PostgreSQL's answer is awaited in `store/freshness.rs`.
+//! `If-None-Match` needs no other file. A cancellation with `If-Match` first reads the list, too. PostgreSQL's answer is awaited in `store/freshness.rs`.
 //!
 //! `DELETE /v1/store/orders/{orderId}` passes the same files as far as `rate_limiter/window.rs`, then
 //! `damage_check.rs`, those of `api/src/` and `http/handlers.rs`. From there:

@@ -61,15 +61,15 @@ mod writer;
 
 pub use search::{OrderFilter, find_order, find_orders};
 pub use sending::{Payload, PayloadBody};
-pub use snapshot::{Snapshot, content_tag};
+pub use snapshot::{Snapshot, order_tag, page_tag};
 pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run;
 use crate::metrics::Histogram;
 use crate::store::{
-    CancelOutcome, Freshness, FreshnessReport, Position, REQUEST_TIMEOUT, Store, StoreError, UNREAD,
+    CancelOutcome, Cancellation, Freshness, FreshnessReport, Position, REQUEST_TIMEOUT, Store,
+    StoreError, UNREAD,
 };
-use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use prometheus::IntCounter;
 use refresh::{ListInMemory, ReadRefresh};
@@ -77,7 +77,7 @@ use sending::Readers;
 use slog::Logger;
 use snapshot::Sizes;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinError;
 use writer::Writer;
 
@@ -222,14 +222,8 @@ impl OrderList {
 
     /// Cancels a pending order, and returns by the deadline. After a success the change is durable,
     /// and later lists do not contain the order. The store records the key and the time.
-    pub async fn cancel(
-        &self,
-        order_id: i64,
-        key_id: Arc<str>,
-        at: DateTime<Utc>,
-        deadline: Instant,
-    ) -> Result<CancelOutcome, CancelError> {
-        self.writer.cancel(order_id, key_id, at, deadline).await
+    pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
+        self.writer.cancel(cancellation).await
     }
 
     /// Refreshes the list in the background. Call it inside a runtime.
@@ -289,6 +283,7 @@ mod tests {
     use crate::store::{OperatorStore, Order, OrderCommands, Records};
     use futures::poll;
     use std::pin::pin;
+    use std::time::Instant;
     use tempfile::TempDir;
 
     /// Returns a list of one pending order, its store, and the store's directory. The memory for

@@ -41,8 +41,8 @@ pub use operator_store::{
     import_in_steps, in_steps, statuses_in_steps,
 };
 pub use order_rows::{
-    CancelOutcome, Cancellation, Cancelled, CancelledBatch, ImportOutcome, Order, OrderCounts,
-    OrderStatus, OrderUpdate, RecordKind, Records, Status,
+    CancelOutcome, Cancellation, Cancelled, CancelledBatch, ImportOutcome, NotExecuted, Order,
+    OrderCounts, OrderStatus, OrderUpdate, RecordKind, Records, Status,
 };
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_cancel, can_ship, can_update};
 

@@ -55,10 +55,16 @@ async fn preconditions_are_ignored_as_each_document_says() {
         let served = server.send("GET", document.path, &[]).await.json();
         let operation = &served["paths"]["/store/orders/{orderId}"]["delete"];
         let description = operation["description"].as_str().unwrap();
-        let promise = "`If-Match` and `If-Unmodified-Since` are ignored";
+        let since = ("if-unmodified-since", "Mon, 01 Jan 2001 00:00:00 GMT");
+        let (promise, ignored) = match document.name {
+            "v1" => (
+                "`If-Match` and `If-Unmodified-Since` are ignored",
+                vec![("if-match", "\"zz\""), since],
+            ),
+            _ => ("`If-Unmodified-Since` is ignored", vec![since]),
+        };
         assert!(description.contains(promise), "{}: {description}", document.path);
-        let (zz, past) = ("\"zz\"", "Mon, 01 Jan 2001 00:00:00 GMT");
-        for precondition in [("if-match", zz), ("if-unmodified-since", past)] {
+        for precondition in ignored {
             let id = ids.next().unwrap();
             let path = format!("{}/store/orders/{id}", document.base_path);
             let answer = server.send_with_headers(&key, "DELETE", &path, &[precondition]).await;

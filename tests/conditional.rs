@@ -1,9 +1,11 @@
-//! `ETag` and `If-None-Match`: a client whose copy is current gets 304 without a body.
+//! `ETag`, `If-None-Match` and `If-Match`: a client whose copy is current gets 304 without a body,
+//! and cancels an order only in the state that it has seen.
 
-use store_orders::store::{KeyCommands, OrderCommands};
+use store_orders::store::{KeyCommands, OrderCommands, OrderUpdate};
 use store_orders_api::plans::Plan;
-use test_server::{Answer, Fault, TestServer, TestSetup};
-use testbed::Key;
+use store_orders_client::{CancelOrderOutcome, ErrorCode};
+use test_server::{Answer, Fault, TestServer, TestSetup, error_of};
+use testbed::{Key, wait_until};
 
 const LIST: &str = "/v1/store/orders";
 
@@ -59,9 +61,13 @@ async fn a_matching_tag_gets_304_and_the_request_counts() {
     for path in TAGGED {
         let first = server.send_with(&key, "GET", path).await;
         let tag = first.text("etag").to_string();
-        assert!(tag.starts_with("W/\"") && tag.len() < 60, "{tag}");
+        // Lists have several encodings, and an order has one.
+        let quoted = tag.trim_start_matches("W/");
+        assert_eq!(quoted == tag, path.starts_with("/v2/store/orders/"), "{path}: {tag}");
+        assert!(quoted.starts_with('"') && tag.len() < 60, "{tag}");
         let mut remaining = first.number("x-ratelimit-remaining");
-        for known in [&tag, &tag[2..], &format!("\"a\", {tag}"), "*"] {
+        let weak = format!("W/{quoted}");
+        for known in [&tag, &weak, quoted, &format!("\"a\", {tag}"), "*"] {
             for method in ["GET", "HEAD"] {
                 let answer = send_if_none_match(&server, &key, method, path, known).await;
                 assert_eq!(answer.status, 304, "{method} {path} {known}");
@@ -187,4 +193,128 @@ async fn errors_ignore_if_none_match() {
     );
     assert_eq!(send_if_none_match(&server, &key, "GET", LIST, "*").await.status, 304);
     send_if_none_match(&server, &key, "GET", LIST, "*").await.assert_limited("rate_limit_exceeded");
+}
+
+fn order_path(id: i64) -> String {
+    format!("/v2/store/orders/{id}")
+}
+
+async fn cancel_if_match(server: &TestServer, key: &Key, id: i64, tags: &str) -> Answer {
+    server.send_with_headers(key, "DELETE", &order_path(id), &[("if-match", tags)]).await
+}
+
+fn set_complete(server: &TestServer, id: i64) {
+    let update = OrderUpdate { id, ship_date: None, complete: Some(true) };
+    server.setup.store.update_orders(&[update]).unwrap();
+}
+
+#[tokio::test]
+async fn an_order_is_cancelled_only_if_its_tag_matches() {
+    let (server, key) = serve(Plan::Business).await;
+    let old = tag(&server, &key, &order_path(1)).await;
+    set_complete(&server, 1);
+    let current = tag(&server, &key, &order_path(1)).await;
+    let other = tag(&server, &key, &order_path(2)).await;
+    let weak = format!("W/{current}");
+    for tags in [
+        &*old,
+        &other,
+        &weak,
+        &format!("{other}, {weak}"),
+        current.trim_matches('"'),
+        &current[..current.len() - 1],
+        &format!("a, {current}"),
+        &format!("*, {current}"),
+        "",
+        ",",
+    ] {
+        let answer = cancel_if_match(&server, &key, 1, tags).await;
+        let message = answer.assert_error(412, "precondition_failed");
+        assert!(message.starts_with("Order 1 "), "{message}");
+        answer.assert_common_headers();
+        assert_eq!(tag(&server, &key, &order_path(1)).await, current, "{tags}");
+    }
+    // A change of another order does not matter.
+    server.setup.store.ship_orders(&[8]).unwrap();
+    let list = format!("\"a\",{old} , {current}");
+    for (id, tags) in [(1, &*list), (2, &*other), (3, "*"), (4, " * ")] {
+        assert_eq!(cancel_if_match(&server, &key, id, tags).await.status, 204, "{tags}");
+    }
+    // Several lines of the header are one list.
+    let current = tag(&server, &key, &order_path(5)).await;
+    let lines = [("if-match", &*old), ("if-match", &*current)];
+    let answer = server.send_with_headers(&key, "DELETE", &order_path(5), &lines).await;
+    assert_eq!(answer.status, 204);
+}
+
+#[tokio::test]
+async fn other_errors_come_before_a_failed_precondition() {
+    let mut setup = TestSetup::new();
+    let key = setup.enterprise_key(100, 100);
+    setup.pending([1, 10]).shipped(9);
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    assert_eq!(cancel_if_match(&server, &key, 10, "*").await.status, 204);
+    for (id, status, code) in [(9, 409, "order_already_shipped"), (10, 404, "order_not_found")] {
+        let own = tag(&server, &key, &order_path(id)).await;
+        for tags in [&*own, "\"a\"", "*"] {
+            cancel_if_match(&server, &key, id, tags).await.assert_error(status, code);
+        }
+    }
+    for tags in ["\"a\"", "*"] {
+        cancel_if_match(&server, &key, 99, tags).await.assert_error(404, "order_not_found");
+    }
+    let invalid =
+        server.send_with_headers(&key, "DELETE", "/v2/store/orders/x", &[("if-match", "\"a\"")]);
+    invalid.await.assert_error(400, "invalid_parameter");
+    let unauthorized = server.send("DELETE", &order_path(1), &[("if-match", "\"a\"")]).await;
+    unauthorized.assert_error(401, "unauthorized");
+    store.set(Fault::Fails);
+    cancel_if_match(&server, &key, 1, "\"a\"").await.assert_error(503, "service_unavailable");
+    store.set(Fault::None);
+    cancel_if_match(&server, &key, 1, "\"a\"").await.assert_error(412, "precondition_failed");
+}
+
+/// The order changes after the server has compared its tag, while the cancellation waits for the
+/// store.
+#[tokio::test]
+async fn a_change_after_the_comparison_prevents_the_cancellation() {
+    let (server, key) = serve(Plan::Business).await;
+    for (changed, status) in [(1, 412), (2, 204)] {
+        let known = tag(&server, &key, &order_path(1)).await;
+        let writer = rusqlite::Connection::open(server.setup.store.path()).unwrap();
+        writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let changing = async {
+            wait_until("the cancellation waits", || async { server.runs_batch() }).await;
+            let change = format!(
+                "UPDATE last_changes SET orders = orders + 1;
+                 UPDATE orders SET complete = 1,
+                        change_number = (SELECT orders FROM last_changes) WHERE id = {changed};
+                 COMMIT"
+            );
+            writer.execute_batch(&change).unwrap();
+        };
+        let cancelling = cancel_if_match(&server, &key, 1, &known);
+        let (answer, ()) = tokio::join!(cancelling, changing);
+        assert_eq!(answer.status, status, "order {changed} changed: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_client_cancels_an_order_that_it_has_seen() {
+    let (server, key) = serve(Plan::Business).await;
+    let client = server.client(&key).v2();
+    let order = client.get_order(1).await.unwrap();
+    let etag = order.etag().unwrap();
+    set_complete(&server, 1);
+    let changed = client.cancel_order_if_unchanged(1, etag).await;
+    assert_eq!(changed.as_ref().unwrap_err().code(), Some(ErrorCode::PreconditionFailed));
+    assert_eq!(error_of(changed), (412, "precondition_failed".to_string()));
+    let order = client.get_order(1).await.unwrap();
+    assert!(order.complete);
+    let cancelled = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await.unwrap();
+    assert_eq!(*cancelled, CancelOrderOutcome::Cancelled);
+    // The tag is still that of the order which an earlier request has cancelled.
+    let again = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await;
+    assert_eq!(error_of(again), (404, "order_not_found".to_string()));
 }

@@ -27,8 +27,8 @@ fn requests() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// Requests with a valid key and the expected statuses, in the order in which they are sent. At
-/// first, orders 1 and 3 are pending, order 2 has shipped, and pet 7 exists.
+/// Requests with a valid key and the expected statuses, in the order of sending. At first, orders 1,
+/// 3 and 4 are pending, order 2 has shipped, and pet 7 exists.
 const ANSWERS: &[(&str, &str, u16)] = &[
     ("GET", "/v1/store/orders", 200),
     ("GET", "/v1/store/orders?limit=1", 200),
@@ -100,7 +100,7 @@ fn tls_setup() -> TestSetup {
 async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);
-    setup.pending([1, 3]).shipped(2).pet(7, "Rex");
+    setup.pending([1, 3, 4]).shipped(2).pet(7, "Rex");
     let server = setup.serve().await;
     server.keep_exchanges();
     let page = server.send_with(&key, "GET", FIRST_PAGE).await.json();
@@ -113,6 +113,11 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
         let headers = [("if-none-match", "*")];
         let answer = server.send_with_headers(&key, "GET", path, &headers).await;
         assert_eq!(answer.status, 304, "{path}");
+    }
+    for (tags, status) in [("\"a\"", 412), ("*", 204)] {
+        let headers = [("if-match", tags)];
+        let answer = server.send_with_headers(&key, "DELETE", "/v2/store/orders/4", &headers).await;
+        assert_eq!(answer.status, status, "{tags}");
     }
     for (method, path) in requests() {
         server.send(method, &path, &[]).await.assert_error(401, "unauthorized");

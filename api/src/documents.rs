@@ -25,6 +25,8 @@ pub struct Document {
     pub reference: &'static str,
     /// The checked-in document, in JSON.
     pub text: &'static str,
+    /// Returns the error codes.
+    pub error_codes: fn() -> Vec<&'static str>,
     emit: fn() -> Result<Value, DocumentError>,
 }
 
@@ -39,6 +41,7 @@ macro_rules! documents {
                 &versions::$name,
                 crate::$module::VERSION,
                 include_str!(concat!("../../", $file)),
+                || crate::$module::ErrorCode::VALUES.iter().map(|(code, _)| *code).collect(),
                 crate::$module::emitted,
             );
         )*
@@ -62,10 +65,11 @@ const fn document(
     row: &'static versions::Version,
     version: &'static str,
     text: &'static str,
+    error_codes: fn() -> Vec<&'static str>,
     emit: fn() -> Result<Value, DocumentError>,
 ) -> Document {
     let versions::Version { module: name, about, base_path, path, reference, .. } = *row;
-    Document { version, name, about, base_path, path, reference, text, emit }
+    Document { version, name, about, base_path, path, reference, text, error_codes, emit }
 }
 
 impl Document {

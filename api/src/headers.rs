@@ -37,12 +37,12 @@ pub fn link_error(code: &str, document: &Document, headers: &mut HeaderMap) {
 /// The `Link` values, by error code and path of the document.
 static LINKS: LazyLock<Vec<(&'static str, &'static str, HeaderValue)>> = LazyLock::new(|| {
     let links = |document: &'static Document| {
-        v1::ErrorCode::VALUES.iter().filter_map(move |(code, _)| {
+        (document.error_codes)().into_iter().filter_map(move |code| {
             let Document { reference, path, .. } = document;
             let link = format!(
                 "<{reference}#error-{code}>; rel=\"service-doc\", <{path}>; rel=\"service-desc\""
             );
-            Some((*code, *path, HeaderValue::try_from(link).ok()?))
+            Some((code, *path, HeaderValue::try_from(link).ok()?))
         })
     };
     DOCUMENTS.into_iter().flat_map(links).collect()
@@ -61,6 +61,12 @@ mod tests {
             let json = document.json().unwrap();
             let example = json["components"]["headers"]["Link"]["example"].as_str();
             assert_eq!(headers[header::LINK], example.unwrap());
+            let codes = &json["components"]["schemas"]["Error"]["properties"]["code"];
+            for code in codes["x-extensible-enum"].as_array().unwrap() {
+                headers.clear();
+                link_error(code.as_str().unwrap(), document, &mut headers);
+                assert!(headers.contains_key(header::LINK), "{}: {code}", document.name);
+            }
         }
     }
 

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
     use crate::documents::DOCUMENTS;
     use crate::key_form::{PRODUCTION_PREFIX, STAGING_PREFIX};
-    use crate::types::LARGEST_IN_JAVASCRIPT;
+    use crate::types::MAX_ID;
 
     #[test]
     fn the_introductions_have_the_constants_of_the_server() {
@@ -46,11 +46,18 @@ mod tests {
                 "1,000 per minute unless the operator".to_string(),
                 format!("begin with `{PRODUCTION_PREFIX}`"),
                 format!("for staging with `{STAGING_PREFIX}`"),
-                format!("2^53-1 ({LARGEST_IN_JAVASCRIPT})"),
+                format!("2^53-1 ({MAX_ID})"),
                 format!("https://<host>{}/store/orders", document.base_path),
                 format!("The version is part of the base address: `{}`.", document.base_path),
             ] {
                 assert!(text.contains(&statement), "{}: {statement}", document.path);
+            }
+            for (schema, id) in [("Order", "id"), ("Order", "petId"), ("Pet", "id")] {
+                let field = &emitted["components"]["schemas"][schema]["properties"][id];
+                if schema == "Order" || !field.is_null() {
+                    let bounds = (field["minimum"].as_i64(), field["maximum"].as_i64());
+                    assert_eq!(bounds, (Some(-MAX_ID), Some(MAX_ID)), "{schema}.{id}");
+                }
             }
         }
     }

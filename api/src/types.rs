@@ -4,8 +4,9 @@ pub use crate::parameters::{parse_date_time, plain_int64};
 pub use crate::v1::{Order, Pet};
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// 2^53-1: up to this integer, JavaScript represents all integers exactly.
-pub const LARGEST_IN_JAVASCRIPT: i64 = (1 << 53) - 1;
+/// The largest id of an order or a pet; the smallest is its negative. JavaScript represents these
+/// integers exactly, and rounds larger ones to the id of another record.
+pub const MAX_ID: i64 = (1 << 53) - 1;
 
 /// Formats a time as in the contract: RFC 3339 in UTC with `Z`, with 0, 3, 6 or 9 fractional
 /// digits.

@@ -1,7 +1,7 @@
 //! `check`: checks the integrity of a store and of its counts file, and counts their contents.
 
 use super::options::Options;
-use super::printer::Printer;
+use super::printer::{Printer, warn};
 use crate::config::StoreLocation;
 use crate::rate_limiter::check_counts_file;
 use crate::store::postgres::PostgresOperatorStore;
@@ -20,7 +20,7 @@ pub(super) struct CheckOutput {
     pub counted_accounts: Option<usize>,
 }
 
-/// Shows the counts and all problems. Any problem makes the command fail.
+/// Shows the counts, warnings and all problems. Any problem makes the command fail.
 pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let (name, store, counted) = match options.store.location()? {
         StoreLocation::Directory(directory) => {
@@ -36,6 +36,7 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
         Ok(accounts) => checked.counted_accounts = accounts,
         Err(problem) => checked.store.problems.push(problem),
     }
+    checked.store.warnings.iter().for_each(warn);
     let problems = &checked.store.problems;
     if problems.is_empty() {
         return Ok(printer.show(&checked, format!("{name}: sound\n{}", format_counts(&checked)))?);

@@ -4,7 +4,7 @@
 use super::audit::{Change, record};
 use super::interrupts::Interrupts;
 use super::options::Options;
-use super::printer::{Printer, warn};
+use super::printer::Printer;
 use super::record_file::{
     RowError, ShownErrors, display_name, read_records, require_valid, show_failure,
 };
@@ -18,7 +18,6 @@ use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use store_orders_api::types::LARGEST_IN_JAVASCRIPT;
 
 #[derive(Args, Debug)]
 pub struct ImportArgs {
@@ -64,12 +63,8 @@ pub(super) fn import<R: NewRecord>(
         None => ImportOutcome { imported: records.len(), skipped: 0 },
     };
     outcome.skipped += skipped;
-    let is_inexact = |record: &&R| {
-        record.integers().any(|number| number.unsigned_abs() > LARGEST_IN_JAVASCRIPT.unsigned_abs())
-    };
     let imported = Imported {
         outcome,
-        inexact_in_javascript: records.iter().filter(is_inexact).count(),
         ignored_fields: parsed.unknown.ignored(),
         new_store,
         dry_run: args.dry_run,
@@ -157,8 +152,6 @@ fn store_all<R: NewRecord>(
 struct Imported {
     #[serde(flatten)]
     outcome: ImportOutcome,
-    /// The number of records with an id beyond 2^53-1, which JavaScript rounds.
-    inexact_in_javascript: usize,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,
     /// The data directory if the import created a store in it, otherwise absent.
@@ -187,15 +180,6 @@ fn report<R: NewRecord>(imported: &Imported, printer: &mut Printer<'_>) -> anyho
         let names: Vec<String> =
             imported.ignored_fields.iter().map(|name| format!("{name:?}")).collect();
         text.push_str(&format!("\nignored the fields {}", names.join(", ")));
-    }
-    let inexact = imported.inexact_in_javascript;
-    if inexact > 0 {
-        warn(format_args!(
-            "{inexact} {}{} with an id beyond 2^53-1 ({LARGEST_IN_JAVASCRIPT}): JavaScript rounds \
-             it, so that a client in it may name another record",
-            R::KIND.noun(),
-            plural(inexact)
-        ));
     }
     Ok(printer.show(imported, text)?)
 }

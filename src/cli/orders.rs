@@ -31,12 +31,11 @@ pub enum OrdersCommand {
     /// the import creates one and says where.
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
-    /// decides. A record has the fields id, petId and quantity (1 to
-    /// 2147483647), and may have shipDate (RFC 3339, any offset; a leap second becomes the
-    /// second after it), complete (true, or false, the default) and status (pending, the
+    /// decides. A record has the fields id, petId (integers from -(2^53-1) to 2^53-1, because
+    /// JavaScript rounds larger ones) and quantity (1 to 2147483647), and may have shipDate
+    /// (RFC 3339, any offset; a leap second becomes the second after it), complete (true, or false, the default) and status (pending, the
     /// default, or shipped). Field names may be in any letter case. An id is never used
-    /// again, not even that of a cancelled order. Ids beyond 2^53-1 are imported with a
-    /// warning: JavaScript rounds them.
+    /// again, not even that of a cancelled order.
     #[command(after_help = "\
 Examples:
   store-orders orders import orders.csv

@@ -16,7 +16,7 @@ pub enum PetsCommand {
     /// The whole file is checked first: if a record is bad, or an id is in the store already,
     /// nothing is imported. Then the pets are stored in steps, as in an import of orders. The file
     /// is a JSON array, JSON lines, or CSV with a header row; its content decides. A record has the
-    /// fields id and name.
+    /// fields id (an integer from -(2^53-1) to 2^53-1) and name.
     #[command(after_help = "\
 Examples:
   store-orders pets import pets.csv

@@ -1,14 +1,14 @@
 //! Implements the operations: calls the order list or the store and wraps the outcome.
 
 use super::caller::Caller;
-use super::negotiation::{accepts_gzip, field_matches_tag};
+use super::negotiation::{RequiredTags, accepts_gzip, field_matches_tag, required_tags};
 use super::order_page::{PageAnswer, PageRequest};
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, log_failed_request};
 use crate::orders::{
-    CancelError, ListError, Payload, PayloadBody, Snapshot, content_tag, find_order,
+    CancelError, ListError, Payload, PayloadBody, Snapshot, find_order, order_tag, page_tag,
 };
-use crate::store::{CancelOutcome, Position, Store, StoreError};
+use crate::store::{CancelOutcome, Cancellation, OrderStatus, Position, Store, StoreError};
 use chrono::DateTime;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -20,6 +20,7 @@ use store_orders_api::errors::message;
 use store_orders_api::headers::link_error;
 use store_orders_api::operation::Json;
 use store_orders_api::{v1, v2};
+use tokio::time::timeout_at;
 
 /// Implements the API traits of all versions.
 pub enum Handlers {}
@@ -106,7 +107,7 @@ impl v2::Api for Handlers {
         let (list, _) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let page = page_request.page(&list).await;
         let PageAnswer { json, link } = or_internal_error(page, &request)?;
-        let etag = content_tag(&json);
+        let etag = page_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
         }
@@ -138,8 +139,8 @@ impl v2::Api for Handlers {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
             return Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])));
         };
-        let json = or_internal_error(serde_json::to_vec(&order), &request)?;
-        let etag = content_tag(&json);
+        let json = to_vec(&request, &order).map_err(v2::ServerError::from)?;
+        let etag = order_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
         }
@@ -149,17 +150,26 @@ impl v2::Api for Handlers {
     async fn cancel_order(
         request: Request<'_>,
         path: v2::CancelOrderPath,
+        header: v2::CancelOrderHeader,
     ) -> Result<v2::CancelOrderSuccess, v2::CancelOrderError> {
         use v2::CancelOrderError as Error;
         let id = path.order_id;
-        match cancel(&request, id).await.map_err(v2::ServerError::from)? {
-            CancelOutcome::Cancelled => Ok(v2::CancelOrderSuccess::NoContent),
-            CancelOutcome::NotFound => {
+        let outcome = match header.if_match.as_deref().and_then(required_tags) {
+            None => cancel(&request, id).await.map(Some),
+            Some(tags) => cancel_if_match(&request, id, tags).await,
+        };
+        match outcome.map_err(v2::ServerError::from)? {
+            Some(CancelOutcome::Cancelled) => Ok(v2::CancelOrderSuccess::NoContent),
+            Some(CancelOutcome::NotFound) => {
                 Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
             }
-            CancelOutcome::AlreadyShipped => {
+            Some(CancelOutcome::AlreadyShipped) => {
                 let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
                 Err(Error::OrderAlreadyShipped(message(example, &[&id])))
+            }
+            None => {
+                let example = Error::PRECONDITION_FAILED_EXAMPLE;
+                Err(Error::PreconditionFailed(message(example, &[&id])))
             }
         }
     }
@@ -174,15 +184,60 @@ fn or_internal_error<T>(
 }
 
 async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, HandlerFailure> {
+    let outcome = cancel_unless_changed(request, id, None).await;
+    outcome.map_err(|error| cancel_failure(request, error))
+}
+
+/// Cancels the order if `tags` contain its tag, and returns `None` if they do not. The tag is
+/// compared in a fresh list. If the order has changed when it would be cancelled, the tag is
+/// compared again.
+async fn cancel_if_match(
+    request: &Request<'_>,
+    id: i64,
+    tags: RequiredTags<'_>,
+) -> Result<Option<CancelOutcome>, HandlerFailure> {
+    loop {
+        // The middleware queries the store only for operations that read the list, so each round
+        // makes a query of its own.
+        let list = timeout_at(request.caller.deadline.into(), current_list(request)).await;
+        let (list, position) =
+            list.map_err(|_| cancel_failure(request, CancelError::TimedOut))??;
+        let Some(order) = find_order(&list, id) else { return Ok(Some(CancelOutcome::NotFound)) };
+        // Other errors take precedence over a failed precondition (RFC 9110, 13.2.1).
+        if matches!(order.status, OrderStatus::Shipped) {
+            return Ok(Some(CancelOutcome::AlreadyShipped));
+        }
+        if !tags.contain(&order_tag(&to_vec(request, &v2::Order::from(order))?)) {
+            return Ok(None);
+        }
+        match cancel_unless_changed(request, id, Some(position)).await {
+            Err(CancelError::Changed) => {}
+            outcome => return outcome.map(Some).map_err(|error| cancel_failure(request, error)),
+        }
+    }
+}
+
+async fn cancel_unless_changed(
+    request: &Request<'_>,
+    order_id: i64,
+    unchanged_since: Option<Position>,
+) -> Result<CancelOutcome, CancelError> {
     let (server, caller) = (request.context, request.caller);
-    let cancelled_at =
-        DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-    let key_id = Arc::clone(&caller.key.id);
-    let outcome = server.orders.cancel(id, key_id, cancelled_at, caller.deadline).await;
-    outcome.map_err(|error| match error {
+    let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
+    let (key_id, deadline) = (Arc::clone(&caller.key.id), caller.deadline);
+    let cancellation = Cancellation { order_id, key_id, at, deadline, unchanged_since };
+    server.orders.cancel(cancellation).await
+}
+
+fn cancel_failure(request: &Request<'_>, error: CancelError) -> HandlerFailure {
+    match error {
         CancelError::NoAnswer => HandlerFailure::log_internal(request, error),
         error => HandlerFailure::log_unavailable(request, error),
-    })
+    }
+}
+
+fn to_vec(request: &Request<'_>, order: &v2::Order) -> Result<Vec<u8>, HandlerFailure> {
+    serde_json::to_vec(order).map_err(|error| HandlerFailure::log_internal(request, error))
 }
 
 /// True if `If-None-Match` contains this tag, so the client already has the response.

@@ -1,8 +1,8 @@
-//! Reads the headers by which a client selects the form of a response: `Accept-Encoding` selects
-//! gzip, and `If-None-Match` a 304 instead of a body that the client has (RFC 9110, 12.5.3 and
-//! 13.1.2).
+//! Reads the headers by which a client selects a response: `Accept-Encoding` selects gzip,
+//! `If-None-Match` a 304 instead of a body that the client has, and `If-Match` a 412 instead of a
+//! change of what the client has not seen (RFC 9110, 12.5.3, 13.1.2 and 13.1.1).
 
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Returns the elements of a header, such as `gzip` or `*`, with their weights. The default weight
 /// is 1 (RFC 9110, 12.4.2).
@@ -38,16 +38,39 @@ pub fn accepts_gzip(headers: &HeaderMap) -> bool {
 /// True if this `If-None-Match` is `*` or contains the tag. The comparison is weak: it ignores
 /// `W/`. Tags after a malformed tag are ignored.
 pub fn field_matches_tag(if_none_match: &str, tag: &str) -> bool {
-    if_none_match.trim() == "*" || opaque_tags(if_none_match).any(|sent| sent == opaque(tag))
+    is_any(if_none_match) || tags(if_none_match).any(|sent| opaque(sent) == opaque(tag))
 }
 
-/// Returns the tags of a list without `W/`. A tag may contain commas.
-fn opaque_tags(list: &str) -> impl Iterator<Item = &str> {
+/// Returns the tags that this `If-Match` requires a resource to have, or `None` if it is `*`. Tags
+/// after a malformed tag are ignored, so that a mistake prevents the change.
+pub fn required_tags(if_match: &str) -> Option<RequiredTags<'_>> {
+    (!is_any(if_match)).then_some(RequiredTags(if_match))
+}
+
+/// The tags of an `If-Match`.
+#[derive(Clone, Copy, Debug)]
+pub struct RequiredTags<'a>(&'a str);
+
+impl RequiredTags<'_> {
+    /// True if the tags contain this strong tag. The comparison is strong: a tag with `W/` never
+    /// matches.
+    pub fn contain(self, strong_tag: &HeaderValue) -> bool {
+        tags(self.0).any(|sent| sent.as_bytes() == strong_tag.as_bytes())
+    }
+}
+
+fn is_any(field: &str) -> bool {
+    field.trim() == "*"
+}
+
+/// Returns the tags of a list. A tag may contain commas.
+fn tags(list: &str) -> impl Iterator<Item = &str> {
     let mut rest = list;
     std::iter::from_fn(move || {
-        let tag = opaque(rest.trim_start_matches([' ', '\t', ',']));
-        let end = tag.strip_prefix('"')?.find('"')? + 2;
-        let (tag, after) = tag.split_at_checked(end)?;
+        let list = rest.trim_start_matches([' ', '\t', ',']);
+        let quoted = opaque(list);
+        let end = list.len() - quoted.len() + quoted.strip_prefix('"')?.find('"')? + 2;
+        let (tag, after) = list.split_at_checked(end)?;
         rest = after;
         Some(tag)
     })
@@ -110,5 +133,22 @@ mod tests {
         assert!(
             field_matches_tag("\"a, b\"", "\"a, b\"") && !field_matches_tag("\"a, b\"", "\"b\"")
         );
+    }
+
+    #[test]
+    fn if_match_requires_a_strong_tag() {
+        let contain =
+            |field| required_tags(field).unwrap().contain(&HeaderValue::from_static("\"a-1\""));
+        for field in
+            ["\"a-1\"", " , \"a-1\" ", "\"b\", \"a-1\"", "W/\"b, c\",\"a-1\"", "W/\"a-1\", \"a-1\""]
+        {
+            assert!(contain(field), "{field:?}");
+        }
+        for field in
+            ["W/\"a-1\"", "\"b\", W/\"a-1\"", "", "a-1", "\"a-1", "\"b\"", "a, \"a-1\"", "*, \"b\""]
+        {
+            assert!(!contain(field), "{field:?}");
+        }
+        assert!(required_tags(" * ").is_none());
     }
 }

@@ -82,7 +82,7 @@ fn decode(cursor: &str, filter: &OrderFilter) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::orders::content_tag;
+    use crate::orders::page_tag;
     use proptest::prelude::*;
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
         let order = &document["paths"]["/store/orders/{orderId}"]["get"]["responses"]["200"];
         for response in [page, order] {
             let example = response["headers"]["ETag"]["example"].as_str().unwrap();
-            assert_eq!(example.len(), content_tag(b"").len(), "{example}");
+            assert_eq!(example.len(), page_tag(b"").len(), "{example}");
         }
         let limit =
             list["parameters"].as_array().unwrap().iter().find(|item| item["name"] == "limit");

@@ -7,7 +7,7 @@ use chrono::DateTime;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
-use store_orders_api::types::{Pet, utc_text};
+use store_orders_api::types::{MAX_ID, Pet, utc_text};
 
 proptest! {
     #![proptest_config(testbed::property_config())]
@@ -40,7 +40,7 @@ proptest! {
 
     #[test]
     fn valid_pets_are_read_alike_from_every_format(
-        pets in prop::collection::btree_map(any::<i64>(), name(), 1..20)
+        pets in prop::collection::btree_map(-MAX_ID..=MAX_ID, name(), 1..20)
     ) {
         let pets: Vec<Pet> = pets.into_iter().map(|(id, name)| Pet { id, name }).collect();
         let rows: Vec<Value> =
@@ -122,15 +122,14 @@ fn orders() -> impl Strategy<Value = Vec<Order>> {
     let seconds = -62_167_219_200..=253_402_300_799_i64;
     let dates = (seconds, 0..1_000_000_000_u32)
         .prop_map(|(seconds, nanos)| DateTime::from_timestamp(seconds, nanos).unwrap());
-    let order = (any::<i64>(), 1..=i32::MAX, prop::option::of(dates), any::<[bool; 2]>()).prop_map(
-        |(pet_id, quantity, ship_date, [complete, shipped])| Order {
+    let order = (-MAX_ID..=MAX_ID, 1..=i32::MAX, prop::option::of(dates), any::<[bool; 2]>())
+        .prop_map(|(pet_id, quantity, ship_date, [complete, shipped])| Order {
             ship_date,
             complete,
             status: if shipped { OrderStatus::Shipped } else { OrderStatus::Pending },
             ..Order::new(0, pet_id, quantity)
-        },
-    );
-    prop::collection::btree_map(any::<i64>(), order, 1..20)
+        });
+    prop::collection::btree_map(-MAX_ID..=MAX_ID, order, 1..20)
         .prop_map(|orders| orders.into_iter().map(|(id, order)| Order { id, ..order }).collect())
 }
 
@@ -157,8 +156,10 @@ fn invalid_field() -> impl Strategy<Value = (&'static str, Value)> {
         Just(json!(1e300)),
     ];
     let invalid_quantity = prop_oneof![i64::MIN..1, 2_147_483_648..i64::MAX].prop_map(Value::from);
+    let invalid_id = prop_oneof![i64::MIN..-MAX_ID, MAX_ID + 1..=i64::MAX].prop_map(Value::from);
     prop_oneof![
         (prop::sample::select(Order::FIELDS), invalid_everywhere),
+        (prop::sample::select(vec!["id", "petId"]), invalid_id),
         (Just("quantity"), invalid_quantity),
         (Just("status"), Just(json!("cancelled"))),
         (Just("shipDate"), Just(json!("9999-12-31T23:59:59-00:01"))),

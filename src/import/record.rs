@@ -23,9 +23,6 @@ pub trait Record: Sized {
 
 /// A type of record that an import adds.
 pub trait NewRecord: Record {
-    /// The 64-bit integers of the record, which JavaScript may round.
-    fn integers(&self) -> impl Iterator<Item = i64>;
-
     fn records(records: &[Self]) -> Records<'_>;
 }
 

@@ -5,7 +5,7 @@ use super::record::quote;
 use super::{BadRows, FieldProblem, FieldValue, Location, NewRecord, Record, RecordFields};
 use crate::store::{Order, OrderStatus, OrderUpdate, RecordKind, Records};
 use chrono::{DateTime, Utc};
-use store_orders_api::types::{Pet, parse_date_time, plain_int64};
+use store_orders_api::types::{MAX_ID, Pet, parse_date_time, plain_int64};
 
 impl Record for Order {
     const KIND: RecordKind = RecordKind::Order;
@@ -15,7 +15,7 @@ impl Record for Order {
 
     fn read(fields: &mut RecordFields<'_>) -> Option<Order> {
         // Every field is read, so that all problems are reported.
-        let (id, pet_id) = (fields.required("id", int64), fields.required("petId", int64));
+        let (id, pet_id) = (fields.required("id", new_id), fields.required("petId", new_id));
         let quantity = fields.required("quantity", quantity);
         let ship_date = fields.optional("shipDate", date_time);
         let complete = fields.optional("complete", boolean);
@@ -36,10 +36,6 @@ impl Record for Order {
 }
 
 impl NewRecord for Order {
-    fn integers(&self) -> impl Iterator<Item = i64> {
-        [self.id, self.pet_id].into_iter()
-    }
-
     fn records(records: &[Order]) -> Records<'_> {
         Records::Orders(records)
     }
@@ -72,7 +68,7 @@ impl Record for Pet {
     const REQUIRED: &'static [&'static str] = &["id", "name"];
 
     fn read(fields: &mut RecordFields<'_>) -> Option<Pet> {
-        let (id, name) = (fields.required("id", int64), fields.required("name", line_of_text));
+        let (id, name) = (fields.required("id", new_id), fields.required("name", line_of_text));
         Some(Pet { id: id?, name: name? })
     }
 
@@ -82,10 +78,6 @@ impl Record for Pet {
 }
 
 impl NewRecord for Pet {
-    fn integers(&self) -> impl Iterator<Item = i64> {
-        std::iter::once(self.id)
-    }
-
     fn records(records: &[Pet]) -> Records<'_> {
         Records::Pets(records)
     }
@@ -112,6 +104,11 @@ pub fn order_ids(text: &str) -> (Vec<(Location, i64)>, BadRows) {
 
 fn int64(value: FieldValue<'_>) -> Result<i64, &'static str> {
     value.read(plain_int64).ok_or("a 64-bit integer")
+}
+
+fn new_id(value: FieldValue<'_>) -> Result<i64, &'static str> {
+    let id = int64(value).ok().filter(|id| (-MAX_ID..=MAX_ID).contains(id));
+    id.ok_or("an integer from -9007199254740991 to 9007199254740991")
 }
 
 fn quantity(value: FieldValue<'_>) -> Result<i32, &'static str> {

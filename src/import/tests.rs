@@ -3,7 +3,7 @@
 use super::*;
 use crate::store::{Order, OrderStatus};
 use std::collections::BTreeSet;
-use store_orders_api::types::Pet;
+use store_orders_api::types::{MAX_ID, Pet};
 
 fn orders(text: &str) -> Parsed<Order> {
     parse(text.as_bytes(), Unknown::Refused).unwrap()
@@ -31,8 +31,8 @@ const FULL: &str = r#"{"id":-7,"petId":3,"quantity":2,"shipDate":"2026-12-01T01:
 fn all_formats_give_the_same_orders() {
     let csv = "status,complete,shipDate,quantity,petId,id\n\
                shipped,true,2026-12-01T01:00:00.5+02:00,2,3,-7\n\
-               ,,,1,9223372036854775807,8\n";
-    let bare = r#"{"id":8,"petId":9223372036854775807,"quantity":1,"shipDate":null}"#;
+               ,,,1,9007199254740991,8\n";
+    let bare = r#"{"id":8,"petId":9007199254740991,"quantity":1,"shipDate":null}"#;
     let read = |text: &str| {
         let parsed = orders(text);
         assert_eq!(parsed.bad.count(), 0, "{:?}", complaints(&parsed));
@@ -69,7 +69,7 @@ fn the_json_of_a_stored_order_can_be_imported() {
 
 #[test]
 fn every_bad_field_has_its_reason() {
-    let integer = "must be a 64-bit integer, not";
+    let integer = format!("must be an integer from -{MAX_ID} to {MAX_ID}, not");
     let quantity = "quantity must be an integer from 1 to 2147483647, not";
     let ship_date = "shipDate must be an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years \
                 0000 to 9999 in UTC, not";
@@ -77,6 +77,10 @@ fn every_bad_field_has_its_reason() {
         (r#""id":"7""#, format!(r#"id {integer} "7""#)),
         (r#""id":1.0"#, format!("id {integer} 1.0")),
         (r#""id":9223372036854775808"#, format!("id {integer} 9223372036854775808")),
+        (r#""id":9007199254740992"#, format!("id {integer} 9007199254740992")),
+        (r#""id":-9007199254740992"#, format!("id {integer} -9007199254740992")),
+        (r#""petId":9007199254740992"#, format!("petId {integer} 9007199254740992")),
+        (r#""petId":-9007199254740992"#, format!("petId {integer} -9007199254740992")),
         (r#""id":null"#, format!("id {integer} null")),
         (r#""id":[1]"#, format!("id {integer} an array")),
         (r#""petId":{}"#, format!("petId {integer} an object")),

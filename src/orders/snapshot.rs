@@ -54,7 +54,7 @@ pub use edit::Edit;
 pub use page::Page;
 pub use sizes::Sizes;
 use tag::ContentHash;
-pub use tag::content_tag;
+pub use tag::{order_tag, page_tag};
 
 use crate::store::OrderStatus;
 use bytes::Bytes;

@@ -49,15 +49,14 @@ pub use running_batch::RunningBatch;
 
 use super::refresh::ListInMemory;
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, Cancellation, LARGEST_BATCH, Store, StoreError};
-use chrono::{DateTime, Utc};
+use crate::store::{CancelOutcome, Cancellation, LARGEST_BATCH, NotExecuted, Store, StoreError};
 use futures::FutureExt;
 use parking_lot::Mutex;
 use slog::{Logger, error, o};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
@@ -71,7 +70,7 @@ const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 
 /// The reason why a cancellation has no outcome. The order may have been cancelled, except after
-/// `Stuck` and `QueueFull`.
+/// `Changed`, `Stuck` and `QueueFull`.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
     #[error("the cancellation failed, or its outcome is unknown")]
@@ -80,6 +79,9 @@ pub enum CancelError {
     /// was in the batch that was already running.
     #[error("the store did not confirm the cancellation in time")]
     TimedOut,
+    /// Nothing was changed: the order may have changed after the position that the request gave.
+    #[error("the order has changed")]
+    Changed,
     /// A batch has been running for too long, so the request was not queued.
     #[error("a batch of cancellations has been under way for {} s", .0.as_secs())]
     Stuck(Duration),
@@ -90,8 +92,8 @@ pub enum CancelError {
     NoAnswer,
 }
 
-/// The outcome of a cancellation; `None` if the deadline passed before the store could write.
-type CancelAnswer = Result<Option<CancelOutcome>, Arc<StoreError>>;
+/// The outcome of a cancellation, the reason why it was not executed, or the batch's error.
+type CancelAnswer = Result<Result<CancelOutcome, NotExecuted>, Arc<StoreError>>;
 type QueuedCancel = (Cancellation, oneshot::Sender<CancelAnswer>);
 
 /// The handle of the writer's task. The task ends when the handle is dropped and the queue is
@@ -154,16 +156,10 @@ impl Writer {
 
     /// Cancels an order. A queued request is executed even if the caller is dropped, unless the
     /// store cannot write before the deadline.
-    pub async fn cancel(
-        &self,
-        order_id: i64,
-        key_id: Arc<str>,
-        at: DateTime<Utc>,
-        deadline: Instant,
-    ) -> Result<CancelOutcome, CancelError> {
+    pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
         self.require_not_stuck()?;
         let (sender, answer) = oneshot::channel();
-        let cancellation = Cancellation { order_id, key_id, at, deadline };
+        let deadline = cancellation.deadline;
         self.queue.try_send((cancellation, sender)).map_err(|error| match error {
             TrySendError::Full(_) => CancelError::QueueFull,
             TrySendError::Closed(_) => CancelError::NoAnswer,
@@ -171,7 +167,10 @@ impl Writer {
         let answer = tokio::time::timeout_at(deadline.into(), answer).await;
         let answer = answer.map_err(|_| CancelError::TimedOut)?;
         let outcome = answer.map_err(|_| CancelError::NoAnswer)?.map_err(CancelError::Store)?;
-        outcome.ok_or(CancelError::TimedOut)
+        outcome.map_err(|reason| match reason {
+            NotExecuted::Expired => CancelError::TimedOut,
+            NotExecuted::Changed => CancelError::Changed,
+        })
     }
 }
 
@@ -242,7 +241,7 @@ async fn execute_batch(work: &Work, batch: Arc<[Cancellation]>) -> Vec<CancelAns
             let removals = batch
                 .iter()
                 .zip(&result.outcomes)
-                .filter(|(_, outcome)| **outcome == Some(CancelOutcome::Cancelled))
+                .filter(|(_, outcome)| **outcome == Ok(CancelOutcome::Cancelled))
                 .map(|(cancellation, _)| cancellation.order_id);
             work.state.lock().remove(removals, &result);
             result.outcomes.into_iter().map(Ok).collect()

@@ -147,6 +147,8 @@ pub struct Cancellation {
     pub at: DateTime<Utc>,
     /// The request stops waiting for the outcome at this time.
     pub deadline: Instant,
+    /// If given, the order is cancelled only if it has not changed after this position.
+    pub unchanged_since: Option<Position>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,12 +161,22 @@ pub enum CancelOutcome {
     AlreadyShipped,
 }
 
+/// The reason why a batch did not execute a request to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotExecuted {
+    /// The request's deadline had passed, or was too near, when the store could write.
+    #[error("the request's deadline had passed")]
+    Expired,
+    /// The order is pending, and may have changed after the request's `unchanged_since`.
+    #[error("the order has changed")]
+    Changed,
+}
+
 /// The outcomes of a batch of cancellations, which were executed in one transaction.
 #[derive(Debug)]
 pub struct CancelledBatch {
-    /// One per request, in the order of the requests. `None` if the request's deadline had passed,
-    /// or was too near, when the store could write.
-    pub outcomes: Vec<Option<CancelOutcome>>,
+    /// One per request, in the order of the requests.
+    pub outcomes: Vec<Result<CancelOutcome, NotExecuted>>,
     /// The positions before and after the transaction. `None` if the transaction cancelled no
     /// order, for example because an earlier attempt of the same batch had cancelled all of its
     /// orders.

@@ -3,7 +3,7 @@
 
 use super::account_rows::{Key, KeyRecord, Rotation};
 use super::error::StoreError;
-use super::order_rows::{CancelOutcome, ImportOutcome, Records, Status};
+use super::order_rows::{CancelOutcome, ImportOutcome, NotExecuted, Records, Status};
 use crate::api_key::{is_expired, without_keys};
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -30,10 +30,11 @@ fn no_order(id: i64) -> StoreError {
 }
 
 /// Returns the outcome for an order with this status that the batch did not cancel.
-pub fn not_cancelled_outcome(status: Option<Status>) -> CancelOutcome {
+pub fn not_cancelled_outcome(status: Option<Status>) -> Result<CancelOutcome, NotExecuted> {
     match status {
-        Some(Status::Shipped) => CancelOutcome::AlreadyShipped,
-        Some(Status::Pending | Status::Cancelled) | None => CancelOutcome::NotFound,
+        Some(Status::Shipped) => Ok(CancelOutcome::AlreadyShipped),
+        Some(Status::Cancelled) | None => Ok(CancelOutcome::NotFound),
+        Some(Status::Pending) => Err(NotExecuted::Changed),
     }
 }
 

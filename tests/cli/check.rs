@@ -96,3 +96,35 @@ orders    2699 pending, 300 shipped, 0 cancelled; change unreadable
 keys      1; change unreadable
 "#]]);
 }
+
+#[test]
+fn ids_that_javascript_rounds_are_named_in_a_sound_store() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("orders.csv", "id,petId,quantity\n1,1,1\n2,1,1\n");
+    sandbox.run(&["orders", "import", "orders.csv"]).done();
+    sandbox.write("pets.csv", "id,name\n3,Rex\n");
+    sandbox.run(&["pets", "import", "pets.csv"]).done();
+    execute_sql(
+        &sandbox,
+        "UPDATE orders SET id = 9007199254740993 WHERE id = 1;
+         UPDATE orders SET pet_id = -9007199254740992 WHERE id = 2;
+         UPDATE pets SET id = 9007199254740992",
+    );
+    sandbox.session(str![[r#"
+$ store-orders check
+./store-orders-data: sound
+orders    2 pending, 0 shipped, 0 cancelled; change 1
+pets      1
+accounts  0
+keys      0; change 0
+! warning: orders: id is not from -(2^53-1) to 2^53-1 (9007199254740991) in 9007199254740993. Clients in JavaScript read another number. Import the orders again with ids in this range, and cancel those with these ids: `store-orders orders cancel ID`
+! warning: orders: pet_id is not from -(2^53-1) to 2^53-1 (9007199254740991) in 2. Clients in JavaScript read another number. Import the orders again with ids in this range, and cancel those with these ids: `store-orders orders cancel ID`
+! warning: pets: id is not from -(2^53-1) to 2^53-1 (9007199254740991) in 9007199254740992. Clients in JavaScript read another number. Import the pets again with ids in this range
+$ store-orders orders list
+              id              petId  quantity  complete  status
+               2  -9007199254740992         1  false     pending
+9007199254740993                  1         1  false     pending
+$ store-orders orders cancel 9007199254740993
+cancelled 1 order
+"#]]);
+}

@@ -35,8 +35,13 @@ shipped 1 order
 pub fn cancel(sandbox: &CliSandbox, order_id: i64) {
     let cancelled_at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    let cancellation =
-        Cancellation { order_id, key_id: "key_x".into(), at: cancelled_at, deadline };
+    let cancellation = Cancellation {
+        order_id,
+        key_id: "key_x".into(),
+        at: cancelled_at,
+        deadline,
+        unchanged_since: None,
+    };
     wait(store(sandbox).cancel([cancellation].into())).unwrap();
 }
 

@@ -309,7 +309,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn other_errors_are_not_retried() {
-        for status in [400, 404, 409, 501, 505] {
+        for status in [400, 404, 409, 412, 501, 505] {
             let sent = run_after(Method::DELETE, status).await;
             assert_eq!((sent.attempts, sent.may_be_done), (1, false), "{status}");
             assert_eq!(sent.head.unwrap().status, status);

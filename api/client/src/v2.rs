@@ -140,9 +140,9 @@ impl ClientV2 {
     /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
     /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
     /// the order is not there, possibly cancelled by an earlier attempt: take it as success, or
-    /// read the order with [`get_order`](Self::get_order). `If-Match` and `If-Unmodified-Since` are ignored: the order
-    /// is cancelled whatever they say. A repeated request cannot cancel another order, and one that
-    /// has shipped is never cancelled; to check more than that, read the order first.
+    /// read the order with [`get_order`](Self::get_order). A repeated request cannot cancel another order, and one that
+    /// has shipped is never cancelled. To cancel an order only if it has not changed since you read
+    /// it, use [`cancel_order_if_unchanged`](Self::cancel_order_if_unchanged).
     ///
     /// The value says what became of the order: see [`CancelOrderOutcome`].
     ///
@@ -175,6 +175,36 @@ impl ClientV2 {
         order_id: impl Into<OrderId>,
     ) -> Result<Response<CancelOrderOutcome>, Error> {
         let request = CancelOrder::new(&self.generated, order_id);
+        send_and_map(request, CancelOrderOutcome::from_result).await
+    }
+
+    /// Like [`cancel_order`](Self::cancel_order), but cancels the order only if it still has this
+    /// `ETag` of [`get_order`](Self::get_order).
+    ///
+    /// ```no_run
+    /// # async fn example(client: store_orders_client::ClientV2) -> Result<(), store_orders_client::Error> {
+    /// let order = client.get_order(1042).await?;
+    /// if let Some(etag) = order.etag()
+    ///     && order.quantity > 10
+    /// {
+    ///     client.cancel_order_if_unchanged(order.id, etag).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PreconditionFailed`](crate::ErrorCode::PreconditionFailed) if the order has changed and is
+    /// not cancelled, and the errors of [`cancel_order`](Self::cancel_order). A retry after a lost
+    /// response never fails with this code if an earlier attempt cancelled the order: the outcome
+    /// is then [`AlreadyGone`](CancelOrderOutcome::AlreadyGone).
+    pub async fn cancel_order_if_unchanged(
+        &self,
+        order_id: impl Into<OrderId>,
+        etag: impl Into<String>,
+    ) -> Result<Response<CancelOrderOutcome>, Error> {
+        let request = CancelOrder::new(&self.generated, order_id).if_match(etag);
         send_and_map(request, CancelOrderOutcome::from_result).await
     }
 }

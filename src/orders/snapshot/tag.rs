@@ -1,5 +1,6 @@
-//! Weak entity tags (RFC 9110, 8.8.3) made from content. They are the same on every server, after a
-//! restart or a restore, and in every encoding. 128 bits make accidental collisions negligible, and
+//! Entity tags (RFC 9110, 8.8.3) made from content. They are the same on every server, after a
+//! restart or a restore, and in every encoding. The tags of lists are weak,
+//! because lists have several encodings; an order has only one, so its tag is strong. 128 bits make accidental collisions negligible, and
 //! a deliberate one would gain nothing.
 
 use http::HeaderValue;
@@ -26,14 +27,23 @@ impl ContentHash {
     }
 }
 
-/// Returns the tag of a body: a page of a list, or an order.
-pub fn content_tag(body: &[u8]) -> HeaderValue {
-    weak_tag(XxHash3_128::oneshot(body))
+/// Returns the tag of a page of a list.
+pub fn page_tag(json: &[u8]) -> HeaderValue {
+    weak_tag(XxHash3_128::oneshot(json))
+}
+
+/// Returns the tag of an order, which is sent in one encoding only.
+pub fn order_tag(json: &[u8]) -> HeaderValue {
+    to_header(format!("\"{:032x}\"", XxHash3_128::oneshot(json)))
 }
 
 fn weak_tag(hash: u128) -> HeaderValue {
+    to_header(format!("W/\"{hash:032x}\""))
+}
+
+fn to_header(tag: String) -> HeaderValue {
     // Digits, letters and quotes are valid in a header value, so the conversion does not fail.
-    HeaderValue::try_from(format!("W/\"{hash:032x}\"")).unwrap_or(HeaderValue::from_static(""))
+    HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""))
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ use super::*;
 use crate::orders::snapshot::Sizes;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{OperatorStore, Order, REQUEST_TIMEOUT, Records};
+use chrono::DateTime;
 use futures::FutureExt;
 use futures::future::join_all;
+use std::time::Instant;
 use tempfile::TempDir;
 use testbed::wait_until;
 
@@ -26,7 +28,7 @@ async fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
 
 async fn cancel(writer: &Writer, id: i64) -> Result<CancelOutcome, CancelError> {
     let deadline = Instant::now() + writer.stuck_after;
-    writer.cancel(id, Arc::from("key_test"), DateTime::UNIX_EPOCH, deadline).await
+    writer.cancel(request(id, deadline).0).await
 }
 
 #[tokio::test]
@@ -47,7 +49,8 @@ async fn requests_with_distant_deadlines_are_in_different_batches() {
 
 fn request(order_id: i64, deadline: Instant) -> QueuedCancel {
     let (key_id, at) = (Arc::from("key_test"), DateTime::UNIX_EPOCH);
-    (Cancellation { order_id, key_id, at, deadline }, oneshot::channel().0)
+    let unchanged_since = None;
+    (Cancellation { order_id, key_id, at, deadline, unchanged_since }, oneshot::channel().0)
 }
 
 /// Returns the sizes of the batches that these requests form.

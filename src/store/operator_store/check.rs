@@ -8,6 +8,7 @@ use crate::store::statements::{Row, Statements};
 use crate::store::value::StoredDate;
 use serde::Serialize;
 use std::fmt::Display;
+use store_orders_api::types::MAX_ID;
 
 /// The maximum number of problems that each check reports.
 pub const MAX_PROBLEMS: usize = 20;
@@ -19,6 +20,9 @@ const DATES: [(&str, &str); 4] = [
     ("accounts", "created_at"),
     ("accounts", "closed_at"),
 ];
+
+/// Tables and columns of ids that clients read. Earlier releases imported any 64-bit integer.
+const PUBLIC_IDS: [(&str, &str); 3] = [("orders", "id"), ("orders", "pet_id"), ("pets", "id")];
 
 /// The row counts of a store, and its problems. A count that could not be read is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -35,6 +39,9 @@ pub struct CheckReport {
     pub keys: Option<i64>,
     /// Empty if the store is sound.
     pub problems: Vec<String>,
+    /// What an operator should change in a store although it is sound.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl CheckReport {
@@ -83,14 +90,19 @@ impl CheckReport {
     }
 }
 
-/// Checks all dates and counts the rows. The schema checks the format of a date, but not the
-/// calendar. Reports unreadable tables as problems. Reads dates in pages, so that no read takes
-/// long, because the write-ahead log of the embedded store cannot be emptied during a read.
+/// Checks all dates and ids, and counts the rows. The schema checks the format of a date, but not
+/// the calendar. Reports unreadable tables as problems. Reads columns in pages, so that no read
+/// takes long, because the write-ahead log of the embedded store cannot be emptied during a read.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);
         let bad = report.read(column, bad.map_err(cause)).unwrap_or_default();
         report.problems.extend(bad);
+    }
+    for (table, column) in PUBLIC_IDS {
+        let large = large_ids(statements, table, column);
+        let large = report.read(column, large.map_err(cause)).flatten();
+        report.warnings.extend(large);
     }
     let orders = statements.query_optional(COUNT_ORDERS, &[], order_counts);
     report.orders = report.read("orders", orders.map_err(cause)).flatten();
@@ -124,27 +136,76 @@ fn bad_dates(
     table: &str,
     column: &str,
 ) -> Result<Vec<String>, StoreError> {
-    // A page includes rows without a date. Otherwise the query could read the whole table to fill a
-    // page with dates.
+    let mut bad = Vec::new();
+    visit_in_pages(statements, table, column, &mut |id, row| {
+        let text: Option<String> = row.get(column)?;
+        if let Some(text) = text.filter(|text| text.parse::<StoredDate>().is_err())
+            && bad.len() < MAX_PROBLEMS
+        {
+            bad.push(format!("{table}: {column} of {id} is not a date in UTC: {text:?}"));
+        }
+        Ok(())
+    })?;
+    Ok(bad)
+}
+
+/// Describes the ids beyond the range that imports accept, and what to do about them.
+fn large_ids(
+    statements: &dyn Statements,
+    table: &str,
+    column: &str,
+) -> Result<Option<String>, StoreError> {
+    let (mut rows, mut count) = (Vec::new(), 0_usize);
+    visit_in_pages(statements, table, column, &mut |id, row| {
+        let value: i64 = row.get(column)?;
+        if value.unsigned_abs() > MAX_ID.unsigned_abs() {
+            count += 1;
+            if rows.len() < MAX_PROBLEMS {
+                rows.push(id.to_string());
+            }
+        }
+        Ok(())
+    })?;
+    let more = match count - rows.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let cancel = match table {
+        "orders" => ", and cancel those with these ids: `store-orders orders cancel ID`",
+        _ => "",
+    };
+    let rows = rows.join(", ");
+    Ok((count > 0).then(|| {
+        format!(
+            "{table}: {column} is not from -(2^53-1) to 2^53-1 ({MAX_ID}) in {rows}{more}. Clients in \
+             JavaScript read another number. Import the {table} again with ids in this range{cancel}"
+        )
+    }))
+}
+
+/// Reads the id and a column of all rows, in pages.
+fn visit_in_pages(
+    statements: &dyn Statements,
+    table: &str,
+    column: &str,
+    visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    // A page includes rows that do not match. Otherwise the query could read the whole table to
+    // fill a page.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
-    let (mut bad, mut from) = (Vec::new(), Some(i64::MIN));
+    let mut from = Some(i64::MIN);
     while let Some(first) = from {
         let mut last = None;
         statements.query(&query, &[&first], &mut |row| {
-            let (id, text): (i64, Option<String>) = (row.get("id")?, row.get(column)?);
+            let id: i64 = row.get("id")?;
             last = Some(id);
-            if let Some(text) = text.filter(|text| text.parse::<StoredDate>().is_err())
-                && bad.len() < MAX_PROBLEMS
-            {
-                bad.push(format!("{table}: {column} of {id} is not a date in UTC: {text:?}"));
-            }
-            Ok(())
+            visit(id, row)
         })?;
         // The ids of a damaged table may be in any order, so stop if they do not ascend.
         from = last.and_then(|id: i64| id.checked_add(1)).filter(|next| *next > first);
     }
-    Ok(bad)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -19,8 +19,9 @@ use crate::store::rules::not_cancelled_outcome;
 use crate::store::statements::{Row, Statements};
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, ChangeScope, Freshness, FreshnessReport, GivesUp,
-    KeyChange, KeyRecord, LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, Order, OrderSender,
-    OrdersRead, PolledChanges, PolledKeys, Position, SENT_ORDERS, Store, StoreError, Structure,
+    KeyChange, KeyRecord, LastChanges, LookedUpKeys, MIN_USE_INTERVAL_MS, NotExecuted, Order,
+    OrderSender, OrdersRead, PolledChanges, PolledKeys, Position, SENT_ORDERS, Store, StoreError,
+    Structure,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, params};
@@ -128,12 +129,12 @@ impl Store for SqliteStore {
                 let writes_from = Instant::now();
                 let cancel = |cancellation: &Cancellation| {
                     if cancellation.deadline <= writes_from {
-                        return Ok(None);
+                        return Ok(Err(NotExecuted::Expired));
                     }
-                    cancel_one(transaction, cancellation, after.number).map(Some)
+                    cancel_one(transaction, cancellation, after.number)
                 };
                 let outcomes = batch.iter().map(cancel).collect::<Result<Vec<_>, _>>()?;
-                if !outcomes.contains(&Some(CancelOutcome::Cancelled)) {
+                if !outcomes.contains(&Ok(CancelOutcome::Cancelled)) {
                     return Ok(CancelledBatch { outcomes, positions: None });
                 }
                 set_change_number(transaction, ChangeScope::Orders, after.number)?;
@@ -373,17 +374,19 @@ fn cancel_one(
     connection: &Connection,
     cancellation: &Cancellation,
     change_number: i64,
-) -> Result<CancelOutcome, StoreError> {
-    let Cancellation { order_id, key_id, at, .. } = cancellation;
+) -> Result<Result<CancelOutcome, NotExecuted>, StoreError> {
+    let Cancellation { order_id, key_id, at, unchanged_since, .. } = cancellation;
+    // The embedded store has only one history.
+    let unchanged_since = unchanged_since.map_or(i64::MAX, |position| position.number);
     let changed = connection
         .prepare_cached(
             "UPDATE orders SET status = 'cancelled', change_number = ?2, cancelled_at = ?3,
                     cancelled_by = ?4
-             WHERE id = ?1 AND status = 'pending'",
+             WHERE id = ?1 AND status = 'pending' AND change_number <= ?5",
         )?
-        .execute(params![order_id, change_number, utc_text(at), &**key_id])?;
+        .execute(params![order_id, change_number, utc_text(at), &**key_id, unchanged_since])?;
     if changed == 1 {
-        return Ok(CancelOutcome::Cancelled);
+        return Ok(Ok(CancelOutcome::Cancelled));
     }
     let statements: &dyn Statements = connection;
     let select = "SELECT status FROM orders WHERE id = $1";
@@ -416,6 +419,7 @@ mod tests {
             key_id: Arc::from("key_of_nobody"),
             at: chrono::DateTime::UNIX_EPOCH,
             deadline: Instant::now() + Duration::from_secs(60),
+            unchanged_since: None,
         };
         store.cancel(ids.iter().map(cancellation).collect()).await.unwrap()
     }

@@ -13,9 +13,8 @@ pub const PENDING: i64 = 1;
 pub const SHIPPED: i64 = 2;
 /// No order has this id.
 pub const MISSING: i64 = 999_999;
-/// A pending order whose id is too large for JavaScript: a number there is rounded to the next
-/// lower id.
-pub const LARGE: i64 = (1 << 53) + 1;
+/// A pending order with the id before the largest one.
+pub const LARGE: i64 = (1 << 53) - 2;
 
 /// A running server. It stops when dropped.
 pub struct LiveServer {

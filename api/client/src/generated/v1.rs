@@ -184,7 +184,7 @@ pub mod types {
 }
 /// Client for Store Orders API
 ///
-/// Version: 1.3.5
+/// Version: 1.4.0
 #[derive(Clone)]
 pub struct Client {
     /// `baseurl`.
@@ -215,7 +215,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "1.3.5"
+        "1.4.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()

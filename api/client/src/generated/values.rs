@@ -38,6 +38,8 @@ extensible_enum! {
         RequestTooLarge = "request_too_large",
         /// The address of the request is too long. A proxy in front of the service sends this. Shorten it.
         UriTooLong = "uri_too_long",
+        /// The order has none of the tags in `If-Match`, because it has changed or a tag begins with `W/`. It is unchanged. Read the order again, and decide whether to cancel it.
+        PreconditionFailed = "precondition_failed",
     }
 }
 

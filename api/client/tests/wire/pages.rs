@@ -188,6 +188,32 @@ async fn an_order_is_cancelled_under_v2() {
     }
 }
 
+#[tokio::test]
+async fn an_order_is_cancelled_if_it_is_unchanged() {
+    let not_found = r#"{"code":"order_not_found","message":"None.","status":404}"#;
+    let changed = r#"{"code":"precondition_failed","message":"Changed.","status":412}"#;
+    let replies = [
+        Reply::json(412, changed),
+        Reply::close(),
+        Reply::json(412, changed),
+        Reply::close(),
+        Reply::json(404, not_found),
+    ];
+    let (server, client) = start(replies).await;
+    // A retry that is answered with 412 says that the earlier attempt did not cancel the order.
+    for attempts in [1, 2] {
+        let error = client.cancel_order_if_unchanged(1, "\"a-1\"").await.unwrap_err();
+        assert_eq!(error.code(), Some(ErrorCode::PreconditionFailed));
+        assert_eq!(error.attempts(), attempts);
+    }
+    let outcome = client.cancel_order_if_unchanged(1, "\"a-1\"").await.unwrap();
+    assert_eq!((*outcome, outcome.attempts()), (CancelOrderOutcome::AlreadyGone, 2));
+    assert_eq!(server.requests().len(), 5);
+    for request in server.requests() {
+        assert!(request.contains("if-match: \"a-1\"\r\n"), "{request}");
+    }
+}
+
 #[test]
 fn the_client_of_version_2_has_its_base_path_and_shows_no_key() {
     let key = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";

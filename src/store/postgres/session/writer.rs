@@ -70,7 +70,9 @@ use crate::store::postgres::rows::value;
 use crate::store::postgres::timeouts::{BATCH_EXECUTION_TIME, LOCK_WAIT, MIN_BATCH_TIME};
 use crate::store::row::Cursor;
 use crate::store::rules::not_cancelled_outcome;
-use crate::store::{CancelOutcome, Cancellation, CancelledBatch, Position, Status, StoreError};
+use crate::store::{
+    CancelOutcome, Cancellation, CancelledBatch, NotExecuted, Position, Status, StoreError,
+};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -89,7 +91,8 @@ const OWN: &str = "own";
 
 /// Cancels the pending orders of a batch, and selects the resulting state of each order. With READ
 /// COMMITTED the snapshot is taken after the change lock. So each order that is not cancelled here
-/// was shipped, cancelled (perhaps by an earlier attempt of this batch) or absent before.
+/// was shipped, cancelled (perhaps by an earlier attempt of this batch), changed too late or absent
+/// before.
 fn update_orders() -> String {
     format!(
         "
@@ -97,9 +100,10 @@ fn update_orders() -> String {
     cancelled AS (
         UPDATE orders o
         SET status = 'cancelled', change_number = last.change_number + 1, cancelled_at = a.at,
-            cancelled_by = a.key, cancelled_in = $4
-        FROM unnest($1::bigint[], $2::text[], $3::text[]) a (id, key, at), last
-        WHERE o.id = a.id AND o.status = 'pending'
+            cancelled_by = a.key, cancelled_in = $5
+        FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[])
+            a (id, key, at, unchanged_since), last
+        WHERE o.id = a.id AND o.status = 'pending' AND o.change_number <= a.unchanged_since
         RETURNING o.id),
     change AS (
         INSERT INTO changes (change_number, orders, keys)
@@ -107,25 +111,28 @@ fn update_orders() -> String {
         RETURNING change_number, {CHANGE_ID} AS id)
     SELECT a.id,
            CASE WHEN cancelled.id IS NULL THEN
-               (SELECT CASE WHEN cancelled_in = $4 THEN 'own' ELSE status END
+               (SELECT CASE WHEN cancelled_in = $5 THEN 'own' ELSE status END
                 FROM orders WHERE id = a.id)
            ELSE 'own' END,
            last.orders, change.change_number, change.id,
-           EXISTS (SELECT FROM changes WHERE change_number = $5 AND {CHANGE_ID} = $6)
+           EXISTS (SELECT FROM changes WHERE change_number = $6 AND {CHANGE_ID} = $7)
     FROM unnest($1::bigint[]) a (id) LEFT JOIN cancelled ON cancelled.id = a.id, last
     LEFT JOIN change ON true"
     )
 }
+
+/// The outcome of a cancellation, or the reason why it was not executed.
+type Outcome = Result<CancelOutcome, NotExecuted>;
 
 /// The role of a cancellation in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
     /// Too little time is left to execute this cancellation.
     Expired,
-    /// The first cancellation of this order in the batch. It gets the outcome of the update.
-    First(i64),
-    /// A further cancellation of this order. After the first cancellation the order is no longer
-    /// pending.
+    /// The cancellation of this order that is sent. It gets the outcome of the update.
+    Sent(i64),
+    /// A further cancellation of this order. If the one that is sent succeeds, the order is no
+    /// longer pending.
     Duplicate(i64),
 }
 
@@ -136,6 +143,7 @@ pub struct Batch {
     orders: Vec<i64>,
     keys: Vec<Arc<str>>,
     times: Vec<String>,
+    unchanged_since: Vec<Option<Position>>,
     /// The earliest deadline of the requests, because no cancellation may be executed after its
     /// request was answered. `None` if all have expired.
     pub deadline: Option<Instant>,
@@ -148,42 +156,60 @@ impl Batch {
     pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
         let id = format!("{:016x}", rand::random::<u64>());
         let mut batch = Batch { id, ..Batch::default() };
+        let mut slots = vec![Slot::Expired; cancellations.len()];
+        let mut requests: Vec<_> = cancellations.iter().zip(&mut slots).collect();
+        // If only one request for an order has no condition, that one must be sent.
+        requests.sort_by_key(|(cancellation, _)| cancellation.unchanged_since.is_some());
         let mut order_ids = HashSet::with_capacity(cancellations.len());
-        for Cancellation { order_id, key_id, at, deadline } in cancellations {
+        for (cancellation, slot) in requests {
+            let Cancellation { order_id, key_id, at, deadline, unchanged_since } = cancellation;
             if time_to_send(*deadline, now).is_none() {
-                batch.slots.push(Slot::Expired);
                 continue;
             }
             batch.deadline = Some(batch.deadline.map_or(*deadline, |first| first.min(*deadline)));
             if !order_ids.insert(*order_id) {
-                batch.slots.push(Slot::Duplicate(*order_id));
+                *slot = Slot::Duplicate(*order_id);
                 continue;
             }
-            batch.slots.push(Slot::First(*order_id));
+            *slot = Slot::Sent(*order_id);
             batch.orders.push(*order_id);
             batch.keys.push(Arc::clone(key_id));
             batch.times.push(utc_text(at));
+            batch.unchanged_since.push(*unchanged_since);
         }
+        batch.slots = slots;
         batch
     }
 
     /// Derives the outcome of each request from the orders' final states: the status of each order,
     /// and whether this batch cancelled it.
-    fn outcomes(&self, states: &HashMap<i64, (Status, bool)>) -> Vec<Option<CancelOutcome>> {
+    fn outcomes(&self, states: &HashMap<i64, (Status, bool)>) -> Vec<Outcome> {
         let status = |id: &i64| states.get(id).map(|(status, _)| *status);
         let outcome = |slot: &Slot| match slot {
-            Slot::Expired => None,
-            Slot::First(id) if states.get(id).is_some_and(|(_, is_own)| *is_own) => {
-                Some(CancelOutcome::Cancelled)
+            Slot::Expired => Err(NotExecuted::Expired),
+            Slot::Sent(id) if states.get(id).is_some_and(|(_, is_own)| *is_own) => {
+                Ok(CancelOutcome::Cancelled)
             }
-            Slot::First(id) | Slot::Duplicate(id) => Some(not_cancelled_outcome(status(id))),
+            Slot::Sent(id) | Slot::Duplicate(id) => not_cancelled_outcome(status(id)),
         };
         self.slots.iter().map(outcome).collect()
     }
 
     /// Returns the outcomes of a batch whose cancellations have all expired.
-    pub fn expired(&self) -> Vec<Option<CancelOutcome>> {
-        vec![None; self.slots.len()]
+    pub fn expired(&self) -> Vec<Outcome> {
+        vec![Err(NotExecuted::Expired); self.slots.len()]
+    }
+
+    /// Returns the highest change number with which each order is cancelled, in this history. The
+    /// numbers of another history say nothing here, so an order with a position there is not
+    /// cancelled.
+    fn highest_numbers(&self, history: u64) -> Vec<i64> {
+        let highest = |since: &Option<Position>| match since {
+            None => i64::MAX,
+            Some(position) if position.history == history => position.number,
+            Some(_) => i64::MIN,
+        };
+        self.unchanged_since.iter().map(highest).collect()
     }
 }
 
@@ -197,7 +223,7 @@ pub struct BatchWriter {
     /// Takes the change lock.
     lock: Statement,
     /// Cancels the pending orders, and returns the state of each order. Parameters: ids, keys,
-    /// times, the batch's id, and the number and id of the last seen change.
+    /// times, highest change numbers, the batch's id, and the number and id of the last seen change.
     update: Statement,
     commit: Statement,
     /// Locked while a batch uses the connection, so that the statements of two batches do not mix.
@@ -245,8 +271,9 @@ impl BatchWriter {
         let keys: Vec<&str> = batch.keys.iter().map(|key| &**key).collect();
         let last_seen = self.state.replica.last_seen();
         let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
-        let parameters: [&(dyn ToSql + Sync); 6] =
-            [&batch.orders, &keys, &batch.times, &batch.id, &number, &id];
+        let unchanged_since = batch.highest_numbers(self.state.history);
+        let parameters: [&(dyn ToSql + Sync); 7] =
+            [&batch.orders, &keys, &batch.times, &unchanged_since, &batch.id, &number, &id];
         let unconfirmed = link.unconfirmed();
         let limit_lock_waits = async {
             match &lock_wait {
@@ -345,6 +372,7 @@ mod tests {
             key_id: Arc::from(format!("key_{order_id}")),
             at: DateTime::UNIX_EPOCH,
             deadline: now + remaining,
+            unchanged_since: None,
         };
         let (soon, over) = (Duration::from_secs(1), Duration::ZERO);
         let requests = [(7, soon), (8, soon), (7, soon), (9, over), (8, soon), (6, soon)]
@@ -360,8 +388,9 @@ mod tests {
         ];
         let [cancelled, shipped, not_found] =
             [CancelOutcome::Cancelled, CancelOutcome::AlreadyShipped, CancelOutcome::NotFound]
-                .map(Some);
-        let expected = [cancelled, shipped, not_found, None, shipped, not_found];
+                .map(Ok);
+        let expired = Err(NotExecuted::Expired);
+        let expected = [cancelled, shipped, not_found, expired, shipped, not_found];
         // A repeated attempt finds the same states.
         for _ in 0..2 {
             assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
@@ -379,11 +408,45 @@ mod tests {
             key_id: Arc::from("key_1"),
             at: DateTime::UNIX_EPOCH,
             deadline: now + Duration::from_millis(millis),
+            unchanged_since: None,
         };
         let batch = Batch::new(&[4_000, 499, 500, 2_000].map(with_deadline), now);
         assert_eq!(batch.deadline, Some(now + Duration::from_millis(500)));
-        let (first, duplicate) = (Slot::First(1), Slot::Duplicate(1));
-        assert_eq!(batch.slots, [first, Slot::Expired, duplicate, duplicate]);
+        let (sent, duplicate) = (Slot::Sent(1), Slot::Duplicate(1));
+        assert_eq!(batch.slots, [sent, Slot::Expired, duplicate, duplicate]);
+    }
+
+    /// A request with a condition must not prevent one without.
+    #[test]
+    fn of_several_requests_for_an_order_one_without_a_condition_is_sent() {
+        let now = Instant::now();
+        let request = |order_id, key: &str, number: Option<i64>| Cancellation {
+            order_id,
+            key_id: Arc::from(key),
+            at: DateTime::UNIX_EPOCH,
+            deadline: now + Duration::from_secs(1),
+            unchanged_since: number.map(|number| Position { history: 5, number }),
+        };
+        let requests = [
+            request(7, "a", Some(3)),
+            request(8, "b", Some(4)),
+            request(7, "c", None),
+            request(8, "d", Some(6)),
+        ];
+        let batch = Batch::new(&requests, now);
+        assert_eq!(
+            batch.slots,
+            [Slot::Duplicate(7), Slot::Sent(8), Slot::Sent(7), Slot::Duplicate(8)]
+        );
+        assert_eq!(batch.keys.iter().map(|key| &**key).collect::<Vec<_>>(), ["c", "b"]);
+        assert_eq!(batch.highest_numbers(5), [i64::MAX, 4]);
+        // A number of another history says nothing.
+        assert_eq!(batch.highest_numbers(6), [i64::MAX, i64::MIN]);
+        let states = [(7, (Status::Cancelled, true)), (8, (Status::Pending, false))];
+        let changed = Err(NotExecuted::Changed);
+        let expected =
+            [Ok(CancelOutcome::NotFound), changed, Ok(CancelOutcome::Cancelled), changed];
+        assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
     }
 
     /// After a promotion a batch waits until older leases have expired. If the wait lasts almost

@@ -18,6 +18,7 @@ pub fn all() -> Vec<Case> {
     cases![Case:
         health::a_new_store_is_empty_ready_and_sound,
         health::check_counts_the_rows_of_the_store,
+        health::check_warns_of_ids_that_javascript_rounds,
         importing::an_import_stores_all_orders_or_none,
         importing::each_step_of_a_long_import_is_listed_at_once,
         importing::a_failed_step_keeps_the_steps_before_it,
@@ -36,6 +37,7 @@ pub fn all() -> Vec<Case> {
         cancelling::the_outcome_of_a_cancellation_depends_on_the_order,
         cancelling::a_cancelled_order_records_key_and_time,
         cancelling::a_cancellation_past_its_deadline_is_not_executed,
+        cancelling::an_order_that_has_changed_after_a_position_is_not_cancelled,
         cancelling::of_64_concurrent_cancellations_one_succeeds,
         cancelling::a_batch_raises_the_change_number_by_one_or_not_at_all,
         following::a_server_catches_up_with_imports_shipments_and_cancellations,

@@ -1,7 +1,6 @@
 //! Test records: orders, keys and cancellations.
 
 use crate::ServedStore;
-use anyhow::Context;
 use chrono::{DateTime, Utc};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,18 +48,15 @@ pub fn account_and_key(commands: &dyn OperatorStore) -> anyhow::Result<IssuedKey
 
 pub fn cancellation(order_id: i64) -> Cancellation {
     let deadline = Instant::now() + TIME_TO_DEADLINE;
-    Cancellation { order_id, key_id: Arc::from("key_1"), at: now(), deadline }
+    let key_id = Arc::from("key_1");
+    Cancellation { order_id, key_id, at: now(), deadline, unchanged_since: None }
 }
 
 /// Cancels these orders in one batch. Fails if a cancellation was not executed before its deadline.
 pub fn cancel(store: &ServedStore, ids: &[i64]) -> anyhow::Result<Vec<CancelOutcome>> {
     let batch: Vec<_> = ids.iter().copied().map(cancellation).collect();
-    store
-        .cancel(&batch)?
-        .outcomes
-        .into_iter()
-        .map(|outcome| outcome.context("it expired"))
-        .collect()
+    let outcomes = store.cancel(&batch)?.outcomes.into_iter();
+    Ok(outcomes.collect::<Result<_, _>>()?)
 }
 
 /// Returns the message of the error. Fails if the operation succeeded.

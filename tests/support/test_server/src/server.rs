@@ -50,6 +50,11 @@ impl TestServer {
         TestServer { server, transport, http: http.build().unwrap(), setup }
     }
 
+    /// True while a batch of cancellations runs.
+    pub fn runs_batch(&self) -> bool {
+        self.server.running_batch().age().is_some()
+    }
+
     /// Returns the scheme, host and port of the server's URLs, or those of the wire check's proxy.
     pub fn origin(&self) -> String {
         match &self.transport {

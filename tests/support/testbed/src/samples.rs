@@ -16,8 +16,8 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// An id that JavaScript rounds down by one.
-const LARGE: i64 = (1 << 53) + 1;
+/// The id before the largest one.
+const LARGE: i64 = (1 << 53) - 2;
 const SHIPPED: i64 = 2;
 const MISSING: i64 = 999_999;
 /// The ids of pet 7's orders, which fill more than two pages. All are pending except [`SHIPPED`].

@@ -138,7 +138,13 @@ pub fn parameter_record(record: &Record) -> TokenStream {
 fn bounds(ty: &Type) -> Option<TokenStream> {
     match ty {
         Type::Integer { min, max, .. } => {
-            let [min, max] = [min, max].map(|bound| bound.map(Literal::i64_unsuffixed));
+            // Schemars writes a bound into an expression of its own, where the type of a literal
+            // without a suffix is `i32`.
+            let literal = |bound| match i32::try_from(bound) {
+                Ok(_) => Literal::i64_unsuffixed(bound),
+                Err(_) => Literal::i64_suffixed(bound),
+            };
+            let [min, max] = [min, max].map(|bound| bound.map(literal));
             let min = min.map(|bound| quote!(min = #bound));
             let max = max.map(|bound| quote!(max = #bound));
             let both: Vec<_> = min.into_iter().chain(max).collect();

@@ -205,7 +205,7 @@ pub struct Author {
     #[schemars(regex(pattern = "^.{0,4}$"))]
     pub name: String,
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "i64")]
+    #[schemars(with = "i64", range(max = 9007199254740991i64))]
     pub born: Option<i64>,
 }
 
@@ -213,6 +213,9 @@ impl CheckedBody for Author {
     fn check(&self) -> Result<(), Invalid> {
         static NAME: Pattern = Pattern::new("^.{0,4}$");
         check_member("name", &self.name, &Text::ANY.with_pattern(&NAME))?;
+        if let Some(value) = &self.born {
+            check_member("born", value, &Integer::<i64>::within(None, Some(9007199254740991)))?;
+        }
         Ok(())
     }
 }

@@ -8,7 +8,10 @@ use anyhow::{Context, ensure};
 use std::sync::Barrier;
 use std::time::Instant;
 use store_orders::store::CancelOutcome::{AlreadyShipped, Cancelled, NotFound};
-use store_orders::store::{CancelOutcome, Cancellation, Order, OrderStatus, Position, Records};
+use store_orders::store::NotExecuted::{Changed, Expired};
+use store_orders::store::{
+    CancelOutcome, Cancellation, Order, OrderStatus, OrderUpdate, Position, Records,
+};
 
 const CONCURRENT_REQUESTS: usize = 64;
 
@@ -67,11 +70,66 @@ pub fn a_cancellation_past_its_deadline_is_not_executed(engine: &dyn Engine) -> 
     let late = |id| Cancellation { deadline: Instant::now(), ..cancellation(id) };
     let before = last_changes(&store)?.orders;
     let none = store.cancel(&[late(1), late(9)])?;
-    ensure!(none.outcomes == [None, None], "{none:?}");
+    ensure!(none.outcomes == [Err(Expired), Err(Expired)], "{none:?}");
     ensure!(none.positions.is_none() && last_changes(&store)?.orders == before, "{none:?}");
     let one = store.cancel(&[late(1), cancellation(2), late(2), cancellation(1)])?.outcomes;
-    ensure!(one == [None, Some(Cancelled), None, Some(Cancelled)], "{one:?}");
+    ensure!(one == [Err(Expired), Ok(Cancelled), Err(Expired), Ok(Cancelled)], "{one:?}");
     ensure!(list(&store)?.len() == 1);
+    Ok(())
+}
+
+/// The condition is part of the statement that cancels, so no change can come between them.
+pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
+    let (store, commands) = (engine.server_store()?, engine.commands()?);
+    import(&*commands, 1..=6)?;
+    let imported = last_changes(&store)?.orders;
+    let since = |unchanged_since, id| Cancellation {
+        unchanged_since: Some(unchanged_since),
+        ..cancellation(id)
+    };
+    let before = Position { number: imported.number - 1, ..imported };
+    let complete = |id| OrderUpdate { id, ship_date: None, complete: Some(true) };
+    commands.update_orders(&[complete(2), complete(4), complete(6)])?;
+    commands.ship_orders(&[3])?;
+    let updated = last_changes(&store)?.orders;
+    let batch = [
+        since(imported, 1),
+        since(imported, 2),
+        since(imported, 3),
+        since(updated, 4),
+        since(before, 5),
+        since(imported, 6),
+        // Of several requests for an order, one whose condition holds may cancel it, and one
+        // without a condition does.
+        since(imported, 2),
+        cancellation(6),
+        since(imported, 9),
+    ];
+    let outcomes = store.cancel(&batch)?.outcomes;
+    let (changed, cancelled) = (Err(Changed), Ok(Cancelled));
+    let expected = [
+        cancelled,
+        changed,
+        Ok(AlreadyShipped),
+        cancelled,
+        changed,
+        // The engines execute the requests for order 6 in different orders.
+        outcomes[5],
+        changed,
+        cancelled,
+        Ok(NotFound),
+    ];
+    ensure!(outcomes == expected, "{outcomes:?}");
+    ensure!([changed, Ok(NotFound)].contains(&outcomes[5]), "{outcomes:?}");
+    let unchanged = commands.order(2)?.context("order 2")?;
+    ensure!(unchanged == Order { complete: true, ..pending(2) }, "{unchanged:?}");
+    // Without an order whose condition holds, nothing changes.
+    let last = last_changes(&store)?.orders;
+    let none = store.cancel(&[since(imported, 2), since(before, 5)])?;
+    ensure!(none.outcomes == [changed, changed] && none.positions.is_none(), "{none:?}");
+    ensure!(last_changes(&store)?.orders == last);
     Ok(())
 }
 

@@ -2,11 +2,11 @@
 
 use crate::engine::Engine;
 use crate::listing::{keys, last_changes, list};
-use crate::records::{NOW_MS, account_and_key, cancel, import, new_key};
+use crate::records::{NOW_MS, account_and_key, cancel, import, new_key, pending};
 use anyhow::ensure;
 use store_orders::clock::BootInstant;
-use store_orders::store::{CheckReport, OrderCounts, Records, Structure};
-use store_orders_api::types::Pet;
+use store_orders::store::{CheckReport, Order, OrderCounts, Records, Structure};
+use store_orders_api::types::{MAX_ID, Pet};
 
 pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
@@ -25,6 +25,7 @@ pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Resu
         accounts: Some(0),
         keys: Some(0),
         problems: Vec::new(),
+        warnings: Vec::new(),
     };
     ensure!(commands.check()? == empty);
     ensure!(
@@ -58,7 +59,33 @@ pub fn check_counts_the_rows_of_the_store(engine: &dyn Engine) -> anyhow::Result
         accounts: Some(1),
         keys: Some(2),
         problems: Vec::new(),
+        warnings: Vec::new(),
     };
     ensure!(report == expected, "{report:?}");
+    Ok(())
+}
+
+/// Earlier releases imported such ids.
+pub fn check_warns_of_ids_that_javascript_rounds(engine: &dyn Engine) -> anyhow::Result<()> {
+    let commands = engine.commands()?;
+    import(&*commands, [-MAX_ID, 1, MAX_ID])?;
+    commands.import(Records::Pets(&[Pet { id: MAX_ID, name: "Rex".to_string() }]), false)?;
+    ensure!(commands.check()?.warnings.is_empty());
+    import(&*commands, [i64::MIN, -MAX_ID - 1, MAX_ID + 1])?;
+    let of_pet = Order { pet_id: i64::MAX, ..pending(2) };
+    commands.import(Records::Orders(&[of_pet]), false)?;
+    commands.import(Records::Pets(&[Pet { id: i64::MIN, name: "Rex".to_string() }]), false)?;
+    let report = commands.check()?;
+    ensure!(report.problems.is_empty(), "{report:?}");
+    let rows = report.warnings.iter().filter_map(|warning| {
+        let (column, rest) = warning.split_once(" is not from -(2^53-1) to 2^53-1 ")?;
+        Some((column, rest.split_once(" in ")?.1.split_once(". ")?.0))
+    });
+    let expected = [
+        ("orders: id", "-9223372036854775808, -9007199254740992, 9007199254740992"),
+        ("orders: pet_id", "2"),
+        ("pets: id", "-9223372036854775808"),
+    ];
+    ensure!(rows.eq(expected), "{:?}", report.warnings);
     Ok(())
 }

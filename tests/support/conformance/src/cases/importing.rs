@@ -211,7 +211,7 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
     let cancel = |id| -> anyhow::Result<()> {
         let deadline = Instant::now() + CANCEL_TIMEOUT;
         let outcomes = store.cancel(&[Cancellation { deadline, ..cancellation(id) }])?.outcomes;
-        ensure!(outcomes == [Some(CancelOutcome::Cancelled)], "{outcomes:?}");
+        ensure!(outcomes == [Ok(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
     // Cancel an order before the import starts, because a PostgreSQL session does not acknowledge

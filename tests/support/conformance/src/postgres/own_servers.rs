@@ -151,7 +151,7 @@ pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
         ensure!(shown.is_err(), "it was shown before the standby had it: {shown:?}");
         wait_blocking("it is shown", WAIT_TIMEOUT, || store.cancelled_order(2).ok()?.map(drop))?;
         ensure!(
-            join(cancelling)?.is_ok_and(|batch| batch.outcomes == [Some(CancelOutcome::Cancelled)])
+            join(cancelling)?.is_ok_and(|batch| batch.outcomes == [Ok(CancelOutcome::Cancelled)])
         );
         Ok(())
     })
