@@ -23,6 +23,8 @@ pub const CLIENT_MODULES: &str = "api/client/src/generated.rs";
 pub const SERVER: &str = "src/lib.rs";
 /// The changelog.
 pub const CHANGELOG: &str = "CHANGELOG.md";
+/// The guide for callers.
+pub const GUIDE: &str = "spec/guide.md";
 
 /// A generated file.
 #[derive(Debug)]

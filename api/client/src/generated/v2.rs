@@ -71,7 +71,7 @@ pub mod types {
 }
 /// Client for Store Orders API
 ///
-/// Version: 2.0.0
+/// Version: 2.0.1
 #[derive(Clone)]
 pub struct Client {
     /// `baseurl`.
@@ -102,7 +102,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "2.0.0"
+        "2.0.1"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
