@@ -4,9 +4,7 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::io::Read;
 use store_orders::store::{OperatorStore, Order, OrderCommands, OrderStatus, Records};
-use store_orders_api::documents::V2;
 use store_orders_api::plans::Plan;
-use store_orders_client::v2::OrderPage;
 use test_server::{Answer, TestServer, TestSetup, pending_order};
 use testbed::Key;
 
@@ -36,46 +34,6 @@ async fn ids_of_pages(server: &TestServer, key: &Key, query: &str) -> Vec<Vec<i6
         query = link.strip_suffix(">; rel=\"next\"").unwrap().to_string();
         assert!(query.starts_with(&format!("?cursor={}&limit=", cursor.as_str().unwrap())));
     }
-}
-
-/// Sends the document's example requests, which walk through three pages.
-#[tokio::test]
-async fn the_pages_in_the_document_are_true() {
-    let document = V2.json().unwrap();
-    let introduction = document["info"]["description"].as_str().unwrap();
-    let blocks = |start: &'static str| {
-        introduction.split(start).skip(1).map(|rest| rest.split_once("\n```").unwrap().0)
-    };
-    let requests = blocks("```bash\n").filter(|command| command.contains("limit=2"));
-    let queries = requests.map(|command| {
-        let parameters: Vec<_> = command.split(" -d ").skip(1).collect();
-        format!("?{}", parameters.join("&"))
-    });
-    let bodies: Vec<_> = blocks("```json\n").collect();
-    let orders: Vec<_> = bodies
-        .iter()
-        .flat_map(|body| {
-            let page: OrderPage = serde_json::from_str(body).unwrap();
-            page.orders
-        })
-        .map(|order| Order {
-            pet_id: *order.pet_id,
-            quantity: order.quantity.try_into().unwrap(),
-            ship_date: order.ship_date,
-            complete: order.complete,
-            ..pending_order(*order.id)
-        })
-        .collect();
-    assert_eq!(orders.len(), 5);
-    let setup = TestSetup::new();
-    let key = setup.key(Plan::Pro);
-    setup.store.import(Records::Orders(&orders), false).unwrap();
-    let server = setup.serve().await;
-    let mut pages = Vec::new();
-    for query in queries {
-        pages.push(String::from_utf8(page(&server, &key, &query).await.body).unwrap());
-    }
-    assert_eq!(pages, bodies);
 }
 
 #[tokio::test]

@@ -5,11 +5,11 @@ use test_server::TestSetup;
 
 /// The `Link` header of an error (RFC 8631).
 fn error_link(code: &str) -> String {
-    error_link_to("/docs", "/openapi.json", code)
+    error_link_to("/openapi.json", code)
 }
 
-fn error_link_to(reference: &str, document: &str, code: &str) -> String {
-    format!("<{reference}#error-{code}>; rel=\"service-doc\", <{document}>; rel=\"service-desc\"")
+fn error_link_to(document: &str, code: &str) -> String {
+    format!("</guide#{code}>; rel=\"service-doc\", <{document}>; rel=\"service-desc\"")
 }
 
 #[tokio::test]
@@ -100,13 +100,13 @@ async fn an_unknown_path_of_version_2_links_to_its_document() {
         let answer = server.send_with(&key, "GET", path).await;
         let message = answer.assert_error(404, "not_found");
         assert!(message.contains(" /openapi-v2.json "), "{message}");
-        assert_eq!(answer.text("link"), error_link_to("/docs/v2", "/openapi-v2.json", "not_found"));
+        assert_eq!(answer.text("link"), error_link_to("/openapi-v2.json", "not_found"));
         assert!(!answer.headers.contains_key("deprecation"), "{path}");
     }
 }
 
 #[tokio::test]
-async fn every_error_links_to_its_code_in_the_reference_and_to_the_document() {
+async fn every_error_links_to_its_code_in_the_guide_and_to_the_document() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     setup.pending([1]).shipped(2);
@@ -129,7 +129,7 @@ async fn every_error_links_to_its_code_in_the_reference_and_to_the_document() {
     assert_eq!((answer.status.as_u16(), answer.text("link")), (401, &*error_link("unauthorized")));
     let answer = server.send_with(&key, "GET", "/v2/store/orders?pet=7").await;
     answer.assert_error(400, "invalid_parameter");
-    let link = error_link_to("/docs/v2", "/openapi-v2.json", "invalid_parameter");
+    let link = error_link_to("/openapi-v2.json", "invalid_parameter");
     assert_eq!(answer.text("link"), link);
 }
 

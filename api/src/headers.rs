@@ -24,8 +24,8 @@ pub static ON_DEPRECATED: [(HeaderName, &str); 2] = [
 /// The `Link` of deprecated operations to the changelog, relative to the server.
 pub const DEPRECATION_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
-/// Sets the `Link` header of an error. It links to the section about the error's code in the API
-/// reference, and to the document. Both addresses are relative to the server.
+/// Sets the `Link` header of an error. It links to the guide's section on the error's code, and to
+/// the document. Both addresses are relative to the server.
 pub fn link_error(code: &str, document: &Document, headers: &mut HeaderMap) {
     let mut all = LINKS.iter();
     let entry = all.find(|(other, path, _)| *other == code && *path == document.path);
@@ -38,11 +38,10 @@ pub fn link_error(code: &str, document: &Document, headers: &mut HeaderMap) {
 static LINKS: LazyLock<Vec<(&'static str, &'static str, HeaderValue)>> = LazyLock::new(|| {
     let links = |document: &'static Document| {
         (document.error_codes)().into_iter().filter_map(move |code| {
-            let Document { reference, path, .. } = document;
-            let link = format!(
-                "<{reference}#error-{code}>; rel=\"service-doc\", <{path}>; rel=\"service-desc\""
-            );
-            Some((code, *path, HeaderValue::try_from(link).ok()?))
+            let path = document.path;
+            let link =
+                format!("</guide#{code}>; rel=\"service-doc\", <{path}>; rel=\"service-desc\"");
+            Some((code, path, HeaderValue::try_from(link).ok()?))
         })
     };
     DOCUMENTS.into_iter().flat_map(links).collect()
@@ -78,12 +77,12 @@ mod tests {
         let sunset = DateTime::parse_from_rfc2822(sunset).unwrap().date_naive();
         assert_eq!(sunset.to_string(), v1::GET_PET_SUNSET);
         let changelog = include_str!("../../CHANGELOG.md");
+        let guide = include_str!("../../spec/guide.md");
         let document = DOCUMENTS[0].json().unwrap();
-        let introduction = document["info"]["description"].as_str().unwrap();
         let operation = document["paths"]["/pets/{petId}"]["get"]["description"].as_str().unwrap();
         for day in [since, sunset] {
             let day = day.format("%-d %B %Y").to_string();
-            for text in [changelog, introduction, operation] {
+            for text in [changelog, guide, operation] {
                 assert!(text.replace('\n', " ").contains(&day), "{day}: {text}");
             }
         }

@@ -1,4 +1,4 @@
-//! Serves the public pages outside the API: documents, references, changelog, and files for
+//! Serves the public pages outside the API: documents, references, guide, changelog, and files for
 //! crawlers. They need no key and are not rate limited. All pages come from the documents and from
 //! files embedded in the program. No page loads anything from another server.
 
@@ -47,6 +47,7 @@ impl Docs {
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
         let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
         let changelog = include_str!("docs/generated/changelog.html");
+        let guide = include_str!("docs/generated/guide.html");
         let feed = include_str!("docs/generated/changelog.atom");
         let scalar = include_bytes!(concat!(env!("OUT_DIR"), "/scalar.js.gz"));
         let stable = documents.first().unwrap_or(&Value::Null);
@@ -54,7 +55,9 @@ impl Docs {
             ("/docs/docs.css", asset(STYLE, include_str!("docs/assets/docs.css"))),
             ("/docs/docs.js", asset(SCRIPT, include_str!("docs/assets/docs.js"))),
             ("/docs/scalar.js", ServedPage::from_gzip(SCRIPT, Policy::Asset, scalar)),
+            ("/docs/guide.js", asset(SCRIPT, include_str!("docs/assets/guide.js"))),
             ("/docs/pages.css", asset(STYLE, include_str!("docs/assets/pages.css"))),
+            ("/guide", ServedPage::plain(HTML, Policy::Text, guide)),
             ("/changelog", ServedPage::plain(HTML, Policy::Text, changelog)),
             ("/changelog.atom", asset(FEED, feed)),
             ("/favicon.ico", asset("image/svg+xml", include_str!("docs/assets/favicon.svg"))),

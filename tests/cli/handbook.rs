@@ -1,4 +1,5 @@
-//! Checks that the commands, settings, links and log fields in the handbook and the README exist.
+//! Checks that the commands, settings, links and log fields in the handbook and the README exist,
+//! and runs the sessions of the README and the guide.
 
 use super::one_machine::{self, ONE_MACHINE};
 use super::runbook::{self, RUNBOOK};
@@ -279,19 +280,31 @@ fn the_backup_unit_is_hardened_as_the_servers() {
 }
 
 const README: &str = "README.md";
+const GUIDE: &str = "spec/guide.md";
+
+/// The sections of the guide that have sessions.
+const GUIDE_SESSIONS: [&str; 6] = [
+    "Getting started",
+    "Authentication",
+    "Pagination and filters",
+    "Errors",
+    "Retrying safely",
+    "Conditional requests (ETag)",
+];
 const REPLICAS: &str = "src/handbook/replicas.md";
 const UPGRADING: &str = "src/handbook/upgrading.md";
 
 /// Only blocks that a test runs may be marked `console`.
 #[test]
 fn marked_sessions_are_run() {
-    let texts = texts();
+    let mut texts = texts();
+    texts.push((GUIDE.to_string(), read(GUIDE)));
     let marked = |(page, text): &(String, String)| {
         (text.matches("```console\n").count() > 0).then(|| page.clone())
     };
     assert_eq!(
         texts.iter().filter_map(marked).collect::<Vec<_>>(),
-        [ONE_MACHINE, RUNBOOK, REPLICAS, UPGRADING, README]
+        [ONE_MACHINE, RUNBOOK, REPLICAS, UPGRADING, README, GUIDE]
     );
     let sessions_not_run = |page: &str, headings: &[&str]| -> usize {
         let marked = read(page).matches("```console\n").count();
@@ -299,6 +312,7 @@ fn marked_sessions_are_run() {
         marked - run
     };
     assert_eq!(sessions_not_run(README, &["A first session"]), 0);
+    assert_eq!(sessions_not_run(GUIDE, &GUIDE_SESSIONS), 0);
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
     // `cargo xtask faults` runs the sessions of these sections.
@@ -347,6 +361,43 @@ fn with_curl_the_demo_answers_as_the_readme_shows() {
         ("sto_live_…", key.to_string()),
     ];
     sandbox.console(&Console { page: README, text: &demo, setup: "", real: &real });
+}
+
+/// The orders that the guide's sessions list and cancel.
+const GUIDE_ORDERS: &str = "id,petId,quantity,shipDate,status\n\
+                            1041,7,2,2026-11-20T09:30:00Z,shipped\n\
+                            1042,7,1,,pending\n\
+                            1043,9,3,,pending\n\
+                            1047,7,2,2026-12-24T09:30:00Z,pending\n\
+                            1051,7,1,,pending\n";
+
+#[test]
+#[ignore = "needs curl: cargo xtask external-checks"]
+fn with_curl_the_api_answers_as_the_guide_shows() {
+    let sandbox = CliSandbox::new();
+    sandbox.run_with_input(&["orders", "import", "-"], GUIDE_ORDERS.as_bytes()).done();
+    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    let issued = sandbox.run(&["keys", "issue", "--account", "acme"]).done();
+    let key = issued.split_whitespace().find(|word| word.starts_with("sto_live_")).unwrap();
+    let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    let real = [
+        ("https://<host>", format!("http://{}", server.address().unwrap())),
+        ("<API_KEY>", key.to_string()),
+    ];
+    // One session, because later sections use the variables and the cancellations of earlier ones.
+    let sessions = GUIDE_SESSIONS.map(|heading| consoles(GUIDE, heading).concat());
+    sandbox.console(&Console { page: GUIDE, text: &sessions.concat(), setup: "", real: &real });
+}
+
+#[test]
+fn json_may_be_shown_over_several_lines() {
+    let run = |shown: &str| {
+        let text = format!("$ echo '{{\"a\":1,\"b\":[2]}}'\n{shown}\n");
+        CliSandbox::new().console(&Console { page: "a page", text: &text, setup: "", real: &[] });
+    };
+    run("{\n  \"a\": 1,\n  \"b\": [\n    2\n  ]\n}");
+    let wrong = || run("{\n  \"a\": 1,\n  \"b\": [\n    3\n  ]\n}");
+    assert!(std::panic::catch_unwind(wrong).is_err());
 }
 
 #[test]

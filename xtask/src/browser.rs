@@ -44,15 +44,17 @@ fn claim(view: &str) -> String {
              found"
                 .to_string()
         }
-        "plain" => "without JavaScript: the operations of both versions, the addresses of errors, \
-                    nothing wider than a phone, in light and dark mode"
-            .to_string(),
+        "plain" => {
+            "without JavaScript: the operations of both versions, the guide and the addresses \
+                    of its errors, nothing wider than a phone, in light and dark mode"
+                .to_string()
+        }
         "settings" => "the operator's contact and the page's own address are shown, and no example"
             .to_string(),
         view => format!(
-            "{view}: keys, plans, operations, deprecation, headers, a request from the page, the \
+            "{view}: the guide, operations, deprecation, headers, a request from the page, the \
              changelog; whole words, nothing cut, no finding of axe, open fields, badges, the \
-             addresses and the search of errors, for both versions; no console error, no request to another server"
+             addresses of errors, the search, for both versions; no console error, no request to another server"
         ),
     }
 }

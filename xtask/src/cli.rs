@@ -29,8 +29,8 @@ enum Command {
     /// Prove that the documents, the contract in Rust and the clients agree.
     ///
     /// Checks for each version of the API that its document is in canonical form and contains
-    /// the code samples of spec/samples; that the contract in api/src emits it; that the tables
-    /// in its texts match x-plans and the error codes; that its major version is in its base
+    /// the code samples of spec/samples; that the contract in api/src emits it; that its
+    /// texts and spec/guide.md match x-plans, the error codes and the bounds; that its major version is in its base
     /// URLs; and that its version fits the changes since the last published document: a
     /// breaking change requires a new major version, an addition a new minor version, a change
     /// of a beta the next beta, and all of them an entry in CHANGELOG.md. Also checks that the

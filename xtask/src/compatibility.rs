@@ -56,7 +56,7 @@
 //!   are prepared only for the published values. If the effect on a set cannot be decided, the
 //!   change is breaking.
 //! - **New things in responses.** New fields, headers and errors with the body `Error` are
-//!   additions, as the introduction of the document says. Other new bodies, new successes and new
+//!   additions, as the guide says. Other new bodies, new successes and new
 //!   media types are breaking. A new 304 is an addition if `If-None-Match` is new too, because no
 //!   caller sends this header yet.
 //! - **Codes.** The examples of an error response are named after the operation's error codes: a

@@ -1,19 +1,20 @@
 //! Generates the contract and the clients from the documents, the client's README from its crate
-//! documentation, the server's pages from the changelog and the documents, and the tests' samples in
-//! Rust. Writes no file.
+//! documentation, the server's pages from the changelog, the guide and the documents, and the tests'
+//! samples in Rust. Writes no file.
 
 use crate::canonical_json;
 use crate::client_command::fill_in_client_command;
 use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
+use crate::guide::{CODE, codes, error_sections};
 use crate::pages::pages;
 use crate::repository::{
-    CHANGELOG, CLIENT_DOCS, CLIENT_MODULES, CLIENT_README, CLIENT_VALUES, GeneratedFile,
+    CHANGELOG, CLIENT_DOCS, CLIENT_MODULES, CLIENT_README, CLIENT_VALUES, GUIDE, GeneratedFile,
     RUST_SAMPLES, Repository, SAMPLES,
 };
 use crate::samples::rust_modules;
-use codegen::Error;
 use codegen::client::{ALL, Version};
+use codegen::{Error, Refusal, Refusals};
 use serde_json::Value;
 
 /// Generates all files: the contract, the clients and their README, and the pages if the checkout
@@ -35,9 +36,29 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     files.push(file(CLIENT_README, CLIENT_DOCS, readme));
     if repository.has_server() {
         files.push(file(RUST_SAMPLES, SAMPLES, rust_modules(&documents)));
-        files.extend(pages(&repository.read(CHANGELOG)?, &documents));
+        let guide = repository.read(GUIDE)?;
+        check_has_sections(&guide, &documents)?;
+        files.extend(pages(&repository.read(CHANGELOG)?, &guide, &documents));
     }
     Ok(files)
+}
+
+/// Refuses each error code that has no section in the guide, because the `Link` of its errors leads
+/// there.
+fn check_has_sections(guide: &str, documents: &[Value]) -> Result<(), Error> {
+    let sections = error_sections(guide);
+    let mut refusals = Vec::new();
+    for (of, document) in DOCUMENTS.iter().zip(documents) {
+        for (index, code) in codes(document).enumerate() {
+            if !sections.iter().any(|section| section.code == code) {
+                let pointer = format!("{}#{CODE}/x-extensible-enum/{index}", of.file);
+                let problem = format!("the error code {code:?} has no section in {GUIDE}");
+                let fix = format!("add a heading such as ### 409 `{code}` there, and its meaning");
+                refusals.push(Refusal::new(&pointer, problem, fix));
+            }
+        }
+    }
+    if refusals.is_empty() { Ok(()) } else { Err(Refusals(refusals).into()) }
 }
 
 /// Prefixes the pointers in the error with the document's file. Errors of the clients' generator

@@ -19,6 +19,7 @@ pub mod emitted;
 pub mod evidence;
 pub mod external_checks;
 pub mod generate;
+pub mod guide;
 pub mod history;
 pub mod line_diff;
 pub mod outcome;

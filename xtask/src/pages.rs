@@ -1,15 +1,16 @@
-//! Generates the pages that the server embeds, from the changelog and the documents. Writes no
-//! file.
+//! Generates the pages that the server embeds, from the changelog, the guide and the documents.
+//! Writes no file.
 
 mod changelog;
 mod facts;
 mod feed;
+mod guide;
 mod llms;
 mod markdown;
 mod reference;
 
 use crate::documents::{DOCUMENTS, V1};
-use crate::repository::{CHANGELOG, GeneratedFile, PAGES};
+use crate::repository::{CHANGELOG, GUIDE, GeneratedFile, PAGES};
 use serde_json::Value;
 
 /// The placeholder in templates for the site bar's links to the reference pages.
@@ -21,14 +22,15 @@ fn version_links() -> String {
 }
 
 /// Generates all pages. `documents` are in the order of [`DOCUMENTS`].
-pub fn pages(changelog: &str, documents: &[Value]) -> Vec<GeneratedFile> {
+pub fn pages(changelog: &str, guide: &str, documents: &[Value]) -> Vec<GeneratedFile> {
     let page =
         |name: &str, source, text| GeneratedFile { name: format!("{PAGES}/{name}"), source, text };
     let changelog = &changelog::with_links(changelog);
     let mut pages = vec![
         page("changelog.html", CHANGELOG, changelog::page(changelog)),
         page("changelog.atom", CHANGELOG, feed::feed(&changelog::releases(changelog))),
-        page("llms.txt", V1.file, llms::page(documents)),
+        page("guide.html", GUIDE, guide::page(guide)),
+        page("llms.txt", V1.file, llms::page(guide, documents)),
     ];
     for (version, document) in DOCUMENTS.iter().zip(documents) {
         // The page of `/docs/v2` is docs/v2.html.

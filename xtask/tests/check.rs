@@ -6,7 +6,7 @@ use testbed::{Inline, assert_text, str};
 use xtask::Outcome;
 use xtask::check::{Inputs, check_examples, check_texts};
 use xtask::documents::{DOCUMENTS, V1, V2};
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, Repository};
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, GUIDE, Repository};
 
 /// Asserts which checks fail after this change of a file. There are no published documents.
 #[track_caller]
@@ -39,7 +39,7 @@ fn all_checks_are_listed_with_their_claims() {
 ✓ of the documents in spec nothing is published yet
 ✓ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
 ✓ the documents in spec have each leaf that api/src emits
-✓ the texts of the documents in spec have the plans, codes and bounds that programs read
+✓ spec/guide.md and the texts of the documents have the plans, codes and bounds that programs read
 ✓ the major versions of the documents in spec are those of every base URL
 ✓ the examples of the documents in spec match their schemas
 ✓ the server's modules import each other down the map of src/lib.rs
@@ -299,24 +299,33 @@ Drift
     );
 }
 
+/// Replaces a text in a file of the contract, and returns the printed problems of the texts.
+fn texts_with(file: &str, from: &str, to: &str) -> String {
+    let read = |name: &str| {
+        let real = Repository::here().read(name).unwrap();
+        assert!(name != file || real.contains(from), "{name}: {from}");
+        if name == file { real.replacen(from, to, 1) } else { real }
+    };
+    let documents = DOCUMENTS.map(|of| serde_json::from_str(&read(of.file)).unwrap());
+    printed(&check_texts(&read(GUIDE), &documents))
+}
+
 #[test]
 fn a_text_that_contradicts_values_for_programs_is_a_problem() {
-    let real = Repository::here().read(V1.file).unwrap();
     let messages = [
-        ("\"requestsPerMinute\": 300", "\"requestsPerMinute\": 400"),
-        ("### 404 *pet_not_found*\\n\\nThere is no such pet.", ""),
-        ("### 429 *key_banned*", "### 403 *key_banned*"),
-        ("`key_banned`, `internal_error`", "`internal_error`"),
+        (V1.file, "\"requestsPerMinute\": 300", "\"requestsPerMinute\": 400"),
+        (GUIDE, "### 404 `pet_not_found`\n\nOnly in version 1: There is no such pet.\n", ""),
+        (GUIDE, "Only in version 1: There is no such pet.", "There is no such pet."),
+        (GUIDE, "### 429 `key_banned`", "### 403 `key_banned`"),
+        (GUIDE, "There is no such order, or it", "The order does not exist, or it"),
+        (GUIDE, "## Rate limits", "### 418 `teapot`\n\nA teapot.\n\n## Rate limits"),
+        (V1.file, "`key_banned`, `internal_error`", "`internal_error`"),
     ]
-    .map(|(from, to)| {
-        assert!(real.contains(from), "{from}");
-        let changed = serde_json::from_str(&real.replacen(from, to, 1)).unwrap();
-        printed(&check_texts(V1.file, &changed))
-    });
+    .map(|(file, from, to)| texts_with(file, from, to));
     assert_text(
         &messages.concat(),
         str![[r#"
-spec/openapi.json#/info/description: found (-), expected (+)
+spec/guide.md: found (-), expected (+)
   @@ [LINES] @@
    |---|---|---|
    | Free | 60 | 1,000 |
@@ -325,29 +334,42 @@ spec/openapi.json#/info/description: found (-), expected (+)
    | Business | 1,000 | 100,000 |
    | Enterprise | custom | custom |
   fix: edit the text, or x-plans
-spec/openapi.json#/info/description: found (-), expected (+)
+spec/guide.md: found (-), expected (+)
   @@ [LINES] @@
-   There is no such order, or it is already cancelled.
-   
-  +### 404 *pet_not_found*
+  +### 404 `pet_not_found`
   +
-  +There is no such pet.
-  +
-   ### 404 *not_found*
-   
+  +Only in version 1: There is no such pet.
   fix: edit the text, or x-extensible-enum and x-enumDescriptions
-spec/openapi.json#/info/description: found (-), expected (+)
+spec/guide.md: found (-), expected (+)
   @@ [LINES] @@
-   A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
+   ### 404 `pet_not_found`
    
-  -### 403 *key_banned*
-  +### 429 *key_banned*
+  -There is no such pet.
+  +Only in version 1: There is no such pet.
+  fix: edit the text, or x-extensible-enum and x-enumDescriptions
+spec/guide.md: found (-), expected (+)
+  @@ [LINES] @@
+  -### 403 `key_banned`
+  +### 429 `key_banned`
    
    The key kept sending requests after a 429 and is temporarily banned. Stop until the time in `Retry-After` has passed.
   fix: edit the text, or x-extensible-enum and x-enumDescriptions
+spec/guide.md: found (-), expected (+)
+  @@ [LINES] @@
+   ### 404 `order_not_found`
+   
+  -Version 1: The order does not exist, or it is already cancelled. Version 2: There is no such order. To `cancelOrder` it can also mean that the order is already cancelled.
+  +Version 1: There is no such order, or it is already cancelled. Version 2: There is no such order. To `cancelOrder` it can also mean that the order is already cancelled.
+  fix: edit the text, or x-extensible-enum and x-enumDescriptions
+spec/guide.md: found (-), expected (+)
+  @@ [LINES] @@
+  -### 418 `teapot`
+  -
+  -A teapot.
+  fix: edit the text, or x-extensible-enum and x-enumDescriptions
 spec/openapi.json#/components/schemas/Error/properties/code/description
-  expected: Today's codes: [..]`rate_limit_exceeded`, `key_banned`, `internal_error`, [..].
-  found:    Today's codes: [..]`rate_limit_exceeded`, `internal_error`, [..].
+  expected: Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`, `invalid_request`, `request_timeout`, `request_too_large`, `uri_too_long`.
+  found:    Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `internal_error`, `service_unavailable`, `invalid_request`, `request_timeout`, `request_too_large`, `uri_too_long`.
   fix: edit the text, or x-extensible-enum
 "#]],
     );
@@ -355,26 +377,21 @@ spec/openapi.json#/components/schemas/Error/properties/code/description
 
 #[test]
 fn a_number_in_a_text_that_contradicts_its_schema_is_a_problem() {
-    let real = Repository::here().read(V2.file).unwrap();
     let messages = [
-        ("1,000 at most", "2,000 at most"),
-        ("100 unless sent", "50 unless sent"),
-        ("\"maximum\": 1000", "\"maximum\": 500"),
-        ("the next request, at least 1.", "the next request, at least 0."),
-        ("{1,200}$", "{1,300}$"),
-        ("opaque, at most 200 letters", "opaque, at most 100 letters"),
-        ("`limit=1000`", "`limit=2000`"),
-        ("integer from 1 to 1000.", "integer from 0 to 500."),
+        (GUIDE, "1,000 at most", "2,000 at most"),
+        (V2.file, "100 unless sent", "50 unless sent"),
+        (V2.file, "\"maximum\": 1000", "\"maximum\": 500"),
+        (V2.file, "the next request, at least 1.", "the next request, at least 0."),
+        (V2.file, "{1,200}$", "{1,300}$"),
+        (V2.file, "opaque, at most 200 letters", "opaque, at most 100 letters"),
+        (GUIDE, "`limit=1000`", "`limit=2000`"),
+        (V2.file, "integer from 1 to 1000.", "integer from 0 to 500."),
     ]
-    .map(|(from, to)| {
-        assert!(real.contains(from), "{from}");
-        let changed = serde_json::from_str(&real.replacen(from, to, 1)).unwrap();
-        printed(&check_texts(V2.file, &changed))
-    });
+    .map(|(file, from, to)| texts_with(file, from, to));
     assert_text(
         &messages.concat(),
         str![[r#"
-spec/openapi-v2.json#/info/description
+spec/guide.md
   expected: 1,000 at most
   found:    2,000 at most
   fix: edit the text, or the schema
@@ -382,7 +399,7 @@ spec/openapi-v2.json#/paths/~1store~1orders/get/parameters/2/description
   expected: 100 unless sent
   found:    50 unless sent
   fix: edit the text, or the schema
-spec/openapi-v2.json#/info/description
+spec/guide.md
   expected: 500 at most
   found:    1,000 at most
   fix: edit the text, or the schema
@@ -390,7 +407,7 @@ spec/openapi-v2.json#/paths/~1store~1orders/get/responses/400/content/applicatio
   expected: to 500
   found:    to 1000
   fix: edit the text, or the schema
-spec/openapi-v2.json#/info/description
+spec/guide.md
   expected: limit=500
   found:    limit=1000
   fix: edit the text, or the schema
@@ -406,7 +423,7 @@ spec/openapi-v2.json#/components/schemas/OrderPage/properties/nextCursor/descrip
   expected: at most 200
   found:    at most 100
   fix: edit the text, or the schema
-spec/openapi-v2.json#/info/description
+spec/guide.md
   expected: limit=1000
   found:    limit=2000
   fix: edit the text, or the schema

@@ -11,8 +11,8 @@ use xtask::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::emitted::Emitted;
 use xtask::generate::client_code;
 use xtask::repository::{
-    CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, PAGES, RUST_SAMPLES, Repository, SAMPLES,
-    SERVER,
+    CHANGELOG, CLIENT_DOCS, CLIENT_README, GUIDE, GeneratedFile, PAGES, RUST_SAMPLES, Repository,
+    SAMPLES, SERVER,
 };
 
 pub struct Checkout {
@@ -20,11 +20,11 @@ pub struct Checkout {
     pub repository: Repository,
 }
 
-/// The documents, the contract, the files of the clients, and the changelog.
+/// The documents, the guide, the contract, the files of the clients, and the changelog.
 pub fn files() -> Vec<&'static str> {
     let clients = client_files().iter().map(|file| file.name.as_str());
     let documents = DOCUMENTS.into_iter().flat_map(|source| [source.file, source.contract]);
-    documents.chain(clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
+    documents.chain(clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG, GUIDE]).collect()
 }
 
 fn samples() -> Vec<String> {
@@ -64,7 +64,8 @@ impl Checkout {
 
     /// Adds the code samples, the pages, and a server without modules.
     pub fn add_server(&self) {
-        let pages = ["/changelog.html", "/changelog.atom", "/llms.txt"].map(str::to_string);
+        let pages =
+            ["/changelog.html", "/changelog.atom", "/guide.html", "/llms.txt"].map(str::to_string);
         let references = DOCUMENTS.map(|of| format!("{}.html", of.reference));
         let pages = pages.into_iter().chain(references).map(|name| format!("{PAGES}{name}"));
         for name in samples().into_iter().chain(pages).chain([RUST_SAMPLES.to_string()]) {

@@ -1,11 +1,11 @@
 //! Checks which files `cargo xtask generate` writes.
 
-use crate::checkout::{Checkout, client_files, emitted, plain};
+use crate::checkout::{Checkout, client_files, emitted, files, plain};
 use testbed::{assert_text, str};
 use xtask::Outcome;
 use xtask::check::{Inputs, generate};
 use xtask::documents::{DOCUMENTS, V1};
-use xtask::repository::{CLIENT_DOCS, CLIENT_README, Repository};
+use xtask::repository::{CLIENT_DOCS, CLIENT_README, GUIDE, Repository};
 
 /// A checkout with this text as the first document, the other real documents, the client's
 /// handwritten `lib.rs`, and no generated file.
@@ -68,6 +68,27 @@ fn a_limit_of_a_plan_has_one_source() {
     run(&root.repository);
     let code = root.repository.read(V1.contract).unwrap();
     assert!(code.contains("Plans::Pro => Some(400)") && !code.contains("Some(300)"), "{code}");
+}
+
+#[test]
+fn an_error_code_without_a_section_in_the_guide_is_refused() {
+    let root = Checkout::with(&files());
+    root.add_server();
+    root.replace(GUIDE, "### 404 `pet_not_found`", "### Pets");
+    let (outcome, text) = run(&root.repository);
+    assert_eq!(outcome, Outcome::Drift);
+    assert_text(
+        &text,
+        str![[r#"
+✓ the documents in spec are in canonical form, with the programs of spec/samples
+✗ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
+  spec/openapi.json#/components/schemas/Error/properties/code/x-extensible-enum/3
+    expected: a construct that the generator supports
+    found:    the error code "pet_not_found" has no section in spec/guide.md
+    fix: add a heading such as ### 409 `pet_not_found` there, and its meaning
+1 of 2 checks passed, 1 failed.
+"#]],
+    );
 }
 
 #[test]

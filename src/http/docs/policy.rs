@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 pub enum Policy {
     /// The reference page loads scripts, styles, images and data from its own server.
     Reference,
-    /// A text page loads styles and images from its own server.
+    /// A text page loads scripts, styles and images from its own server.
     Text,
     /// An asset loads nothing.
     Asset,
@@ -21,7 +21,7 @@ pub enum Policy {
 const REFERENCE: &str = "default-src 'none'; script-src 'self'; \
     style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self'; font-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-const TEXT: &str = "default-src 'none'; style-src 'self'; img-src 'self'; \
+const TEXT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const ASSET: &str = "default-src 'none'; frame-ancestors 'none'";
 

@@ -7,8 +7,12 @@ import * as reading from "./reading.js";
 import { STEP_TIMEOUT_MS, assert, until } from "./until.js";
 import { Watch } from "./watch.js";
 
-const STYLES: [reading.Check, string][] = [
-  [reading.wholeWords, "#reference .markdown td { word-break: break-all; max-width: 3rem; }"],
+const GUIDE_STYLES: [reading.Check, string][] = [
+  [reading.wholeWords, "main td { word-break: break-all; max-width: 3rem; }"],
+  [reading.nothingCut, "main { min-width: 500px; }"],
+];
+
+const REFERENCE_STYLES: [reading.Check, string][] = [
   [reading.nothingCut, "#reference .markdown { min-width: 500px; }"],
   [reading.accessible, ":root { --quiet: light-dark(#909cb0, #5a6880) !important; }"],
 ];
@@ -36,11 +40,16 @@ export async function seededDefectsAreFound(
       () => `${finding} is not recorded`,
     );
   }
+  const find = async (styles: [reading.Check, string][]) => {
+    for (const [check, content] of styles) {
+      const style = await page.addStyleTag({ content });
+      assert((await check(page, document)).length > 0, `nothing is found with ${content}`);
+      await style.evaluate((element) => (element as unknown as Element).remove());
+    }
+  };
   await reading.drawn(page, document);
-  for (const [check, content] of STYLES) {
-    const style = await page.addStyleTag({ content });
-    assert((await check(page, document)).length > 0, `nothing is found with ${content}`);
-    await style.evaluate((element) => (element as unknown as Element).remove());
-  }
+  await find(REFERENCE_STYLES);
+  await page.goto(`${origin}/guide`);
+  await find(GUIDE_STYLES);
   await context.close();
 }

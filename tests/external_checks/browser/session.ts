@@ -8,7 +8,16 @@ import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-c
 import { errorCodes, operations } from "./api_document.js";
 import type { ApiDocument, Operation } from "./api_document.js";
 import { seededDefectsAreFound } from "./negative_controls.js";
-import { BELOW_HEADERS, CHECKS, contrast, drawn, accessible } from "./reading.js";
+import {
+  BELOW_HEADERS,
+  CHECKS,
+  accessible,
+  contrast,
+  drawn,
+  errorAddresses,
+  nothingCut,
+  wholeWords,
+} from "./reading.js";
 import { STEP_TIMEOUT_MS, assert, until } from "./until.js";
 import { Watch } from "./watch.js";
 
@@ -49,7 +58,7 @@ function setting(name: string): string {
   return value;
 }
 
-/** Headers that only the introduction describes. */
+/** Headers that only the guide describes. */
 const ON_EVERY_RESPONSE = [
   "X-RateLimit-Limit",
   "X-RateLimit-Remaining",
@@ -73,6 +82,7 @@ class Tour {
   }
 
   async run(key: string): Promise<void> {
+    await this.guide();
     await this.introduction();
     await this.operations();
     await this.request(key);
@@ -93,7 +103,7 @@ class Tour {
     await this.page.goto(`${this.origin}/docs`);
     await click(this.page.getByRole("link", { name: "API v2" }));
     await this.page.waitForURL(`${this.origin}/docs/v2`);
-    await reads(this.page.locator("body"), `${this.origin}/v2/store/orders`, "nextCursor");
+    await reads(this.page.locator("body"), `${this.origin}/v2`, "nextCursor");
     await this.fits();
     await this.picture("v2");
     await this.page.goto(`${this.origin}/docs/v2#tag/orders/GET/store/orders`);
@@ -111,16 +121,42 @@ class Tour {
     none(findings);
   }
 
-  /** Checks that the introduction says how to get a key and what each plan allows. */
+  /** Checks the guide: how to get a key, what each plan allows, the errors, the contents. */
+  private async guide(): Promise<void> {
+    await this.page.goto(`${this.origin}/guide`);
+    await this.heading("Guide to the Store Orders API");
+    const main = this.page.locator("main");
+    await reads(main, "The operator of the service gives you an API key", "sto_live_");
+    const plans = ["Free", "Pro", "Business", "100,000", "Enterprise", "Retry-After"];
+    await reads(main, ...plans, ...ON_EVERY_RESPONSE);
+    const commands = await main.locator(".language-shell").count();
+    const buttons = await main.getByRole("button", { name: "Copy" }).count();
+    assert(commands > 0 && buttons === commands, `${commands} commands, ${buttons} buttons to copy`);
+    for (const check of [wholeWords, nothingCut, accessible]) {
+      none(await check(this.page, this.document));
+    }
+    await this.picture("guide");
+    for (const document of [this.document, this.second]) {
+      none(await errorAddresses(this.page, document));
+    }
+    await this.contents();
+    await this.picture("guide-error");
+  }
+
+  /** Checks that on a wide screen the guide's contents are in view at the end of the text. */
+  private async contents(): Promise<void> {
+    await this.page.evaluate(() => scrollTo({ top: document.body.scrollHeight }));
+    if (this.page.viewportSize()!.width < DESKTOP.viewport.width) return;
+    const box = await this.page.getByRole("navigation", { name: "Contents" }).boundingBox();
+    const isInView = box !== null && box.y >= 0 && box.y < BELOW_HEADERS;
+    assert(isInView, `the contents are at ${box?.y}`);
+  }
+
+  /** Checks that the introduction leads to the guide. */
   private async introduction(): Promise<void> {
     await this.page.goto(`${this.origin}/docs`);
-    const headings = this.document.info.description.matchAll(/^#+ (.+)$/gm);
-    const texts = Array.from(headings, ([, heading]) => heading!.replaceAll("*", ""));
-    await reads(this.page.locator("body"), ...texts);
-    await reads(this.page.locator("body"), "The operator of the service issues keys", "sto_live_");
-    const plans = ["Free", "Pro", "Business", "100,000", "Enterprise", "Retry-After"];
-    await reads(this.page.locator("body"), ...plans, ...ON_EVERY_RESPONSE);
-    await reads(this.page.locator("body"), `${this.origin}/v1/store/orders`);
+    await reads(this.page.locator("#reference"), "Every request needs an API key");
+    await this.page.locator('#reference a[href$="/guide"]').first().waitFor();
     await this.fits();
     await this.picture("docs");
   }
@@ -163,7 +199,7 @@ class Tour {
     // The page must not keep the key.
     await this.page.goto("about:blank");
     await this.page.goto(`${this.origin}/docs`);
-    await reads(this.page.locator("#reference"), "sto_live_");
+    await reads(this.page.locator("#reference"), this.document.info.title);
     const kept = await this.page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
     );
@@ -244,8 +280,8 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   none(findings);
 }
 
-/** Checks the references without scripts, in a window as wide as a phone. */
-async function plain(browser: Browser): Promise<void> {
+/** Checks the guide and the references without scripts, in a window as wide as a phone. */
+async function plain(browser: Browser, document: ApiDocument): Promise<void> {
   for (const view of ["phone-light", "phone-dark"]) {
     const context = await browser.newContext({ ...VIEWS[view]!, javaScriptEnabled: false });
     context.setDefaultTimeout(STEP_TIMEOUT_MS);
@@ -254,15 +290,20 @@ async function plain(browser: Browser): Promise<void> {
       ["/docs/v2", "/openapi-v2.json"],
     ] as const) {
       const api: ApiDocument = await (await fetch(`${origin}${source}`)).json();
-      const code = errorCodes(api).at(-1)!;
       const page = await context.newPage();
-      await page.goto(`${origin}${path}#error-${code}`);
-      const top = (await page.getByRole("heading", { name: code }).boundingBox())?.y ?? -1;
-      assert(top > 0 && top < BELOW_HEADERS, `${path}: the section of ${code} is at ${top}`);
+      await page.goto(`${origin}${path}`);
       for (const [, { summary }] of operations(api)) await reads(page.locator("main"), summary);
       await fits(page, view);
       await picture(page, `plain${path.replaceAll("/", "-")}-${view}`);
     }
+    const code = errorCodes(document).at(-1)!;
+    const page = await context.newPage();
+    await page.goto(`${origin}/guide#${code}`);
+    const top = (await page.getByRole("heading", { name: code }).boundingBox())?.y ?? -1;
+    assert(top > 0 && top < BELOW_HEADERS, `the section of ${code} is at ${top}`);
+    assert((await page.getByRole("button").count()) === 0, "a button that does nothing");
+    await fits(page, view);
+    await picture(page, `plain-guide-${view}`);
     await context.close();
   }
 }
@@ -273,7 +314,7 @@ async function settings(browser: Browser, document: ApiDocument): Promise<void> 
   page.setDefaultTimeout(STEP_TIMEOUT_MS);
   await page.goto(`${origin}/docs`);
   await reads(page.locator("body"), setting("CONTACT_NAME"));
-  await reads(page.locator("body"), `${origin}/v1/store/orders`);
+  await reads(page.locator("body"), `${origin}/v1`);
   await drawn(page, document);
   const shown = await page.locator("body").innerText();
   assert(!shown.includes("store.example"), "the reference shows an example's host");
@@ -288,7 +329,7 @@ const browser = await chromium.launch(launch).catch((error) => {
 });
 try {
   const document: ApiDocument = await (await fetch(`${origin}/openapi.json`)).json();
-  if (view === "plain") await plain(browser);
+  if (view === "plain") await plain(browser, document);
   else if (view === "settings") await settings(browser, document);
   else if (view === "negative-controls") {
     await seededDefectsAreFound(browser, VIEWS["phone-light"]!, origin, document);

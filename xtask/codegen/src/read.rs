@@ -125,7 +125,11 @@ impl<'a> Reader<'a> {
         self.check_version()?;
         self.check_keys(&root, &subset::DOCUMENT);
         self.check_references(&root);
-        for (key, construct) in [("info", &subset::INFO), ("components", &subset::COMPONENTS)] {
+        for (key, construct) in [
+            ("info", &subset::INFO),
+            ("externalDocs", &subset::EXTERNAL_DOCS),
+            ("components", &subset::COMPONENTS),
+        ] {
             root.get(key).iter().for_each(|part| self.check_keys(part, construct));
         }
         self.check_security();

@@ -26,8 +26,9 @@ macro_rules! constructs {
 
 constructs! {
     DOCUMENT: "a document"
-        ["openapi" "info" "servers" "security" "tags" "paths" "components"]
+        ["openapi" "info" "externalDocs" "servers" "security" "tags" "paths" "components"]
     INFO: "`info`" ["title" "description" "version" "contact" "license"]
+    EXTERNAL_DOCS: "`externalDocs`" ["description" "url"]
     COMPONENTS: "`components`" ["schemas" "responses" "headers" "securitySchemes"]
     SECURITY_SCHEME: "a security scheme" ["type" "scheme" "bearerFormat" "description"]
     PATH: "a path" ["get" "put" "post" "delete" "patch"]

@@ -31,13 +31,15 @@ pub const KINDS: &[Kind] = &[
             "/info/description",
             "/info/contact/**",
             "/info/license/**",
+            "/externalDocs/**",
             "/tags/**",
             "/paths/*/*/description",
             "/paths/*/*/responses/*/content/*/schema/title",
         ],
-        proof: "`check` compares their tables, codes and bounds with `x-plans`, the listed codes and \
-                the schemas, and tests of `api` compare the constants of rate limits and keys; each \
-                change needs a new version",
+        proof: "`check` compares their codes and bounds, and those and the plans in the guide, with \
+                `x-plans`, the listed codes and the schemas, and tests of `api` compare the guide \
+                with the constants of rate limits and keys; each change of a document needs a new \
+                version",
     },
     Kind {
         name: "servers and security",

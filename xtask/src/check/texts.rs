@@ -1,95 +1,130 @@
-//! Checks that what the documents tell people matches what they tell programs: the table of plans
-//! matches `x-plans`, the sections and the list of error codes match `x-extensible-enum`, and
-//! numbers such as "100 by default" match the schemas.
+//! Checks that the texts for people match the machine-readable fields of the documents: the guide's
+//! table of plans matches `x-plans`, its sections and the list of error codes match
+//! `x-extensible-enum`, and numbers such as "100 by default" match the schemas.
 
-use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};
+use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
+use crate::documents::DOCUMENTS;
+use crate::guide::{CODE, codes, error_sections, paragraphs};
+use crate::repository::GUIDE;
 use codegen::compare::pointers;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
-const CODE: &str = "/components/schemas/Error/properties/code";
 /// The beginning of the text that lists all error codes.
 const LIST: &str = "Today's codes: ";
 /// The first line of the table of plans.
 const PLANS: &str = "| Plan | Requests per minute | Requests per day |";
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("the texts of {ALL_DOCUMENTS} have the plans, codes and bounds that programs read")
+    format!(
+        "{GUIDE} and the texts of the documents have the plans, codes and bounds that programs read"
+    )
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    in_each_document(|of| Ok(check_texts(of.file, &inputs.document(of.file)?)))
+    let mut documents = Vec::new();
+    for of in DOCUMENTS {
+        documents.push(inputs.document(of.file)?);
+    }
+    Ok(check_texts(&inputs.repository.read(GUIDE)?, &documents))
 }
 
-pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
-    let introduction = text(document, "/info/description");
-    let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
-    let code = document.pointer(CODE).unwrap_or(&Value::Null);
-    let codes: Vec<_> = code["x-extensible-enum"].as_array().into_iter().flatten().collect();
-    let codes: Vec<_> = codes.into_iter().filter_map(Value::as_str).collect();
-    let sections = introduction.split("\n### ").skip(1);
-    let sections: Vec<_> = sections.map(first_paragraphs).collect();
-    let expected_sections = codes.iter().map(|code| section(document, code, &sections));
-    let expected_sections: Vec<_> = expected_sections.collect();
-    let listed = codes.iter().map(|code| format!("`{code}`")).collect::<Vec<_>>().join(", ");
-    let list = format!("{LIST}{listed}.");
-    let description = code["description"].as_str().unwrap_or_default();
+/// Returns the differences between the texts and the machine-readable fields. `documents` are in
+/// the order of [`DOCUMENTS`].
+pub fn check_texts(guide: &str, documents: &[Value]) -> Vec<Problem> {
+    let each = DOCUMENTS.iter().zip(documents);
+    let all = each.flat_map(|(of, document)| check_document(of.file, document, guide));
     let mut problems = Vec::new();
-    let mut problem = |pointer: &str, expected: String, found: String, programs: &str| {
-        if found != expected {
-            problems.push(Problem {
-                place: format!("{file}#{pointer}"),
-                expected,
-                found: if found.is_empty() { ABSENT.to_string() } else { found },
-                reasons: Vec::new(),
-                fix: Fix::ByHand(format!("edit the text, or {programs}")),
-            });
+    // Two documents may contradict the same sentence of the guide.
+    for problem in all.chain(check_sections(guide, documents)) {
+        if !problems.contains(&problem) {
+            problems.push(problem);
         }
-    };
+    }
+    problems
+}
+
+fn problem(place: &str, expected: String, found: String, programs: &str) -> Option<Problem> {
+    let is_wrong = found != expected;
+    is_wrong.then(|| Problem {
+        place: place.to_string(),
+        expected,
+        found: if found.is_empty() { ABSENT.to_string() } else { found },
+        reasons: Vec::new(),
+        fix: Fix::ByHand(format!("edit the text, or {programs}")),
+    })
+}
+
+/// Checks the guide's section of each error code.
+fn check_sections(guide: &str, documents: &[Value]) -> Vec<Problem> {
+    let found = error_sections(guide);
+    let mut all: Vec<&str> = documents.iter().flat_map(codes).collect();
+    all.extend(found.iter().map(|section| section.code));
+    let mut seen = BTreeSet::new();
+    all.retain(|code| seen.insert(*code));
+    let programs = "x-extensible-enum and x-enumDescriptions";
+    let sections = all.into_iter().filter_map(|code| {
+        let found = found.iter().find(|section| section.code == code);
+        let status = found.map_or("", |section| section.status);
+        let text = found.map(|section| format!("### {status} `{code}`\n\n{}", section.meaning));
+        problem(GUIDE, section(documents, code, status), text.unwrap_or_default(), programs)
+    });
+    sections.collect()
+}
+
+/// Checks the description of the error codes, and the numbers and the table of plans in the guide,
+/// against one document.
+fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
+    let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
+    let codes: Vec<_> = codes(document).collect();
+    let listed = codes.iter().map(|code| format!("`{code}`")).collect::<Vec<_>>().join(", ");
+    let mut problems = Vec::new();
     if let Some(plans) = plans {
-        let begin = introduction.find(PLANS);
-        let table = begin.and_then(|begin| introduction[begin..].split("\n\n").next());
-        problem("/info/description", plans, table.unwrap_or_default().to_string(), "x-plans");
+        let begin = guide.find(PLANS);
+        let table = begin.and_then(|begin| guide[begin..].split("\n\n").next());
+        problems.extend(problem(GUIDE, plans, table.unwrap_or_default().to_string(), "x-plans"));
     }
     if !codes.is_empty() {
-        let text = |sections: &[String]| {
-            let sections = sections.iter().map(|section| format!("### {section}"));
-            sections.collect::<Vec<_>>().join("\n\n")
-        };
-        let programs = "x-extensible-enum and x-enumDescriptions";
-        problem("/info/description", text(&expected_sections), text(&sections), programs);
+        let pointer = format!("{CODE}/description");
+        let description = text(document, &pointer);
         let current = description.find(LIST).map_or("", |begin| &description[begin..]);
-        let place = format!("{CODE}/description");
-        problem(&place, list, current.to_string(), "x-extensible-enum");
+        let (place, list) = (format!("{file}#{pointer}"), format!("{LIST}{listed}."));
+        problems.extend(problem(&place, list, current.to_string(), "x-extensible-enum"));
     }
+    let paragraphs: Vec<_> = paragraphs(guide).collect();
     let all_pointers = pointers(document);
     for (pointer, named) in bounded_values(document) {
-        let sentences = introduction.split_inclusive(['.', '\n', ':']);
+        let sentences = paragraphs.iter().flat_map(|text| text.split_inclusive(['.', ':']));
         let name = format!("`{}`", named["name"].as_str().unwrap_or_default());
         let mentions = sentences.filter(|sentence| sentence.contains(&name));
+        let place = |pointer: &str| format!("{file}#{pointer}");
         let description = format!("{pointer}/description");
-        let described = std::iter::once((description.clone(), text(document, &description)));
-        let others = mentions.map(|sentence| ("/info/description".to_string(), sentence));
-        // The description of a field may say how to send its value as this parameter.
+        let described = std::iter::once((place(&description), text(document, &description)));
+        let others = mentions.map(|sentence| (GUIDE.to_string(), sentence));
+        // The description of a field says how to send its value as a parameter.
         let fields = field_descriptions(document).filter(|(_, text)| text.contains(&name));
+        let fields = fields.map(|(pointer, text)| (place(&pointer), text));
         let bounds = bounds(&named["schema"]);
+        let mut wrong = Vec::new();
         for (place, text) in described.chain(others).chain(fields) {
-            for (expected, found) in wrong_numbers(text, &bounds, &BOUNDS, thousands) {
-                problem(&place, expected, found, "the schema");
-            }
+            let found = wrong_numbers(text, &bounds, &BOUNDS, thousands).into_iter();
+            wrong.extend(found.map(|(expected, found)| (place.clone(), expected, found)));
         }
         let parameter = format!(" parameter {} ", named["name"].as_str().unwrap_or_default());
         let messages = all_pointers.iter().filter(|place| place.ends_with("/value/message"));
-        for place in messages.filter(|place| text(document, place).contains(&parameter)) {
-            for (expected, found) in
-                wrong_numbers(text(document, place), &bounds, &RANGE, |number| number.to_string())
-            {
-                problem(place, expected, found, "the schema");
-            }
+        for pointer in messages.filter(|place| text(document, place).contains(&parameter)) {
+            let message = text(document, pointer);
+            let found = wrong_numbers(message, &bounds, &RANGE, |number| number.to_string());
+            wrong.extend(found.into_iter().map(|(one, other)| (place(pointer), one, other)));
         }
-        for (expected, found) in values_out_of_bounds(introduction, named, &bounds) {
-            problem("/info/description", expected, found, "the schema");
-        }
+        let values = values_out_of_bounds(guide, named, &bounds).into_iter();
+        wrong.extend(values.map(|(expected, found)| (GUIDE.to_string(), expected, found)));
+        problems.extend(
+            wrong.into_iter().filter_map(|(place, expected, found)| {
+                problem(&place, expected, found, "the schema")
+            }),
+        );
     }
     problems
 }
@@ -199,23 +234,33 @@ fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
     document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns a heading and the paragraph below it.
-fn first_paragraphs(text: &str) -> String {
-    text.trim_end().split("\n\n").take(2).collect::<Vec<_>>().join("\n\n")
-}
-
-/// Returns the expected section of an error code. In the title, the code is in emphasis instead of
-/// backticks, because the reference page omits text in backticks from anchors. The status comes
-/// from the code's first example or, without an example, from the current section.
-fn section(document: &Value, code: &str, sections: &[String]) -> String {
-    let heading = format!(" *{code}*");
-    let current =
-        || sections.iter().find_map(|text| text.split_once(&heading).map(|(status, _)| status));
-    let status = status(document, code).map(|status| status.to_string());
-    let status = status.or_else(|| current().map(str::to_string)).unwrap_or_default();
-    let meanings = document.pointer(CODE).map(|code| &code["x-enumDescriptions"]);
-    let meaning = meanings.and_then(|meanings| meanings[code].as_str()).unwrap_or_default();
-    format!("{status}{heading}\n\n{meaning}")
+/// Returns the beginning of the guide's section on an error code: the heading, and the meaning in
+/// each version that has the code. The status comes from the code's first example or, without an
+/// example, from the current section.
+fn section(documents: &[Value], code: &str, current: &str) -> String {
+    let has_code = |document: &Value| codes(document).any(|other| other == code);
+    let versions = DOCUMENTS.iter().map(|of| of.module.trim_start_matches('v')).zip(documents);
+    let meanings =
+        versions.filter(|(_, document)| has_code(document)).map(|(version, document)| {
+            (version, text(document, &format!("{CODE}/x-enumDescriptions/{code}")))
+        });
+    let meanings: Vec<_> = meanings.collect();
+    let meaning = match meanings[..] {
+        [] => return String::new(),
+        [(version, meaning)] if documents.len() > 1 => {
+            format!("Only in version {version}: {meaning}")
+        }
+        [(_, meaning), ref others @ ..] if others.iter().all(|(_, other)| *other == meaning) => {
+            meaning.to_string()
+        }
+        _ => {
+            let each = meanings.iter().map(|(version, text)| format!("Version {version}: {text}"));
+            each.collect::<Vec<_>>().join(" ")
+        }
+    };
+    let status = documents.iter().find_map(|document| status(document, code));
+    let status = status.map_or(current.to_string(), |status| status.to_string());
+    format!("### {status} `{code}`\n\n{meaning}")
 }
 
 fn status(document: &Value, code: &str) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Runs the shell sessions in README and handbook that use curl, openssl, ss, nginx or promtool,
+//! Runs the shell sessions in README, guide and handbook that use curl, openssl, ss, nginx or promtool,
 //! exactly as printed. `cargo test` ignores these tests, because they need more than Rust and a C
 //! compiler.
 

@@ -35,7 +35,8 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
 
 /// Turns code that is the path of one of the server's pages, such as `/docs/v2`, into a link.
 pub fn with_links(changelog: &str) -> String {
-    let is_page = |code: &str| code.starts_with("/docs") || code.starts_with("/openapi");
+    let is_page =
+        |code: &str| ["/docs", "/guide", "/openapi"].iter().any(|page| code.starts_with(page));
     let parts = changelog.split('`').enumerate().map(|(number, part)| match number % 2 {
         0 => part.to_string(),
         _ if is_page(part) => format!("[`{part}`]({part})"),

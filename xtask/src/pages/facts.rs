@@ -49,13 +49,6 @@ pub fn operations(document: &Value) -> Vec<Operation<'_>> {
     operations
 }
 
-/// Parses the status and the error code from the title of an error's section, such as `404
-/// *order_not_found*`. `cargo xtask check` compares these titles with `x-extensible-enum`.
-pub fn code_title(title: &str) -> Option<(&str, &str)> {
-    let (status, code) = title.split_once(" *")?;
-    Some((status, code.strip_suffix('*')?))
-}
-
 /// Returns the string, or an empty one if the value is not a string.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()

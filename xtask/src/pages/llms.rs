@@ -1,28 +1,20 @@
 //! Renders `/llms.txt`, a summary of the documents for language models, in the format of
 //! <https://llmstxt.org>, with the code samples.
 
-use super::facts::{Operation, code_title, one_line, operations, text};
+use super::facts::{Operation, one_line, operations, text};
+use super::guide::anchor;
 use crate::documents::{DOCUMENTS, Document};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// The pointer to the meanings of the error codes.
-const MEANINGS: &str = "/components/schemas/Error/properties/code/x-enumDescriptions";
-
 /// Renders the summary. `documents` are in the order of [`DOCUMENTS`]. The server replaces the
 /// placeholder `{base_urls}` with a line for each base URL.
-pub fn page(documents: &[Value]) -> String {
+pub fn page(guide: &str, documents: &[Value]) -> String {
     let document = documents.first().unwrap_or(&Value::Null);
     let info = &document["info"];
-    let introduction = text(&info["description"]);
-    let summary = introduction.split("\n\n").next().unwrap_or_default();
-    let mut page = format!("# {}\n\n> {}\n\n", text(&info["title"]), one_line(summary));
-    let version = text(&info["version"]);
-    let _ = writeln!(
-        page,
-        "Version {version}. Every request needs a key, which the operator of the service issues: \
-         `Authorization: Bearer <API_KEY>`.\n"
-    );
+    let summary = one_line(text(&info["description"]));
+    let mut page = format!("# {}\n\n> {summary}\n\n", text(&info["title"]));
+    let _ = writeln!(page, "Version {}.\n", text(&info["version"]));
     page.push_str("{base_urls}");
     page.push_str("\n## Documents\n\n");
     for Document { module, base_path, path, reference, about, .. } in DOCUMENTS {
@@ -30,41 +22,29 @@ pub fn page(documents: &[Value]) -> String {
             page,
             "- [OpenAPI document of {module}]({path}): the whole contract below `{base_path}`, for \
              programs. {about}\n\
-             - [API reference of {module}]({reference}): the same for people, with plans, limits \
-             and errors"
+             - [API reference of {module}]({reference}): the same for people"
         );
     }
     page.push_str(
         "- [Changelog](/changelog): what changed in each version, also as a \
          [feed](/changelog.atom)\n",
     );
+    page.push_str("\n## Guide\n\n");
+    for title in guide.lines().filter_map(|line| line.strip_prefix("## ")) {
+        let _ = writeln!(page, "- [{title}](/guide#{})", anchor(title));
+    }
     for (version, document) in DOCUMENTS.iter().zip(documents) {
         let _ = writeln!(page, "\n## Operations below `{}`\n", version.base_path);
         for line in operation_lines(version.reference, document) {
             let _ = writeln!(page, "{line}");
         }
-        let _ = writeln!(
-            page,
-            "\n## Programs to copy for `{path}`\n\n\
-             They take the base URL, which ends in `{path}`, and the key from `BASE_URL` and \
-             `API_KEY`. TypeScript needs Node 22.18 or later and the package lossless-json, Rust \
-             the crate store-orders-client: the directory `api/client` of the service's repository, \
-             which its operator gives you.",
-            path = version.base_path
-        );
+        let _ = writeln!(page, "\n## Programs to copy for `{}`", version.base_path);
         for operation in operations(document) {
             let _ = writeln!(page, "\n### {}", text(&operation.value["operationId"]));
             for (label, program) in operation.samples() {
                 let _ = write!(page, "\n{label}:\n\n{program}");
             }
         }
-    }
-    page.push_str("\n## Errors\n\n");
-    let titles = introduction.lines().filter_map(|line| line.strip_prefix("### "));
-    let meanings = document.pointer(MEANINGS).unwrap_or(&Value::Null);
-    for (status, code) in titles.filter_map(code_title) {
-        let meaning = text(&meanings[code]);
-        let _ = writeln!(page, "- [{code}](/docs#error-{code}): {status}. {meaning}");
     }
     page
 }
@@ -85,27 +65,27 @@ fn operation_lines(reference: &str, document: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repository::Repository;
+    use crate::repository::{GUIDE, Repository};
 
     #[test]
-    fn every_operation_and_every_code_has_a_line() {
+    fn every_operation_and_every_section_of_the_guide_has_a_line() {
         let documents = DOCUMENTS.map(|of| {
             let text = Repository::here().read(of.file).unwrap();
             serde_json::from_str::<Value>(&text).unwrap()
         });
-        let page = page(&documents);
+        let guide = Repository::here().read(GUIDE).unwrap();
+        let page = page(&guide, &documents);
         assert!(page.starts_with("# Store Orders API\n\n> Lists and cancels the orders"), "{page}");
         let lines: Vec<_> = page.lines().filter(|line| line.starts_with("- [")).collect();
         let links = 2 * DOCUMENTS.len() + 1;
         let operations: usize = documents.iter().map(|document| operations(document).len()).sum();
-        let codes = MEANINGS.replace("x-enumDescriptions", "x-extensible-enum");
-        let codes = documents[0].pointer(&codes).and_then(Value::as_array).unwrap().len();
-        assert_eq!(lines.len(), links + operations + codes, "{page}");
+        let sections = guide.matches("\n## ").count();
+        assert_eq!(lines.len(), links + operations + sections, "{page}");
         let begins = |start: &str| lines.iter().any(|line| line.starts_with(start));
         assert!(begins("- [listOrders](/docs#tag/orders/GET/store/orders): `GET /store/orders`."));
         assert!(begins(
             "- [listOrders](/docs/v2#tag/orders/GET/store/orders): `GET /store/orders`."
         ));
-        assert!(begins("- [order_not_found](/docs#error-order_not_found): 404. There is no"));
+        assert!(begins("- [Rate limits and bans](/guide#rate-limits-and-bans)"));
     }
 }

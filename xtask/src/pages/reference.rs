@@ -1,8 +1,8 @@
 //! Renders `/docs`, the whole document as static HTML. If the browser runs scripts, Scalar replaces
 //! this page.
 
-use super::facts::{Operation, code_title, one_line, operations, text};
-use super::markdown::{heading, markup, slug, with_headings};
+use super::facts::{Operation, one_line, operations, text};
+use super::markdown::{heading, markup};
 use super::{VERSION_LINKS, version_links};
 use crate::documents::{Document, V1};
 use codegen::pointer;
@@ -17,18 +17,11 @@ const TEMPLATE: &str = include_str!("reference.html");
 pub fn page(version: &Document, document: &Value) -> String {
     let link = format!("<a href=\"{}\"", version.reference);
     let info = &document["info"];
-    let introduction =
-        with_headings(text(&info["description"]), |level, title| match code_title(title) {
-            Some((status, code)) => {
-                heading(level, &format!("error-{code}"), &format!("{status} `{code}`"), "")
-            }
-            None => heading(level, &format!("description/{}", slug(title)), title, ""),
-        });
     let reference = [
         format!("<h1>{}</h1>\n", text(&info["title"])),
         markup(&contents(document)),
         "<ul>\n{base_urls}</ul>\n".to_string(),
-        introduction,
+        markup(text(&info["description"])),
         tags(version, document),
         headers(document),
         models(document),
@@ -131,7 +124,7 @@ fn response_item(
         let _ = write!(item, " Body: {}.", kind(&content["schema"]));
     }
     let codes: Vec<_> =
-        members(&content["examples"]).map(|(code, _)| format!("[{code}](#error-{code})")).collect();
+        members(&content["examples"]).map(|(code, _)| format!("[{code}](/guide#{code})")).collect();
     if !codes.is_empty() {
         let _ = write!(item, " Codes: {}.", codes.join(", "));
     }
@@ -245,7 +238,7 @@ fn kind(schema: &Value) -> String {
             let _ = write!(kind, ", {words} `{}`", plain(value));
         }
     }
-    // If an enum has `x-enumDescriptions`, the introduction describes its values, so they are not
+    // If an enum has `x-enumDescriptions`, the guide describes its values, so they are not
     // listed here.
     let open = schema.get("x-extensible-enum").filter(|_| schema["x-enumDescriptions"].is_null());
     if let Some(values) = schema.get("enum").or(open).and_then(Value::as_array) {

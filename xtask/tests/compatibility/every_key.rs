@@ -10,7 +10,7 @@ use xtask::compatibility::{Verdict, changes};
 use xtask::documents::V1;
 
 /// Keys whose values are text for people. [`is_words`] lists the exceptions.
-const WORDS: [&str; 11] = [
+const WORDS: [&str; 12] = [
     "description",
     "summary",
     "title",
@@ -22,6 +22,7 @@ const WORDS: [&str; 11] = [
     "x-codeSamples",
     "x-enumDescriptions",
     "tags",
+    "externalDocs",
 ];
 
 /// True if the value is only text for people. Tags of operations and titles of schemas are more

@@ -1,7 +1,7 @@
 // Draws with Scalar the API document that the page links to. All features of Scalar that contact
 // other servers are off. The Content-Security-Policy would block them too.
 
-/** Headers of every response. The introduction describes them, so responses do not repeat them. */
+/** Headers of every response. The guide describes them, so responses do not repeat them. */
 const ON_EVERY_RESPONSE = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -13,13 +13,12 @@ const ON_EVERY_RESPONSE = [
 /** The schema of the body of every error. */
 const ERROR = '#/components/schemas/Error'
 
-/** Returns the document with this server's address, and without what every operation repeats. */
-function fitted(document, base) {
-  const { info, paths, components } = document
+/** Returns the document without what every operation repeats. */
+function fitted(document) {
+  const { paths, components } = document
   const deprecation = components.headers.Deprecation?.example ?? '@Infinity'
   const since = Number(deprecation.slice(1)) * 1000
   const inTense = (text) => (Date.now() < since ? text : text.replaceAll('eprecated from', 'eprecated since'))
-  info.description = inTense(info.description.replaceAll(/https:\/\/<host>\/v\d+/g, base))
   const parts = Object.values(paths).flatMap((path) => Object.values(path))
   const operations = parts.filter((part) => part.operationId)
   for (const operation of operations) {
@@ -41,7 +40,7 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
   const api = await response.json()
   const base = `${location.origin}/v${api.info.version.split('.')[0]}`
   Scalar.createApiReference('#reference', {
-    content: fitted(api, base),
+    content: fitted(api),
     // Requests from this page go to the server of this page, not to the servers in the document.
     servers: [{ url: base, description: 'The server of this page' }],
     authentication: { preferredSecurityScheme: 'apiKey' },
@@ -63,12 +62,6 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     expandAllSchemaProperties: true,
     // The prefix of every id in the page. Addresses do not contain it.
     slug: 'api',
-    // A heading has an address such as `/docs#description/limits`. The heading of an error, such as
-    // `404 order_not_found`, has the address `/docs#error-order_not_found`.
-    generateHeadingSlug: ({ slug }) => {
-      const code = /^\d{3}-(.+)$/.exec(slug)?.[1]
-      return code ? `api/error-${code.replaceAll('-', '_')}` : `api/description/${slug}`
-    },
     // Fields are shown in the order of the document.
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,

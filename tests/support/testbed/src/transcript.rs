@@ -33,7 +33,7 @@ pub struct Console<'a> {
     /// The document's path, relative to the repository.
     pub page: &'a str,
     /// The session's lines. A trailing `…` matches the rest of a line, and a line that is only `…`
-    /// matches any lines.
+    /// matches any lines. JSON may be shown over several lines.
     pub text: &'a str,
     /// Shell code that runs before the session.
     pub setup: &'a str,
@@ -104,7 +104,8 @@ impl Shell {
         });
         let actual =
             normalize_for_document(&format!("{}\n", actual.collect::<String>().trim_end()));
-        let expected = normalize_for_document(&format!("{}\n", console.text.trim_end()));
+        let shown = with_compact_json(console.text.trim_end());
+        let expected = normalize_for_document(&format!("{shown}\n"));
         let expected = replace_all(expected, &[("(?m)^…$", "...")]).replace("…\n", "[..]\n");
         let result = Assert::new().normalize_paths(false).try_eq(
             Some(&console.page),
@@ -140,6 +141,16 @@ impl Shell {
         }
         outputs
     }
+}
+
+/// Puts JSON that begins with a line of one brace or bracket on one line, as programs print it.
+fn with_compact_json(text: &str) -> String {
+    let block = Regex::new(r"(?ms)^(?:\{$.*?^\}|\[$.*?^\])$").unwrap();
+    let compact = |block: &Captures<'_>| {
+        let value: serde_json::Value = serde_json::from_str(&block[0]).unwrap();
+        value.to_string()
+    };
+    block.replace_all(text, compact).into_owned()
 }
 
 /// Replaces values that differ between a document and a run with names, such as `TIME`.

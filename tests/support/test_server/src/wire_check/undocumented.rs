@@ -22,11 +22,13 @@ const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// The public pages that do not belong to a version of the API, with their content types.
-const PAGES: [(&str, &str); 10] = [
+const PAGES: [(&str, &str); 12] = [
     ("/", "text/html; charset=utf-8"),
+    ("/guide", "text/html; charset=utf-8"),
     ("/changelog", "text/html; charset=utf-8"),
     ("/changelog.atom", "application/atom+xml; charset=utf-8"),
     ("/docs/docs.css", "text/css; charset=utf-8"),
+    ("/docs/guide.js", "text/javascript; charset=utf-8"),
     ("/docs/docs.js", "text/javascript; charset=utf-8"),
     ("/docs/scalar.js", "text/javascript; charset=utf-8"),
     ("/docs/pages.css", "text/css; charset=utf-8"),

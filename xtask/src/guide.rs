@@ -1,0 +1,48 @@
+//! Parses the guide in `spec/guide.md`: its paragraphs, and the section of each error code. Also
+//! lists the error codes of a document.
+
+use serde_json::Value;
+
+/// The JSON pointer of the schema of the error codes.
+pub const CODE: &str = "/components/schemas/Error/properties/code";
+
+/// The guide's section on an error code.
+#[derive(Debug)]
+pub struct ErrorSection<'g> {
+    /// The HTTP status in the heading.
+    pub status: &'g str,
+    /// The error code in the heading.
+    pub code: &'g str,
+    /// The first paragraph, on one line.
+    pub meaning: String,
+}
+
+/// Returns the error codes that a document lists.
+pub fn codes(document: &Value) -> impl Iterator<Item = &str> {
+    let schema = document.pointer(CODE).unwrap_or(&Value::Null);
+    let codes = schema["x-extensible-enum"].as_array().into_iter().flatten();
+    codes.filter_map(Value::as_str)
+}
+
+/// Returns the sections with headings such as ``### 404 `order_not_found` ``.
+pub fn error_sections(guide: &str) -> Vec<ErrorSection<'_>> {
+    let parts = guide.split("\n### ").skip(1);
+    let sections = parts.filter_map(|part| {
+        let (title, text) = part.split_once('\n')?;
+        let (status, code) = code_title(title)?;
+        Some(ErrorSection { status, code, meaning: paragraphs(text).next()? })
+    });
+    sections.collect()
+}
+
+/// Parses the status and the error code in the title of an error's section.
+pub fn code_title(title: &str) -> Option<(&str, &str)> {
+    let (status, code) = title.split_once(" `")?;
+    Some((status, code.strip_suffix('`')?))
+}
+
+/// Returns the paragraphs, each on one line.
+pub fn paragraphs(text: &str) -> impl Iterator<Item = String> {
+    let paragraphs = text.trim().split("\n\n");
+    paragraphs.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
