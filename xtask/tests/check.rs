@@ -288,8 +288,8 @@ Drift
     @@ [LINES] @@
                  "lang": "python",
                  "label": "Python",
-    -            "source": "# Prints the pending orders of pet 7.[..]
-    +            "source": "# Prints the pending orders of pet 7.[..]
+    -            "source": "# Lists the pending orders of pet 7[..]
+    +            "source": "# Lists the pending orders of pet 7[..]
                },
                {
     - its programs are those of spec/samples
