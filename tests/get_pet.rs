@@ -12,7 +12,7 @@ fn assert_deprecated(answer: &Answer) {
     assert_eq!(links[0], "</changelog>; rel=\"deprecation\"");
     // As on every path, an error has two more links.
     let service =
-        |code| [format!("</docs#error-{code}>; rel=\"service-doc\""), SERVICE_DESC.to_string()];
+        |code| [format!("</docs/v1#error-{code}>; rel=\"service-doc\""), SERVICE_DESC.to_string()];
     match answer.status.as_u16() {
         400 => assert_eq!(links[1..], service("invalid_parameter")),
         401 => assert_eq!(links[1..], service("unauthorized")),

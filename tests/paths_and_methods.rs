@@ -5,7 +5,7 @@ use test_server::TestSetup;
 
 /// The `Link` header of an error (RFC 8631).
 fn error_link(code: &str) -> String {
-    error_link_to("/docs", "/openapi.json", code)
+    error_link_to("/docs/v1", "/openapi.json", code)
 }
 
 fn error_link_to(reference: &str, document: &str, code: &str) -> String {

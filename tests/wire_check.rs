@@ -20,8 +20,7 @@ fn response(status: &str, headers: &str, body: &str) -> String {
 
 const JSON: &str = "content-type: application/json\r\n";
 const LISTED: &str = "content-type: application/json\r\netag: W/\"1\"\r\n";
-const LINK: &str =
-    "link: </docs#error-not_found>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"\r\n";
+const LINK: &str = "link: </docs/v1#error-not_found>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"\r\n";
 
 fn list(body: &str) -> String {
     response("200 OK", LISTED, body)

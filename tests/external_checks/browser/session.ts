@@ -8,7 +8,7 @@ import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-c
 import { errorCodes, operations } from "./api_document.js";
 import type { ApiDocument, Operation } from "./api_document.js";
 import { seededDefectsAreFound } from "./negative_controls.js";
-import { BELOW_HEADERS, CHECKS, contrast, drawn, accessible } from "./reading.js";
+import { BELOW_HEADERS, CHECKS, accessible, contrast, drawn, wordsAreFound } from "./reading.js";
 import { STEP_TIMEOUT_MS, assert, until } from "./until.js";
 import { Watch } from "./watch.js";
 
@@ -31,7 +31,7 @@ const BROWSER_ARGUMENTS = [
   "--disable-sync",
 ];
 
-const DESKTOP = { viewport: { width: 1440, height: 900 } };
+const DESKTOP = { viewport: { width: 1400, height: 900 } };
 const TABLET = { viewport: { width: 768, height: 1024 }, isMobile: true, hasTouch: true };
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
@@ -77,21 +77,22 @@ class Tour {
     await this.operations();
     await this.request(key);
     await this.page.goto(this.origin);
-    await reads(this.page.locator("#reference"), this.document.info.title);
-    await this.heading(this.document.info.title);
+    await reads(this.page.locator("#reference"), this.second.info.title);
+    await this.heading(this.second.info.title);
+    assert((await this.page.title()).endsWith("v2"), `the first page is ${await this.page.title()}`);
     await this.page.goto(`${this.origin}/changelog`);
     await this.heading("Changelog");
     none(await accessible(this.page, this.document));
     await this.picture("changelog");
-    await this.page.goto(`${this.origin}/docs`);
+    await this.page.goto(`${this.origin}/docs/v1`);
     await this.readsWell(this.document);
     await this.version2();
   }
 
   /** Checks that the link to version 2 leads to a reference that reads well. */
   private async version2(): Promise<void> {
-    await this.page.goto(`${this.origin}/docs`);
-    await click(this.page.getByRole("link", { name: "API v2" }));
+    await this.page.goto(`${this.origin}/docs/v1`);
+    await click(this.page.locator("aside").getByRole("link", { name: "v2" }));
     await this.page.waitForURL(`${this.origin}/docs/v2`);
     await reads(this.page.locator("body"), `${this.origin}/v2/store/orders`, "nextCursor");
     await this.fits();
@@ -100,6 +101,8 @@ class Tour {
     const list = this.page.locator('section[id*="GET/store/orders"]').first();
     await reads(list, "shipDateBefore", "Test Request");
     await this.picture("v2-operation");
+    await this.page.goto(`${this.origin}/docs/v2`);
+    none(await wordsAreFound(this.page, this.second));
     await this.page.goto(`${this.origin}/docs/v2`);
     await this.readsWell(this.second);
   }
@@ -113,7 +116,7 @@ class Tour {
 
   /** Checks that the introduction says how to get a key and what each plan allows. */
   private async introduction(): Promise<void> {
-    await this.page.goto(`${this.origin}/docs`);
+    await this.page.goto(`${this.origin}/docs/v1`);
     const headings = this.document.info.description.matchAll(/^#+ (.+)$/gm);
     const texts = Array.from(headings, ([, heading]) => heading!.replaceAll("*", ""));
     await reads(this.page.locator("body"), ...texts);
@@ -141,7 +144,7 @@ class Tour {
 
   /** Opens the section of an operation. */
   private async operation(tag: string, method: string, path: string): Promise<[Locator, Operation]> {
-    await this.page.goto(`${this.origin}/docs#tag/${tag}/${method}${path}`);
+    await this.page.goto(`${this.origin}/docs/v1#tag/${tag}/${method}${path}`);
     const operation = this.document.paths[path]?.[method.toLowerCase()];
     assert(operation !== undefined, `the document has no ${method} ${path}`);
     const section = this.page.locator(`section[id*="${method}${path}"]`).first();
@@ -162,7 +165,7 @@ class Tour {
     await this.picture("answer");
     // The page must not keep the key.
     await this.page.goto("about:blank");
-    await this.page.goto(`${this.origin}/docs`);
+    await this.page.goto(`${this.origin}/docs/v1`);
     await reads(this.page.locator("#reference"), "sto_live_");
     const kept = await this.page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
@@ -250,7 +253,7 @@ async function plain(browser: Browser): Promise<void> {
     const context = await browser.newContext({ ...VIEWS[view]!, javaScriptEnabled: false });
     context.setDefaultTimeout(STEP_TIMEOUT_MS);
     for (const [path, source] of [
-      ["/docs", "/openapi.json"],
+      ["/docs/v1", "/openapi.json"],
       ["/docs/v2", "/openapi-v2.json"],
     ] as const) {
       const api: ApiDocument = await (await fetch(`${origin}${source}`)).json();
@@ -271,7 +274,7 @@ async function plain(browser: Browser): Promise<void> {
 async function settings(browser: Browser, document: ApiDocument): Promise<void> {
   const page = await browser.newPage(VIEWS["desktop-light"]!);
   page.setDefaultTimeout(STEP_TIMEOUT_MS);
-  await page.goto(`${origin}/docs`);
+  await page.goto(`${origin}/docs/v1`);
   await reads(page.locator("body"), setting("CONTACT_NAME"));
   await reads(page.locator("body"), `${origin}/v1/store/orders`);
   await drawn(page, document);

@@ -2,6 +2,7 @@
 //! <https://llmstxt.org>, with the code samples.
 
 use super::facts::{Operation, code_title, one_line, operations, text};
+use super::newest_stable;
 use crate::documents::{DOCUMENTS, Document};
 use serde_json::Value;
 use std::fmt::Write;
@@ -12,7 +13,7 @@ const MEANINGS: &str = "/components/schemas/Error/properties/code/x-enumDescript
 /// Renders the summary. `documents` are in the order of [`DOCUMENTS`]. The server replaces the
 /// placeholder `{base_urls}` with a line for each base URL.
 pub fn page(documents: &[Value]) -> String {
-    let document = documents.first().unwrap_or(&Value::Null);
+    let (newest, document) = newest_stable(documents);
     let info = &document["info"];
     let introduction = text(&info["description"]);
     let summary = introduction.split("\n\n").next().unwrap_or_default();
@@ -47,7 +48,7 @@ pub fn page(documents: &[Value]) -> String {
             page,
             "\n## Programs to copy for `{path}`\n\n\
              They take the base URL, which ends in `{path}`, and the key from `BASE_URL` and \
-             `API_KEY`. TypeScript needs Node 22.18 or later and the package lossless-json, Rust \
+             `API_KEY`. Python and TypeScript need no packages, TypeScript Node 22.18 or later, Rust \
              the crate store-orders-client from the Git repository of the service, whose address \
              the operator tells in place of `<REPOSITORY>`.",
             path = version.base_path
@@ -64,7 +65,8 @@ pub fn page(documents: &[Value]) -> String {
     let meanings = document.pointer(MEANINGS).unwrap_or(&Value::Null);
     for (status, code) in titles.filter_map(code_title) {
         let meaning = text(&meanings[code]);
-        let _ = writeln!(page, "- [{code}](/docs#error-{code}): {status}. {meaning}");
+        let _ =
+            writeln!(page, "- [{code}]({}#error-{code}): {status}. {meaning}", newest.reference);
     }
     page
 }
@@ -75,10 +77,9 @@ fn operation_lines(reference: &str, document: &Value) -> Vec<String> {
         let (anchor, Operation { path, method, value, .. }) = (operation.anchor(), operation);
         let [id, summary, description] =
             ["operationId", "summary", "description"].map(|field| text(&value[field]));
-        format!(
-            "- [{id}]({reference}#{anchor}): `{method} {path}`. {summary}. {}",
-            one_line(description)
-        )
+        // The description is a sentence and a list.
+        let description = description.replace("\n\n", "\n").replace('\n', "\n  ");
+        format!("- [{id}]({reference}#{anchor}): `{method} {path}`. {summary}. {description}")
     };
     operations(document).into_iter().map(line).collect()
 }
@@ -103,10 +104,12 @@ mod tests {
         let codes = documents[0].pointer(&codes).and_then(Value::as_array).unwrap().len();
         assert_eq!(lines.len(), links + operations + codes, "{page}");
         let begins = |start: &str| lines.iter().any(|line| line.starts_with(start));
-        assert!(begins("- [listOrders](/docs#tag/orders/GET/store/orders): `GET /store/orders`."));
+        assert!(begins(
+            "- [listOrders](/docs/v1#tag/orders/GET/store/orders): `GET /store/orders`."
+        ));
         assert!(begins(
             "- [listOrders](/docs/v2#tag/orders/GET/store/orders): `GET /store/orders`."
         ));
-        assert!(begins("- [order_not_found](/docs#error-order_not_found): 404. There is no"));
+        assert!(begins("- [order_not_found](/docs/v2#error-order_not_found): 404. There is no"));
     }
 }

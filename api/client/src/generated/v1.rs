@@ -184,7 +184,7 @@ pub mod types {
 }
 /// Client for Store Orders API
 ///
-/// Version: 1.3.4
+/// Version: 1.3.5
 #[derive(Clone)]
 pub struct Client {
     /// `baseurl`.
@@ -215,7 +215,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "1.3.4"
+        "1.3.5"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()

@@ -13,7 +13,7 @@ const ON_EVERY_RESPONSE = [
 /** The schema of the body of every error. */
 const ERROR = '#/components/schemas/Error'
 
-/** Returns the document with this server's address, and without what every operation repeats. */
+/** Returns the document with this server's address, and without what operations repeat. */
 function fitted(document, base) {
   const { info, paths, components } = document
   const deprecation = components.headers.Deprecation?.example ?? '@Infinity'
@@ -27,18 +27,43 @@ function fitted(document, base) {
     // Scalar's own badge cannot show `beta`. Scalar marks deprecated operations itself.
     delete operation['x-scalar-stability']
     if (!operation.deprecated) operation['x-badges'] = [{ name: operation['x-stability'] }]
+    // The example of the cursor belongs to those of the filters, which readers change.
+    delete operation.parameters.find(({ name }) => name === 'cursor')?.example
+    // The command with curl needs only the key.
+    const [command] = operation['x-codeSamples']
+    command.source = command.source.replace('${BASE_URL:?}', base)
   }
   const responses = [...operations, components].flatMap((part) => Object.values(part.responses))
-  for (const { headers, content } of responses) {
+  for (const response of responses) {
+    const { headers, content } = response
     for (const header of ON_EVERY_RESPONSE) delete headers?.[header]
-    // Show the schema of errors only once, among the models.
-    for (const media of Object.values(content ?? {})) if (media.schema.$ref === ERROR) delete media.schema
+    for (const media of Object.values(content ?? {})) {
+      if (media.schema.$ref !== ERROR) continue
+      // Show the schema of errors only once, among the models. Every error has the same kind of link.
+      delete media.schema
+      delete headers.Link
+    }
+    // Scalar would show an empty list.
+    if (headers && Object.keys(headers).length === 0) delete response.headers
   }
   return document
 }
 
+/** Returns the address of what was at this address of the page before, or undefined. */
+function moved({ info, tags }) {
+  const [, tag] = /^#tag\/([^/]+)/.exec(location.hash) ?? []
+  // `/docs` was the page of version 1.
+  if (tag && tags.every(({ name }) => name !== tag)) return `/docs/v1${location.hash}`
+  const [, section] = /^#(?:description\/)?(.+)/.exec(location.hash) ?? []
+  // The guide has the sections that the introduction had.
+  const isSection = /^#(description\/|error-)/.test(location.hash)
+  return isSection && !info.description.includes('\n## ') ? `/guide#${section}` : undefined
+}
+
 fetch(document.querySelector('link[rel="service-desc"]').href).then(async (response) => {
   const api = await response.json()
+  const address = moved(api)
+  if (address) return location.replace(address)
   const base = `${location.origin}/v${api.info.version.split('.')[0]}`
   Scalar.createApiReference('#reference', {
     content: fitted(api, base),

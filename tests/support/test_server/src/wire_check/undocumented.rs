@@ -22,8 +22,9 @@ const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// The pages of no version that need no key, with their content types.
-const PAGES: [(&str, &str); 10] = [
+const PAGES: [(&str, &str); 11] = [
     ("/", "text/html; charset=utf-8"),
+    ("/docs", "text/html; charset=utf-8"),
     ("/changelog", "text/html; charset=utf-8"),
     ("/changelog.atom", "application/atom+xml; charset=utf-8"),
     ("/docs/docs.css", "text/css; charset=utf-8"),
