@@ -394,7 +394,7 @@ spec/openapi-v2.json#/info/description
   expected: limit=500
   found:    limit=1000
   fix: edit the text, or the schema
-spec/openapi-v2.json#/components/responses/ServerError/headers/Retry-After/description
+spec/openapi-v2.json#/components/responses/TooManyRequests/headers/Retry-After/description
   expected: at least 1
   found:    at least 0
   fix: edit the text, or the schema
