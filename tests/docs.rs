@@ -11,6 +11,7 @@ use store_orders_api::errors::{self, ErrorCode};
 use store_orders_api::plans::Plan;
 use test_server::wire_check::{public_pages, wire_check};
 use test_server::{Answer, TestServer, TestSetup};
+use testbed::{CliSandbox, ServerProcess};
 
 const GZIP: (&str, &str) = ("accept-encoding", "br, gzip;q=0.9");
 
@@ -66,6 +67,55 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
     let addresses = document["servers"].as_array().unwrap();
     assert_eq!((addresses.len(), &addresses[0]["url"]), (1, &json!("https://orders.test/v1")));
     assert_eq!(document["info"]["contact"], json!({ "url": "https://orders.test/help" }));
+}
+
+/// Tools such as the reference page and Postman begin with these values.
+#[tokio::test]
+async fn the_demo_answers_the_examples_of_its_documents_at_their_address() {
+    let sandbox = CliSandbox::new();
+    let mut demo = sandbox.command(&["demo", "--listen", "127.0.0.1:0"]);
+    let demo = ServerProcess::start(&mut demo, &sandbox.path("log")).unwrap();
+    let key = demo.printed_after("KEY=").unwrap();
+    let client = reqwest::Client::new();
+    for served in DOCUMENTS {
+        let url = format!("{}{}", demo.origin(), served.path);
+        let document: Value = client.get(url).send().await.unwrap().json().await.unwrap();
+        let base_url = document["servers"][0]["url"].as_str().unwrap();
+        assert_eq!(base_url, format!("{}{}", demo.origin(), served.base_path));
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let mut url = format!("{base_url}{path}?");
+                let mut headers = Vec::new();
+                for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                    let name = parameter["name"].as_str().unwrap();
+                    let example = &parameter["example"];
+                    let value =
+                        example.as_str().map_or_else(|| example.to_string(), str::to_string);
+                    match parameter["in"].as_str().unwrap() {
+                        "path" => url = url.replace(&format!("{{{name}}}"), &value),
+                        "query" => url = format!("{url}{name}={value}&"),
+                        _ => headers.push((name, value)),
+                    }
+                }
+                let mut request = client.request(method.to_uppercase().parse().unwrap(), &url);
+                for (name, value) in headers {
+                    request = request.header(name, value);
+                }
+                let answer = request.bearer_auth(key).send().await.unwrap();
+                let (status, body) = (answer.status(), answer.text().await.unwrap());
+                // Both versions cancel the same order, version 1 first.
+                let expected = if method != "delete" {
+                    200
+                } else if served.is_first() {
+                    204
+                } else {
+                    404
+                };
+                assert_eq!(status, expected, "{method} {url}: {body}");
+                assert!(!body.contains("\"orders\":[]"), "{url}: {body}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -245,20 +295,31 @@ async fn the_plain_reference_lists_every_response_header() {
         let headers = page.split("<h2 id=\"headers\">").nth(1).unwrap();
         let headers = headers.split("<h2 ").next().unwrap();
         let everywhere = headers.split("</p>").next().unwrap();
-        for name in document["components"]["headers"].as_object().unwrap().keys() {
+        let responses: Vec<_> = responses(&document).collect();
+        for name in
+            responses.iter().filter_map(|one| one["headers"].as_object()).flat_map(|all| all.keys())
+        {
             assert!(headers.contains(&format!("<li><code>{name}</code>: ")), "{name}");
         }
         for name in ["X-RateLimit-Limit", "x-request-id", "Cache-Control"] {
             assert!(everywhere.contains(&format!("<code>{name}</code>")), "{everywhere}");
         }
         let list = section(&page, "tag/orders/GET/store/orders");
-        let (_, listed) = list.split_once("<strong>200</strong>").unwrap();
+        let (_, listed) = list.split_once("<strong>200</strong> ").unwrap();
         let (listed, _) = listed.split_once("</li>").unwrap();
         assert!(
             listed.contains("<code>ETag</code>") && !listed.contains("x-request-id"),
             "{listed}"
         );
     }
+}
+
+/// Returns all responses of the operations.
+fn responses(document: &Value) -> impl Iterator<Item = Value> {
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|path| path.as_object().unwrap().values());
+    let responses = operations.flat_map(|one| one["responses"].as_object().unwrap().values());
+    responses.map(|response| resolve_references(document, response))
 }
 
 /// The gzip size that a reference page must stay below: 12,000 bytes for version 2.0.0. The limit
@@ -291,8 +352,10 @@ async fn the_plain_reference_is_small_and_has_no_broken_link() {
             assert!(ids.contains(&&*anchor), "#{anchor}");
         }
     }
-    let first = server.send("GET", "/docs", &[]).await.body;
-    assert_eq!(server.send("GET", "/", &[]).await.body, first);
+    let newest = server.send("GET", "/docs/v2", &[]).await.body;
+    for path in ["/", "/docs"] {
+        assert_eq!(server.send("GET", path, &[]).await.body, newest, "{path}");
+    }
 }
 
 /// The sections that callers look for. Their titles are part of addresses in use.
@@ -382,14 +445,19 @@ async fn the_description_of_a_document_is_one_short_paragraph_that_leads_to_the_
 #[tokio::test]
 async fn the_reference_of_each_version_names_its_document_and_leads_to_the_others() {
     let server = TestSetup::new().serve().await;
-    for (path, document) in [("/docs", "/openapi.json"), ("/docs/v2", "/openapi-v2.json")] {
+    for (path, document, name) in
+        [("/docs/v1", "/openapi.json", "v1 (older)"), ("/docs/v2", "/openapi-v2.json", "v2")]
+    {
         let page = text(&server, path).await;
         let service = format!("<link rel=\"service-desc\" href=\"{document}\"");
         assert!(page.contains(&service), "{page}");
         assert_eq!(page.matches("/openapi").count(), page.matches(document).count(), "{page}");
         let current: Vec<_> = page.split("aria-current=\"page\"").collect();
         assert!(current.len() == 2 && current[0].ends_with(&format!("<a href=\"{path}\" ")));
-        assert!(page.contains("API v1</a>") && page.contains("API v2</a>"), "{page}");
+        assert!(page.contains(">v1 (older)</a>") && page.contains(">v2</a>"), "{page}");
+        assert!(page.contains(&format!("<title>Store Orders API {name}</title>")), "{page}");
+        let banner = "an older version. New programs use <a href=\"/docs/v2\">v2</a>.";
+        assert_eq!(page.contains(banner), path == "/docs/v1", "{page}");
     }
 }
 
@@ -420,7 +488,7 @@ async fn the_deprecated_operation_links_to_the_changelog_page_that_names_it() {
 async fn a_trailing_slash_redirects_to_the_page() {
     let server = TestSetup::new().serve().await;
     for method in ["GET", "HEAD"] {
-        for page in ["/docs", "/docs/v2", "/guide", "/changelog"] {
+        for page in ["/docs", "/docs/v1", "/docs/v2", "/guide", "/changelog"] {
             let answer = server.send(method, &format!("{page}/"), &[]).await;
             assert_eq!((answer.status.as_u16(), answer.text("location")), (308, page), "{method}");
             assert!(answer.body.is_empty() && !answer.headers.contains_key("x-ratelimit-limit"));
@@ -448,8 +516,8 @@ async fn the_summary_for_language_models_describes_the_served_document() {
     let server = setup.serve().await;
     let page = text(&server, "/llms.txt").await;
     assert!(page.starts_with("# Store Orders API\n\n> "), "{page}");
-    assert!(page.contains("Base URL: `https://orders.test/v1`"), "{page}");
-    let document = server.send("GET", "/openapi.json", &[]).await.json();
+    assert!(page.contains("Base URL: `https://orders.test/v2`"), "{page}");
+    let document = server.send("GET", "/openapi-v2.json", &[]).await.json();
     let version = document["info"]["version"].as_str().unwrap();
     assert!(page.contains(&format!("Version {version}.")), "{page}");
     for served in DOCUMENTS {
@@ -469,7 +537,7 @@ async fn the_summary_for_language_models_describes_the_served_document() {
         assert!(anchor.is_empty() || text.contains(&format!(" id=\"{anchor}\"")), "{target}");
     }
     let reference = text(&server, "/docs").await;
-    assert!(reference.contains("Base URL: <code>https://orders.test/v1</code> (Production"));
+    assert!(reference.contains("Base URL: <code>https://orders.test/v2</code> (Production"));
     assert!(reference.contains("<li>Contact: Cats &amp; Dogs, help@orders.test</li>"));
 }
 

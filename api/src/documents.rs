@@ -72,6 +72,12 @@ const fn document(
     Document { version, name, about, base_path, path, reference, text, error_codes, emit }
 }
 
+/// Returns the newest stable version: its version has no pre-release, such as `-beta.1`.
+pub fn newest_stable() -> &'static Document {
+    let is_stable = |document: &&&Document| !document.version.contains('-');
+    DOCUMENTS.iter().rfind(is_stable).copied().unwrap_or(&V1)
+}
+
 impl Document {
     /// True for version 1, whose metrics have no version prefix.
     pub fn is_first(&self) -> bool {

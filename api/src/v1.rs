@@ -34,8 +34,11 @@ pub const X_REQUEST_ID_EXAMPLE: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
 /// The example of the header Cache-Control.
 pub const CACHE_CONTROL_EXAMPLE: &str = "no-store";
 
+/// The example of the header PrivateCacheControl.
+pub const PRIVATE_CACHE_CONTROL_EXAMPLE: &str = "private, no-cache";
+
 /// The example of the header WWW-Authenticate.
-pub const WWW_AUTHENTICATE_EXAMPLE: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
+pub const WWW_AUTHENTICATE_EXAMPLE: &str = "Bearer realm=\"store-orders\"";
 
 /// The example of the header Deprecation.
 pub const DEPRECATION_EXAMPLE: &str = "@1796083200";
@@ -45,7 +48,10 @@ pub const SUNSET_EXAMPLE: &str = "Wed, 01 Dec 2027 00:00:00 GMT";
 
 /// The example of the header Link.
 pub const LINK_EXAMPLE: &str =
-    "</guide#unauthorized>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
+    "</docs/v1#error-unauthorized>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
+
+/// The example of the header DeprecationLink.
+pub const DEPRECATION_LINK_EXAMPLE: &str = "</changelog>; rel=\"deprecation\"";
 
 /// A regular expression that each apiKey matches.
 pub const API_KEY_BEARER_FORMAT: &str = "^(sto_live_|sto_test_)[0-9A-Za-z]{36}$";
@@ -289,7 +295,7 @@ impl TooManyRequests {
         "The limit of 300 requests a minute is exhausted. Wait 42 s before the next request.";
 
     /// The message of the example of `key_banned`.
-    pub const KEY_BANNED_EXAMPLE: &'static str = "This key is banned for 300 s more because it kept sending requests after a 429. Back off exponentially after a 429.";
+    pub const KEY_BANNED_EXAMPLE: &'static str = "This key is banned for 42 s more because it kept sending requests after a 429. Back off exponentially after a 429.";
 }
 
 impl DocumentedError for TooManyRequests {
@@ -337,8 +343,7 @@ impl DocumentedError for ServerError {
 #[serde(rename_all = "camelCase")]
 pub struct GetPetPath {
     /// Identifier of the pet: a 64-bit integer in plain decimal, without a plus sign, leading
-    /// zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose
-    /// digits: send the text of a `petId` that was parsed without loss.
+    /// zeros, a fraction or an exponent.
     pub pet_id: i64,
 }
 
@@ -509,9 +514,7 @@ impl From<ServerError> for ListOrdersError {
 #[serde(rename_all = "camelCase")]
 pub struct CancelOrderPath {
     /// Identifier of the order to cancel: a 64-bit integer in plain decimal, without a plus sign,
-    /// leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers
-    /// lose digits and a rounded one names another order: send the text of an `id` that was parsed
-    /// without loss.
+    /// leading zeros, a fraction or an exponent.
     pub order_id: i64,
 }
 
@@ -619,9 +622,13 @@ pub trait Api: Sized + Send + Sync + 'static {
     ///
     /// `GET /pets/{petId}`
     ///
-    /// Deprecated from 1 December 2026: do not use it in new code. It may be removed at any time
-    /// after 1 December 2027. Every response of this path carries both dates in its `Deprecation`
-    /// and `Sunset` headers.
+    /// Deprecated from 1 December 2026: do not use it in new code.
+    ///
+    /// - **200**: the name of the pet.
+    /// - **404**: there is no such pet.
+    /// - **Removal**: possible at any time after 1 December 2027. Every response has both dates, in
+    ///   `Deprecation` and `Sunset`.
+    /// - **Ignored**: query parameters.
     fn get_pet(
         request: Request<'_, Self::Context, Self::Caller>,
         path: GetPetPath,
@@ -631,9 +638,13 @@ pub trait Api: Sized + Send + Sync + 'static {
     ///
     /// `GET /store/orders`
     ///
-    /// Returns all orders of the store in ascending order of `id`. There are no parameters: filters
-    /// and pages are in version 2. A list that is requested after a cancellation was answered does
-    /// not contain the order.
+    /// Returns all orders of the store, in ascending order of `id`.
+    ///
+    /// - **200**: all orders. A list that is requested after the 204 of a cancellation does not
+    ///   contain that order.
+    /// - **304**: no order has changed since the response with the `ETag` in `If-None-Match`.
+    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **Ignored**: query parameters. Filters and pagination are in version 2.
     fn list_orders(
         request: Request<'_, Self::Context, Self::Caller>,
         header: ListOrdersHeader,
@@ -643,15 +654,17 @@ pub trait Api: Sized + Send + Sync + 'static {
     ///
     /// `DELETE /store/orders/{orderId}`
     ///
-    /// Cancels a pending order: it is removed from the list at once, and its identifier is never
-    /// used again. An order that has already shipped cannot be cancelled and is unchanged.
-    /// Cancelling the same order a second time is answered with 404; of several concurrent requests
-    /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
-    /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
-    /// the order is not there, possibly cancelled by an earlier attempt: take it as success.
-    /// `If-Match` and `If-Unmodified-Since` are ignored: the order is cancelled whatever they say.
-    /// A repeated request cannot cancel another order, and one that has shipped is never cancelled;
-    /// to check more than that, read the list first.
+    /// Cancels a pending order.
+    ///
+    /// - **204**: the order is cancelled. No list that is requested from now on contains it, and
+    ///   its identifier is never used again.
+    /// - **404**: there is no such order, or it is already cancelled. Of several requests at the
+    ///   same time, exactly one gets 204 and the others get 404.
+    /// - **409**: the order has already shipped. It is unchanged.
+    /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
+    ///   Send the request again, and take a 404 as success: an earlier attempt may have cancelled
+    ///   the order.
+    /// - **Ignored**: query parameters, a body, `If-Match` and `If-Unmodified-Since`.
     fn cancel_order(
         request: Request<'_, Self::Context, Self::Caller>,
         path: CancelOrderPath,

@@ -37,8 +37,11 @@ pub const X_REQUEST_ID_EXAMPLE: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
 /// The example of the header Cache-Control.
 pub const CACHE_CONTROL_EXAMPLE: &str = "no-store";
 
+/// The example of the header PrivateCacheControl.
+pub const PRIVATE_CACHE_CONTROL_EXAMPLE: &str = "private, no-cache";
+
 /// The example of the header WWW-Authenticate.
-pub const WWW_AUTHENTICATE_EXAMPLE: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
+pub const WWW_AUTHENTICATE_EXAMPLE: &str = "Bearer realm=\"store-orders\"";
 
 /// The example of the header Link.
 pub const LINK_EXAMPLE: &str =
@@ -344,7 +347,7 @@ impl TooManyRequests {
         "The limit of 300 requests a minute is exhausted. Wait 42 s before the next request.";
 
     /// The message of the example of `key_banned`.
-    pub const KEY_BANNED_EXAMPLE: &'static str = "This key is banned for 300 s more because it kept sending requests after a 429. Back off exponentially after a 429.";
+    pub const KEY_BANNED_EXAMPLE: &'static str = "This key is banned for 42 s more because it kept sending requests after a 429. Back off exponentially after a 429.";
 }
 
 impl DocumentedError for TooManyRequests {
@@ -391,58 +394,57 @@ impl DocumentedError for ServerError {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListOrdersQuery {
-    /// Only orders that have been fulfilled (`true`), or have not (`false`).
-    #[serde(default)]
-    #[schemars(with = "bool")]
-    pub complete: Option<bool>,
-    /// `nextCursor` of the previous page, unchanged and with the filters of that page; `limit` may
-    /// differ. Without it, the first page is returned.
-    #[serde(default)]
-    #[schemars(with = "String", regex(pattern = "^[A-Za-z0-9_-]{1,200}$"))]
-    pub cursor: Option<String>,
-    /// Maximum number of orders in the page; 100 unless sent.
-    #[serde(default)]
-    #[schemars(with = "PlainInteger", range(min = 1, max = 1000))]
-    pub limit: i64,
     /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading
-    /// zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose
-    /// digits: send the text of a `petId` that was parsed without loss.
+    /// zeros, a fraction or an exponent.
     #[serde(default)]
     #[schemars(with = "i64")]
     pub pet_id: Option<i64>,
-    /// Only orders with a `shipDate` before this time (RFC 3339, with any offset; a `+` in it is
-    /// sent as `%2B`). An order without `shipDate` does not match.
+    /// Only orders of this status.
     #[serde(default)]
-    #[schemars(with = "DateTime<Utc>")]
-    pub ship_date_before: Option<DateTime<Utc>>,
+    #[schemars(with = "Inline<ListOrdersStatus>")]
+    pub status: Option<ListOrdersStatus>,
     /// Only orders with a `shipDate` at this time or later (RFC 3339, with any offset; a `+` in it
     /// is sent as `%2B`). An order without `shipDate` does not match.
     #[serde(default)]
     #[schemars(with = "DateTime<Utc>")]
     pub ship_date_from: Option<DateTime<Utc>>,
-    /// Only orders of this status.
+    /// Only orders with a `shipDate` before this time (RFC 3339, with any offset; a `+` in it is
+    /// sent as `%2B`). An order without `shipDate` does not match.
     #[serde(default)]
-    #[schemars(with = "Inline<ListOrdersStatus>")]
-    pub status: Option<ListOrdersStatus>,
+    #[schemars(with = "DateTime<Utc>")]
+    pub ship_date_before: Option<DateTime<Utc>>,
+    /// Only orders that have been fulfilled (`true`), or have not (`false`).
+    #[serde(default)]
+    #[schemars(with = "bool")]
+    pub complete: Option<bool>,
+    /// Maximum number of orders in the page; 100 unless sent.
+    #[serde(default)]
+    #[schemars(with = "PlainInteger", range(min = 1, max = 1000))]
+    pub limit: i64,
+    /// `nextCursor` of the previous page, unchanged and with the filters of that page; `limit` may
+    /// differ. Without it, the first page is returned.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = "^[A-Za-z0-9_-]{1,200}$"))]
+    pub cursor: Option<String>,
 }
 
 impl Parameters for ListOrdersQuery {
     const LOCATION: Location = Location::Query;
     const NAMES: &'static [&'static str] =
-        &["complete", "cursor", "limit", "petId", "shipDateBefore", "shipDateFrom", "status"];
+        &["petId", "status", "shipDateFrom", "shipDateBefore", "complete", "limit", "cursor"];
 
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
         static CURSOR: Pattern = Pattern::new("^[A-Za-z0-9_-]{1,200}$");
         Ok(ListOrdersQuery {
+            pet_id: sent.optional("petId", &Integer::<i64>::ANY)?,
+            status: sent.optional("status", &OneOf(ListOrdersStatus::VALUES))?,
+            ship_date_from: sent.optional("shipDateFrom", &Time)?,
+            ship_date_before: sent.optional("shipDateBefore", &Time)?,
             complete: sent.optional("complete", &Boolean)?,
-            cursor: sent.optional("cursor", &Text::ANY.with_pattern(&CURSOR))?,
             limit: sent
                 .optional("limit", &Integer::<i64>::within(Some(1), Some(1000)))?
                 .unwrap_or(100),
-            pet_id: sent.optional("petId", &Integer::<i64>::ANY)?,
-            ship_date_before: sent.optional("shipDateBefore", &Time)?,
-            ship_date_from: sent.optional("shipDateFrom", &Time)?,
-            status: sent.optional("status", &OneOf(ListOrdersStatus::VALUES))?,
+            cursor: sent.optional("cursor", &Text::ANY.with_pattern(&CURSOR))?,
         })
     }
 }
@@ -558,9 +560,7 @@ impl From<ServerError> for ListOrdersError {
 #[serde(rename_all = "camelCase")]
 pub struct GetOrderPath {
     /// Identifier of the order: a 64-bit integer in plain decimal, without a plus sign, leading
-    /// zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose
-    /// digits and a rounded one names another order: send the text of an `id` that was parsed
-    /// without loss.
+    /// zeros, a fraction or an exponent.
     pub order_id: i64,
 }
 
@@ -687,9 +687,7 @@ impl From<ServerError> for GetOrderError {
 #[serde(rename_all = "camelCase")]
 pub struct CancelOrderPath {
     /// Identifier of the order to cancel: a 64-bit integer in plain decimal, without a plus sign,
-    /// leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers
-    /// lose digits and a rounded one names another order: send the text of an `id` that was parsed
-    /// without loss.
+    /// leading zeros, a fraction or an exponent.
     pub order_id: i64,
 }
 
@@ -799,13 +797,18 @@ pub trait Api: Sized + Send + Sync + 'static {
     ///
     /// `GET /store/orders`
     ///
-    /// Returns the orders that match all filters, in ascending order of `id`, in pages of `limit`
-    /// orders. For the next page, send `nextCursor` as `cursor` with the filters unchanged, until a
-    /// page has none. A page may hold fewer orders than `limit`, even none, and have a
-    /// `nextCursor`, because the work for one page is bounded. A page that is requested after a
-    /// cancellation was answered does not contain the order. Over all pages no order comes twice,
-    /// and every order that matched from the first page to the last is in exactly one. A parameter
-    /// that is unknown, repeated, empty or malformed is answered with 400.
+    /// Returns a page of the orders that match all filters, in ascending order of `id`.
+    ///
+    /// - **200**: a page. For pagination, send its `nextCursor` as `cursor`, with the filters
+    ///   unchanged, until a page has none. A page may hold fewer orders than `limit`, even none,
+    ///   and have a `nextCursor`.
+    /// - **304**: the page would be the one with the `ETag` in `If-None-Match`.
+    /// - **400**: a query parameter is unknown, repeated, empty or malformed. The `message` names
+    ///   it.
+    /// - **All pages together**: no order comes twice, and every order that matches from the first
+    ///   page to the last comes exactly once.
+    /// - **Cancelled orders** are in no page that is requested after the 204 of the cancellation.
+    /// - **After a lost response**: send the request again. It changes nothing.
     fn list_orders(
         request: Request<'_, Self::Context, Self::Caller>,
         query: ListOrdersQuery,
@@ -816,9 +819,14 @@ pub trait Api: Sized + Send + Sync + 'static {
     ///
     /// `GET /store/orders/{orderId}`
     ///
-    /// Returns one order as it is at the time of the request: after a cancellation was answered,
-    /// its `status` is `cancelled`. Cancelled orders are kept and have `cancelledAt`. An identifier
-    /// that no order ever had is answered with 404.
+    /// Returns an order as it is now, even if it is cancelled.
+    ///
+    /// - **200**: the order. If it is cancelled, `status` is `cancelled` and `cancelledAt` says
+    ///   when.
+    /// - **304**: the order is unchanged since the response with the `ETag` in `If-None-Match`.
+    /// - **404**: there has never been an order with this identifier.
+    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **Ignored**: query parameters.
     fn get_order(
         request: Request<'_, Self::Context, Self::Caller>,
         path: GetOrderPath,
@@ -829,15 +837,18 @@ pub trait Api: Sized + Send + Sync + 'static {
     ///
     /// `DELETE /store/orders/{orderId}`
     ///
-    /// Cancels a pending order: it is removed from the list at once, and its identifier is never
-    /// used again. An order that has already shipped cannot be cancelled and is unchanged.
-    /// Cancelling the same order a second time is answered with 404; of several concurrent requests
-    /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
-    /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
-    /// the order is not there, possibly cancelled by an earlier attempt: take it as success, or
-    /// read the order with `getOrder`. `If-Match` and `If-Unmodified-Since` are ignored: the order
-    /// is cancelled whatever they say. A repeated request cannot cancel another order, and one that
-    /// has shipped is never cancelled; to check more than that, read the order first.
+    /// Cancels a pending order.
+    ///
+    /// - **204**: the order is cancelled. No list that is requested from now on contains it, and
+    ///   its identifier is never used again.
+    /// - **404**: there is no such order, or it is already cancelled. Of several requests at the
+    ///   same time, exactly one gets 204 and the others get 404.
+    /// - **409**: the order has already shipped. It is unchanged.
+    /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
+    ///   Send the request again, and take a 404 as success: an earlier attempt may have cancelled
+    ///   the order. `getOrder` says whether it is cancelled.
+    /// - **Ignored**: query parameters and a body.
+    /// - **`If-Match`** and `If-Unmodified-Since` are ignored too.
     fn cancel_order(
         request: Request<'_, Self::Context, Self::Caller>,
         path: CancelOrderPath,

@@ -1,9 +1,9 @@
 //! `config`: prints the default file, and checks and shows the effective settings.
 
 use super::options::Options;
-use super::printer::Printer;
+use super::printer::{Printer, warn};
 use super::table::Column;
-use crate::config::{EffectiveSettings, ServerConfig, default_file};
+use crate::config::{DocumentSettings, EffectiveSettings, ServerConfig, default_file};
 use clap::Subcommand;
 use serde_json::json;
 use std::path::PathBuf;
@@ -39,8 +39,8 @@ Examples:
 }
 
 impl ConfigCommand {
-    /// Runs the command. `check` only reports success, because `Invocation::run` has already
-    /// refused invalid settings.
+    /// Runs the command. `check` only warns and reports success, because `Invocation::run` has
+    /// already refused invalid settings.
     pub(super) fn run(
         &self,
         options: &Options,
@@ -49,7 +49,14 @@ impl ConfigCommand {
     ) -> anyhow::Result<()> {
         match self {
             ConfigCommand::Default => Ok(printer.text(&default_file())?),
-            ConfigCommand::Check { checked_file, .. } => {
+            ConfigCommand::Check { checked_file, settings } => {
+                if serves_relative_address(settings) {
+                    warn(
+                        "the served documents have no address that clients outside this machine can \
+                         use; fix: set --production-url or --staging-url, such as \
+                         https://orders.example.com/v1",
+                    );
+                }
                 let file = checked_file.as_ref().or(options.config.as_ref());
                 let name = file.map(|file| file.display().to_string());
                 let text = match &name {
@@ -61,6 +68,15 @@ impl ConfigCommand {
             ConfigCommand::Show(_) => show(effective, printer),
         }
     }
+}
+
+/// Returns true if the served documents have a relative address although other machines can reach
+/// the server, directly or through a proxy.
+fn serves_relative_address(config: &ServerConfig) -> bool {
+    let DocumentSettings { production_url, staging_url, .. } = &config.document;
+    let is_local = config.listen.resolve("--listen").is_ok_and(|listen| listen.ip().is_loopback());
+    let is_reachable = !is_local || !config.trusted_proxies.is_empty();
+    production_url.is_none() && staging_url.is_none() && is_reachable
 }
 
 fn show(effective: &EffectiveSettings, printer: &mut Printer<'_>) -> anyhow::Result<()> {

@@ -14,6 +14,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
+use store_orders_api::BASE_PATH;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
@@ -50,7 +51,12 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         shutdown_timeout: SHUTDOWN_TIMEOUT,
         ..ServerConfig::default()
     };
-    config.listen = args.listen.clone().unwrap_or_else(|| free_address(config.listen));
+    config.listen = free_address(args.listen.clone(), config.listen);
+    let address = config.listen.resolve("--listen")?;
+    // Clients cannot use an unspecified address such as 0.0.0.0, so the documents do not name it.
+    if !address.ip().is_unspecified() {
+        config.document.production_url = format!("http://{address}{BASE_PATH}").parse().ok();
+    }
     let unauthenticated_per_minute = config.unauthenticated_per_minute;
     run(
         async |clock, log: &Logger| {
@@ -65,13 +71,17 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     )
 }
 
-/// Returns this address. If the address is in use, returns the loopback address with port 0, for
-/// which the system chooses a free port.
-fn free_address(address: ListenAddress) -> ListenAddress {
-    match TcpListener::bind(address.to_string()) {
-        Ok(_) => address,
-        Err(_) => "127.0.0.1:0".parse().unwrap_or(address),
-    }
+/// Returns the address to listen on, with its port, because the documents name it. If the default is
+/// in use, returns the loopback address with a free port. If the given address is in use, returns
+/// it, and the server reports the error.
+fn free_address(given: Option<ListenAddress>, default: ListenAddress) -> ListenAddress {
+    let bind = |address: &str| TcpListener::bind(address)?.local_addr();
+    let bound = match &given {
+        Some(address) => bind(&address.to_string()),
+        None => bind(&default.to_string()).or_else(|_| bind("127.0.0.1:0")),
+    };
+    let bound = bound.ok().and_then(|address| address.to_string().parse().ok());
+    bound.or(given).unwrap_or(default)
 }
 
 /// Imports orders and pets, creates a Pro account and issues a key for it.
@@ -177,8 +187,17 @@ mod tests {
     fn a_used_address_is_replaced_by_a_free_loopback_port() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address: ListenAddress = listener.local_addr().unwrap().to_string().parse().unwrap();
-        assert_eq!(free_address(address.clone()).to_string(), "127.0.0.1:0");
+        let other = free_address(None, address.clone()).resolve("--listen").unwrap();
+        assert!(
+            other.ip().is_loopback()
+                && other.port() != 0
+                && other.to_string() != address.to_string()
+        );
+        assert_eq!(
+            free_address(Some(address.clone()), other.to_string().parse().unwrap()),
+            address
+        );
         drop(listener);
-        assert_eq!(free_address(address.clone()), address);
+        assert_eq!(free_address(None, address.clone()), address);
     }
 }

@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, Response, StatusCode, header};
 use page::ServedPage;
 use policy::Policy;
 use serde_json::Value;
-use store_orders_api::documents::{COUNT, DOCUMENTS, V1, text, with_versions};
+use store_orders_api::documents::{COUNT, DOCUMENTS, V1, newest_stable, text, with_versions};
 use store_orders_api::emission::DocumentError;
 use store_orders_api::errors::method_not_allowed;
 
@@ -26,6 +26,9 @@ const FEED: &str = "application/atom+xml; charset=utf-8";
 /// The placeholder in generated pages for the operator's addresses. In reference pages, the
 /// operator's contact is inserted after the addresses.
 const BASE_URLS: &str = "{base_urls}";
+
+/// The path under which the reference page of the newest stable version is served as well.
+const NEWEST_REFERENCE: &str = "/docs";
 
 macro_rules! references {
     ($($module:ident $name:ident {
@@ -42,7 +45,7 @@ with_versions!(references);
 pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
-    /// Builds the pages from the documents of all versions, the stable version first. The pages
+    /// Builds the pages from the documents of all versions, in the order of `DOCUMENTS`. The pages
     /// that do not depend on a setting come from `cargo xtask generate`.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
         let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
@@ -50,7 +53,6 @@ impl Docs {
         let guide = include_str!("docs/generated/guide.html");
         let feed = include_str!("docs/generated/changelog.atom");
         let scalar = include_bytes!(concat!(env!("OUT_DIR"), "/scalar.js.gz"));
-        let stable = documents.first().unwrap_or(&Value::Null);
         let mut pages = vec![
             ("/docs/docs.css", asset(STYLE, include_str!("docs/assets/docs.css"))),
             ("/docs/docs.js", asset(SCRIPT, include_str!("docs/assets/docs.js"))),
@@ -61,13 +63,18 @@ impl Docs {
             ("/changelog", ServedPage::plain(HTML, Policy::Text, changelog)),
             ("/changelog.atom", asset(FEED, feed)),
             ("/favicon.ico", asset("image/svg+xml", include_str!("docs/assets/favicon.svg"))),
-            ("/llms.txt", ServedPage::plain(TEXT, Policy::Asset, llms(stable))),
             ("/robots.txt", ServedPage::plain(TEXT, Policy::Asset, robots())),
         ];
         for ((document, served), template) in DOCUMENTS.iter().zip(documents).zip(REFERENCES) {
             let page = ServedPage::plain("application/json", Policy::Document, text(served)?);
-            let reference = reference(template, served);
-            pages.extend([(document.path, page), (document.reference, reference)]);
+            pages
+                .extend([(document.path, page), (document.reference, reference(template, served))]);
+            if document.path == newest_stable().path {
+                pages.extend([
+                    (NEWEST_REFERENCE, reference(template, served)),
+                    ("/llms.txt", ServedPage::plain(TEXT, Policy::Asset, llms(served))),
+                ]);
+            }
         }
         Ok(Docs(pages))
     }
@@ -75,7 +82,7 @@ impl Docs {
     /// Returns the response for the page at the request's path, or `None` if no page is there.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let path = match request.uri().path() {
-            "/" => V1.reference,
+            "/" => NEWEST_REFERENCE,
             path => path,
         };
         // People and some tools add a slash to the address of a page.

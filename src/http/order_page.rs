@@ -84,6 +84,7 @@ mod tests {
     use super::*;
     use crate::orders::page_tag;
     use proptest::prelude::*;
+    use store_orders_api::parameters::{Parameters, SentParameters};
 
     #[test]
     fn the_documents_examples_and_default_limit_are_correct() {
@@ -96,6 +97,17 @@ mod tests {
         assert_eq!(encode(1043, &filter), cursor);
         assert_eq!(decode(cursor, &filter), Some(1043));
         assert_eq!(page["headers"]["Link"]["example"], next_link(cursor, 100, &filter));
+        // Tools that send the example of every parameter get a page.
+        let parameters = list["parameters"].as_array().unwrap().iter();
+        let query = parameters.filter(|parameter| parameter["in"] == "query").map(|parameter| {
+            let example = &parameter["example"];
+            let example = example.as_str().map_or_else(|| example.to_string(), str::to_string);
+            format!("{}={example}", parameter["name"].as_str().unwrap())
+        });
+        let query = query.collect::<Vec<_>>().join("&");
+        let sent = SentParameters::from_query(&query, ListOrdersQuery::NAMES).unwrap();
+        let query = ListOrdersQuery::read(&sent).unwrap();
+        assert!(PageRequest::from_query(&query).is_ok_and(|page| page.from == 1001), "{query:?}");
         let order = &document["paths"]["/store/orders/{orderId}"]["get"]["responses"]["200"];
         for response in [page, order] {
             let example = response["headers"]["ETag"]["example"].as_str().unwrap();

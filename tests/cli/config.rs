@@ -125,6 +125,25 @@ $ STORE_ORDERS_LISTEN=here store-orders serve
 }
 
 #[test]
+fn config_check_warns_if_the_documents_have_no_address_for_other_machines() {
+    let sandbox = CliSandbox::new();
+    let warning = "warning: the served documents have no address that clients outside this machine \
+                   can use; fix: set --production-url or --staging-url, such as \
+                   https://orders.example.com/v1\n";
+    let url = ["--staging-url", "https://orders.test/v1"];
+    for (flags, is_warned) in [
+        (&[][..], false),
+        (&["--listen", "0.0.0.0:8080"], true),
+        (&["--trusted-proxy", "127.0.0.1/32"], true),
+        (&["--listen", "0.0.0.0:8080", url[0], url[1]], false),
+    ] {
+        let checked = sandbox.run(&[&["config", "check"], flags].concat());
+        let expected = if is_warned { warning } else { "" };
+        assert_eq!((checked.status, &*checked.stderr), (0, expected), "{flags:?}");
+    }
+}
+
+#[test]
 fn config_check_refuses_what_serve_refuses() {
     let sandbox = CliSandbox::new();
     for name in ["cert.pem", "key.pem"] {

@@ -6,9 +6,14 @@ mod v1_getPet {
 use std::env;
 use store_orders_client::Client;
 
+/// Reads an environment variable.
+fn setting(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|_| format!("{name} is not set"))
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?;
+    let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?;
     #[expect(deprecated, reason = "until we keep the names of pets ourselves")]
     let pet = client.get_pet(7).await.map_err(|error| error.to_string())?;
     println!("{}", pet.name);
@@ -26,9 +31,14 @@ mod v1_listOrders {
 use std::env;
 use store_orders_client::Client;
 
+/// Reads an environment variable.
+fn setting(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|_| format!("{name} is not set"))
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?;
+    let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?;
     let orders = client.list_orders().await.map_err(|error| error.to_string())?;
     for order in &orders {
         println!("order {}: {} of pet {}", order.id, order.quantity, order.pet_id);
@@ -48,11 +58,16 @@ mod v1_cancelOrder {
 use std::env;
 use store_orders_client::{CancelOrderOutcome, Client, ErrorCode, OrderId};
 
+/// Reads an environment variable.
+fn setting(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|_| format!("{name} is not set"))
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // It waits for the limits, sends again what got no response or a 5xx, and fails if a wait would
     // end after 2 minutes: a ban, or the requests of the day are used up.
-    let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?;
+    let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?;
     for id in env::args().skip(1) {
         let id: OrderId = id.parse()?;
         match client.cancel_order(id).await {
@@ -85,9 +100,14 @@ mod v2_listOrders {
 use std::env;
 use store_orders_client::{Client, v2::OrderStatus};
 
+/// Reads an environment variable.
+fn setting(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|_| format!("{name} is not set"))
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?.v2();
+    let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?.v2();
     let mut orders = client.list_orders().pet_id(7).status(OrderStatus::Pending).stream();
     while let Some(order) = orders.next().await {
         let order = order.map_err(|error| error.to_string())?;
@@ -107,9 +127,14 @@ mod v2_getOrder {
 use std::env;
 use store_orders_client::Client;
 
+/// Reads an environment variable.
+fn setting(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|_| format!("{name} is not set"))
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?.v2();
+    let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?.v2();
     let order = client.get_order(1042).await.map_err(|error| error.to_string())?;
     match order.cancelled_at {
         Some(at) => println!("order {}: cancelled at {at}", order.id),
@@ -130,11 +155,16 @@ mod v2_cancelOrder {
 use std::env;
 use store_orders_client::{CancelOrderOutcome, Client, ErrorCode, OrderId};
 
+/// Reads an environment variable.
+fn setting(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|_| format!("{name} is not set"))
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // It waits for the limits, sends again what got no response or a 5xx, and fails if a wait would
     // end after 2 minutes: a ban, or the requests of the day are used up.
-    let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?.v2();
+    let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?.v2();
     for id in env::args().skip(1) {
         let id: OrderId = id.parse()?;
         match client.cancel_order(id).await {

@@ -122,11 +122,11 @@ enum Command {
 
     /// Test the public pages in a real browser.
     ///
-    /// Starts the server and headless Chromium, and visits /docs, /, /changelog and /docs/v2 at
+    /// Starts the server and headless Chromium, and visits /docs/v1, /, /changelog and /docs/v2 at
     /// desktop and phone width in light and dark mode, and at tablet width in light mode: finds
     /// the plans, the operations, the deprecation and the rate limit headers, sends a request
     /// with a pasted key and reads the response. Fails on a console error or a request to
-    /// another server. Three more views: `plain` reads /docs and /docs/v2 on a phone without
+    /// another server. Three more views: `plain` reads /docs/v1 and /docs/v2 on a phone without
     /// JavaScript, `settings` finds the operator's contact on /docs, and `negative-controls`
     /// breaks /docs and requires that the checks find each defect. Needs chromium and the tools
     /// of `cargo xtask external-checks --install`.

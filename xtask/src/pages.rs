@@ -9,16 +9,32 @@ mod llms;
 mod markdown;
 mod reference;
 
-use crate::documents::{DOCUMENTS, V1};
+use crate::documents::{DOCUMENTS, Document, V1};
 use crate::repository::{CHANGELOG, GUIDE, GeneratedFile, PAGES};
 use serde_json::Value;
 
 /// The placeholder in templates for the site bar's links to the reference pages.
 const VERSION_LINKS: &str = "{versions}";
 
-fn version_links() -> String {
-    let links = DOCUMENTS.map(|of| format!("<a href=\"{}\">API {}</a>", of.reference, of.module));
-    links.join(" ")
+/// Returns the newest stable version: `info.version` of its document has no pre-release.
+/// `documents` are in the order of [`DOCUMENTS`].
+fn newest_stable(documents: &[Value]) -> (&'static Document, &Value) {
+    let is_stable = |document: &Value| !facts::text(&document["info"]["version"]).contains('-');
+    let mut versions = DOCUMENTS.into_iter().zip(documents).rev();
+    versions.find(|(_, document)| is_stable(document)).unwrap_or((&V1, &Value::Null))
+}
+
+/// Returns the name of a version for readers, such as `v1 (older)`.
+fn label(version: &Document, newest: &Document) -> String {
+    let mut before_newest = DOCUMENTS.iter().take_while(|other| other.module != newest.module);
+    let is_older = before_newest.any(|other| other.module == version.module);
+    format!("{}{}", version.module, if is_older { " (older)" } else { "" })
+}
+
+/// Renders the site bar's links to the reference pages of all versions, the last version first.
+fn version_links(newest: &Document) -> String {
+    let link = |of: &&Document| format!("<a href=\"{}\">{}</a>", of.reference, label(of, newest));
+    DOCUMENTS.iter().rev().map(link).collect::<Vec<_>>().join(" ")
 }
 
 /// Generates all pages. `documents` are in the order of [`DOCUMENTS`].
@@ -26,16 +42,17 @@ pub fn pages(changelog: &str, guide: &str, documents: &[Value]) -> Vec<Generated
     let page =
         |name: &str, source, text| GeneratedFile { name: format!("{PAGES}/{name}"), source, text };
     let changelog = &changelog::with_links(changelog);
+    let (newest, _) = newest_stable(documents);
     let mut pages = vec![
-        page("changelog.html", CHANGELOG, changelog::page(changelog)),
+        page("changelog.html", CHANGELOG, changelog::page(changelog, newest)),
         page("changelog.atom", CHANGELOG, feed::feed(&changelog::releases(changelog))),
-        page("guide.html", GUIDE, guide::page(guide)),
-        page("llms.txt", V1.file, llms::page(guide, documents)),
+        page("guide.html", GUIDE, guide::page(guide, newest)),
+        page("llms.txt", newest.file, llms::page(guide, documents)),
     ];
     for (version, document) in DOCUMENTS.iter().zip(documents) {
         // The page of `/docs/v2` is docs/v2.html.
         let name = format!("{}.html", version.reference.trim_start_matches('/'));
-        pages.push(page(&name, version.file, reference::page(version, document)));
+        pages.push(page(&name, version.file, reference::page(version, newest, document)));
     }
     pages
 }

@@ -10,8 +10,13 @@ use serde_json::{Map, Value, json};
 pub const FIELD: &str = "x-codeSamples";
 
 /// The languages: value of `lang` in the document and in the code blocks, and displayed name.
-const LANGUAGES: [(&str, &str); 4] =
-    [("shell", "curl"), ("python", "Python"), ("typescript", "TypeScript"), ("rust", "Rust")];
+const LANGUAGES: [(&str, &str); 5] = [
+    ("curl", "curl"),
+    ("shell", "Shell"),
+    ("python", "Python"),
+    ("typescript", "TypeScript"),
+    ("rust", "Rust"),
+];
 
 /// The placeholder in samples for the name of the version, such as `v2`.
 const VERSION: &str = "<VERSION>";
@@ -106,8 +111,7 @@ mod tests {
     use super::*;
     use crate::documents::{V1, V2};
 
-    const FIRST: &str =
-        "```shell\na\n```\n\n```python\nb\n```\n\n```typescript\nc\n```\n\n```rust\nd\n```\n";
+    const FIRST: &str = "```curl\nz\n```\n\n```shell\na\n```\n\n```python\nb\n```\n\n```typescript\nc\n```\n\n```rust\nd\n```\n";
 
     #[test]
     fn a_version_has_the_samples_of_earlier_versions_except_its_own() {
@@ -123,12 +127,12 @@ mod tests {
         repository
             .write("spec/samples/v2/get.md", "```rust\nlet client = <VERSION>;\n```\n")
             .unwrap();
-        let missing = ["shell", "python", "typescript"];
+        let missing = ["curl", "shell", "python", "typescript"];
         let missing = missing.map(|lang| format!("spec/samples/v2/get.md: ```{lang}"));
         assert_eq!(sources(&V2), (vec![], missing.to_vec()));
         repository.write("spec/samples/v1/get.md", FIRST).unwrap();
-        assert_eq!(sources(&V1).0, ["a", "b", "c", "d"]);
-        assert_eq!(sources(&V2).0, ["a", "b", "c", "let client = v2;"]);
+        assert_eq!(sources(&V1).0, ["z", "a", "b", "c", "d"]);
+        assert_eq!(sources(&V2).0, ["z", "a", "b", "c", "let client = v2;"]);
     }
 
     #[test]

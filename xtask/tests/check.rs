@@ -288,8 +288,8 @@ Drift
     @@ [LINES] @@
                  "lang": "python",
                  "label": "Python",
-    -            "source": "# Prints the pending orders of pet 7.[..]
-    +            "source": "# Prints the pending orders of pet 7.[..]
+    -            "source": "# Lists the pending orders of pet 7[..]
+    +            "source": "# Lists the pending orders of pet 7[..]
                },
                {
     - its programs are those of spec/samples
@@ -411,7 +411,7 @@ spec/guide.md
   expected: limit=500
   found:    limit=1000
   fix: edit the text, or the schema
-spec/openapi-v2.json#/components/responses/ServerError/headers/Retry-After/description
+spec/openapi-v2.json#/components/responses/TooManyRequests/headers/Retry-After/description
   expected: at least 1
   found:    at least 0
   fix: edit the text, or the schema

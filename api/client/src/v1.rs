@@ -29,9 +29,13 @@ impl Client {
 
     /// Look up a pet.
     ///
-    /// Deprecated from 1 December 2026: do not use it in new code. It may be removed at any time
-    /// after 1 December 2027. Every response of this path carries both dates in its `Deprecation`
-    /// and `Sunset` headers.
+    /// Deprecated from 1 December 2026: do not use it in new code.
+    ///
+    /// - **200**: the name of the pet.
+    /// - **404**: there is no such pet.
+    /// - **Removal**: possible at any time after 1 December 2027. Every response has both dates, in
+    ///   `Deprecation` and `Sunset`.
+    /// - **Ignored**: query parameters.
     ///
     /// # Errors
     ///
@@ -45,9 +49,13 @@ impl Client {
 
     /// List orders.
     ///
-    /// Returns all orders of the store in ascending order of `id`. There are no parameters: filters
-    /// and pages are in version 2. A list that is requested after a cancellation was answered does
-    /// not contain the order.
+    /// Returns all orders of the store, in ascending order of `id`.
+    ///
+    /// - **200**: all orders. A list that is requested after the 204 of a cancellation does not
+    ///   contain that order.
+    /// - **304**: no order has changed since the response with the `ETag` in `If-None-Match`.
+    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **Ignored**: query parameters. Filters and pagination are in version 2.
     pub async fn list_orders(&self) -> Result<Response<Vec<Order>>, Error> {
         send(ListOrders::new(&self.generated)).await
     }
@@ -64,15 +72,17 @@ impl Client {
 
     /// Cancel an order.
     ///
-    /// Cancels a pending order: it is removed from the list at once, and its identifier is never
-    /// used again. An order that has already shipped cannot be cancelled and is unchanged.
-    /// Cancelling the same order a second time is answered with 404; of several concurrent requests
-    /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
-    /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
-    /// the order is not there, possibly cancelled by an earlier attempt: take it as success.
-    /// `If-Match` and `If-Unmodified-Since` are ignored: the order is cancelled whatever they say.
-    /// A repeated request cannot cancel another order, and one that has shipped is never cancelled;
-    /// to check more than that, read the list first.
+    /// Cancels a pending order.
+    ///
+    /// - **204**: the order is cancelled. No list that is requested from now on contains it, and
+    ///   its identifier is never used again.
+    /// - **404**: there is no such order, or it is already cancelled. Of several requests at the
+    ///   same time, exactly one gets 204 and the others get 404.
+    /// - **409**: the order has already shipped. It is unchanged.
+    /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
+    ///   Send the request again, and take a 404 as success: an earlier attempt may have cancelled
+    ///   the order.
+    /// - **Ignored**: query parameters, a body, `If-Match` and `If-Unmodified-Since`.
     ///
     /// The value says what became of the order: see [`CancelOrderOutcome`].
     ///

@@ -47,13 +47,18 @@ impl Client {
 impl ClientV2 {
     /// List orders.
     ///
-    /// Returns the orders that match all filters, in ascending order of `id`, in pages of `limit`
-    /// orders. For the next page, send `next_cursor` as `cursor` with the filters unchanged, until a
-    /// page has none, or use [`stream`](ListOrders::stream). A page may hold fewer orders than
-    /// `limit`, even none, and have a `next_cursor`, because the work for one page is bounded. A page that is requested after a
-    /// cancellation was answered does not contain the order. Over all pages no order comes twice,
-    /// and every order that matched from the first page to the last is in exactly one. A malformed
-    /// `cursor` or a `limit` out of range is answered with 400.
+    /// Returns a page of the orders that match all filters, in ascending order of `id`.
+    ///
+    /// - **200**: a page. For pagination, send its `nextCursor` as `cursor`, with the filters
+    ///   unchanged, until a page has none. A page may hold fewer orders than `limit`, even none,
+    ///   and have a `nextCursor`.
+    /// - **304**: the page would be the one with the `ETag` in `If-None-Match`.
+    /// - **400**: a query parameter is unknown, repeated, empty or malformed. The `message` names
+    ///   it.
+    /// - **All pages together**: no order comes twice, and every order that matches from the first
+    ///   page to the last comes exactly once.
+    /// - **Cancelled orders** are in no page that is requested after the 204 of the cancellation.
+    /// - **After a lost response**: send the request again. It changes nothing.
     ///
     /// # Examples
     ///
@@ -77,9 +82,14 @@ impl ClientV2 {
 
     /// Look up an order.
     ///
-    /// Returns one order as it is at the time of the request: after a cancellation was answered,
-    /// its `status` is `Cancelled`. Cancelled orders are kept and have `cancelled_at`. An identifier
-    /// that no order ever had is answered with 404.
+    /// Returns an order as it is now, even if it is cancelled.
+    ///
+    /// - **200**: the order. If it is cancelled, `status` is `cancelled` and `cancelledAt` says
+    ///   when.
+    /// - **304**: the order is unchanged since the response with the `ETag` in `If-None-Match`.
+    /// - **404**: there has never been an order with this identifier.
+    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **Ignored**: query parameters.
     ///
     /// # Errors
     ///
@@ -134,15 +144,18 @@ impl ClientV2 {
 
     /// Cancel an order.
     ///
-    /// Cancels a pending order: it is removed from the list at once, and its identifier is never
-    /// used again. An order that has already shipped cannot be cancelled and is unchanged.
-    /// Cancelling the same order a second time is answered with 404; of several concurrent requests
-    /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
-    /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
-    /// the order is not there, possibly cancelled by an earlier attempt: take it as success, or
-    /// read the order with [`get_order`](Self::get_order). A repeated request cannot cancel another order, and one that
-    /// has shipped is never cancelled. To cancel an order only if it has not changed since you read
-    /// it, use [`cancel_order_if_unchanged`](Self::cancel_order_if_unchanged).
+    /// Cancels a pending order.
+    ///
+    /// - **204**: the order is cancelled. No list that is requested from now on contains it, and
+    ///   its identifier is never used again.
+    /// - **404**: there is no such order, or it is already cancelled. Of several requests at the
+    ///   same time, exactly one gets 204 and the others get 404.
+    /// - **409**: the order has already shipped. It is unchanged.
+    /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
+    ///   Send the request again, and take a 404 as success: an earlier attempt may have cancelled
+    ///   the order. `getOrder` says whether it is cancelled.
+    /// - **Ignored**: query parameters and a body.
+    /// - **`If-Match`** and `If-Unmodified-Since` are ignored too.
     ///
     /// The value says what became of the order: see [`CancelOrderOutcome`].
     ///

@@ -32,7 +32,7 @@ macro_rules! with_versions {
             v1 V1 {
                 file: "spec/openapi.json",
                 path: "/openapi.json",
-                reference: "/docs",
+                reference: "/docs/v1",
                 about: "The whole list of orders",
             }
             v2 V2 {

@@ -1,9 +1,17 @@
 // The parts of the API document that the reference must show.
 
+export interface Answer {
+  $ref?: string;
+  description?: string;
+  headers?: Record<string, unknown>;
+}
+
 export interface Operation {
+  tags: string[];
   summary: string;
   deprecated?: boolean;
-  responses: Record<string, { $ref?: string; description?: string }>;
+  parameters?: { in: string; name: string }[];
+  responses: Record<string, Answer>;
   "x-stability": string;
   "x-codeSamples": { label: string; source: string }[];
 }
@@ -13,10 +21,10 @@ export interface Schema {
 }
 
 export interface ApiDocument {
-  info: { title: string; description: string };
+  info: { title: string; description: string; version: string };
   tags: { name: string; "x-displayName": string }[];
-  paths: Record<string, Record<string, Operation & { tags: string[] }>>;
-  components: { schemas: Record<string, Schema> };
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema>; responses: Record<string, Answer> };
 }
 
 /** Every operation, with the part of its address after `#tag/`. */

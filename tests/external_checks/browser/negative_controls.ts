@@ -32,7 +32,7 @@ export async function seededDefectsAreFound(
   context.setDefaultTimeout(STEP_TIMEOUT_MS);
   const page = await context.newPage();
   const watch = await Watch.start(context, page);
-  await page.goto(`${origin}/docs`);
+  await page.goto(`${origin}/docs/v1`);
   await page.evaluate(`{ ${SCRIPT} }`);
   for (const finding of ["a request to another server", EXCEPTION]) {
     await until(

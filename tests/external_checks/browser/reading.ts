@@ -4,12 +4,14 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { errorCodes, operations } from "./api_document.js";
-import type { ApiDocument } from "./api_document.js";
+import type { ApiDocument, Operation } from "./api_document.js";
 import { soon, until } from "./until.js";
 
 export type Check = (page: Page, api: ApiDocument) => Promise<string[]>;
 
 const REACTION_TIMEOUT_MS = 10_000;
+/** Maximum time until the search shows a result. */
+const SEARCH_TIMEOUT_MS = 3_000;
 const SCROLL_MS = 50;
 /** Maximum time until Scalar draws a part. Scalar draws only while the browser is idle. */
 const DRAWN_WITHIN_MS = 1_600;
@@ -42,6 +44,88 @@ export async function drawn(page: Page, api: ApiDocument): Promise<void> {
   );
   await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
 }
+
+/** How many screens the page may show before the first operation begins. */
+const SCREENS_BEFORE_OPERATIONS = 1.5;
+
+/**
+ * Checks that the operations begin soon, and on a phone that the box for the key comes before them.
+ */
+export const beginsWithOperations: Check = async (page, api) => {
+  const viewport = page.viewportSize()!;
+  const first = operations(api).find(([, operation]) => operation.tags[0] === api.tags[0]!.name)!;
+  const operation = page.locator(`[id="api/tag/${first[0]}"]`).first();
+  const key = page.getByPlaceholder("Token").filter({ visible: true }).first();
+  const top = (await operation.boundingBox())?.y ?? Infinity;
+  const found: string[] = [];
+  const most = viewport.height * SCREENS_BEFORE_OPERATIONS;
+  if (top > most) found.push(`the first operation begins at ${top}, after ${most}`);
+  const box = (await key.boundingBox())?.y ?? Infinity;
+  if (box > top) found.push(`the box for the key is at ${box}, the first operation at ${top}`);
+  return found;
+};
+
+/** Words that a reader looks for, each with what its place says. */
+const WORDS: [string, RegExp][] = [
+  ["pagination", /pagination|pages/i],
+  ["authentication", /authenticat|api key/i],
+  ["etag", /etag/i],
+  ["rate limit", /limit/i],
+  ["retry", /retr(y|ies)|send the request again/i],
+  ["python", /python/i],
+  ["cursor", /cursor/i],
+  ["429", /429/],
+  ["filter", /filter/i],
+  ["deprecated", /deprecat/i],
+];
+
+/** Checks that the headings of the guide, or the search of the reference, lead from each word to its place. */
+export const wordsAreFound: Check = async (page) => {
+  const url = page.url().split("#")[0]!;
+  const guide = await page.request.get(new URL("/guide", url).href);
+  const headings = guide.ok()
+    ? Array.from((await guide.text()).matchAll(/<h[2-4][^>]* id=.*?<\/h[2-4]>/gs), ([heading]) =>
+        heading.replaceAll(/<[^>]*>/g, "").toLowerCase(),
+      )
+    : [];
+  const found: string[] = [];
+  for (const [word, place] of WORDS) {
+    if (headings.some((heading) => heading.includes(word))) continue;
+    await page.goto("about:blank");
+    await page.goto(url);
+    const said = await searchedPlace(page, word);
+    if (!place.test(said)) found.push(`neither the guide nor the search leads to ${word}`);
+  }
+  return found;
+};
+
+/** Returns the text of the place to which the search leads first from a word; empty without one. */
+async function searchedPlace(page: Page, word: string): Promise<string> {
+  await page.locator("#reference h1").first().waitFor();
+  await page.keyboard.press("Control+k");
+  const field = page.getByPlaceholder("Search").last();
+  if (!(await soon(() => field.isVisible(), REACTION_TIMEOUT_MS))) return "";
+  await field.fill(word);
+  const first = page.getByRole("option").first();
+  if (!(await soon(() => first.isVisible(), SEARCH_TIMEOUT_MS))) return "";
+  await first.click();
+  await soon(async () => page.url().includes("#"), REACTION_TIMEOUT_MS);
+  const id = decodeURIComponent(page.url().split("#")[1] ?? "");
+  const place = page.locator(`[id="api/${id}"]`).first();
+  return (await soon(() => place.isVisible(), REACTION_TIMEOUT_MS)) ? place.innerText() : "";
+}
+
+/** Checks that the page of an older version, and only that page, has a banner at the top. */
+export const banner: Check = async (page) => {
+  const isOlder = page.url().includes("/v1");
+  const link = page.locator("aside.older a:visible").first();
+  const top = (await link.count()) > 0 ? (await link.boundingBox())?.y : undefined;
+  const titled = (await page.title()).includes("older");
+  const found: string[] = [];
+  if (isOlder !== (top !== undefined && top < 150)) found.push(`the banner is at ${top}`);
+  if (isOlder !== titled) found.push(`the title is ${await page.title()}`);
+  return found;
+};
 
 /** Finds broken words in tables and headings, and inline code that is broken across lines. */
 export const wholeWords: Check = (page) =>
@@ -189,7 +273,23 @@ export const tagNames: Check = async (page, api) => {
   return found;
 };
 
-/** Finds hidden response headers and model fields, and operations that repeat Error's fields. */
+/** Headers that the guide describes once, because every response has them, or every error. */
+const COMMON_HEADERS = /^(X-RateLimit-.*|x-request-id|Cache-Control)$/;
+
+/** Returns how many lists of headers the page shows for an operation: none of them is empty. */
+function shownHeaderLists(api: ApiDocument, operation: Operation): number {
+  const lists = Object.entries(operation.responses).map(([status, { $ref, headers }]) => {
+    const shared = $ref && api.components.responses[$ref.split("/").at(-1)!]?.headers;
+    const names = Object.keys(shared || headers || {}).filter((name) => !COMMON_HEADERS.test(name));
+    return names.filter((name) => name !== "Link" || /^[23]/.test(status));
+  });
+  const isSent = operation.parameters?.some((parameter) => parameter.in === "header") ?? false;
+  return lists.filter((names) => names.length > 0).length + Number(isSent);
+}
+
+/**
+ * Finds hidden response headers and model fields, and operations that repeat what every error has.
+ */
 export const openFields: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
@@ -198,6 +298,11 @@ export const openFields: Check = async (page, api) => {
     const count = (word: RegExp) => Array.from(text.matchAll(word)).length;
     if (count(/^Retry-After\b/gm) === 0) found.push(`the responses of ${address} are closed`);
     if (count(/^message\b/gm) > 0) found.push(`${address} repeats the fields of Error`);
+    // One `Link` leads to the next page, and those of a deprecated operation to the changelog.
+    const links = operation.deprecated ? Infinity : 1;
+    if (count(/^Link\b/gm) > links) found.push(`${address} repeats the link of every error`);
+    const lists = shownHeaderLists(api, operation);
+    if (count(/^Headers$/gm) !== lists) found.push(`${address} shows not ${lists} lists of headers`);
     if (count(/^X-RateLimit-Reset\b/gm) > 0)
       found.push(`${address} repeats what the guide says of every response`);
   }
@@ -218,7 +323,10 @@ export const programs: Check = async (page, api) => {
     const samples = operation["x-codeSamples"];
     const { label } = samples[0]!;
     const shown = (await section.innerText()).replaceAll(/\s+/g, "");
-    const source = samples[0]!.source.split("\n")[0]!.replaceAll(/\s+/g, "");
+    // The page shows its own address in the command with curl.
+    const base = `${new URL(page.url()).origin}/v${api.info.version.split(".")[0]}`;
+    const command = samples[0]!.source.replace("${BASE_URL:?}", base);
+    const source = command.replaceAll(/\s+/g, "");
     if (!shown.includes(source)) found.push(`${address} does not show its program for ${label}`);
     await section.getByRole("button", { name: `language: ${label}` }).click();
     const options = page.getByRole("option");
@@ -270,15 +378,28 @@ export const searchFinds: Check = async (page, api) => {
   return [...faults, `the search leads to ${page.url()}`];
 };
 
-/** Checks that an address with a trailing slash leads to the page. */
+/** Checks that other addresses of a page lead to it. */
 export const redirects: Check = async (page) => {
   const origin = new URL(page.url()).origin;
-  await page.goto(`${origin}/docs/`);
-  return page.url() === `${origin}/docs` ? [] : [`/docs/ leads to ${page.url()}`];
+  const found: string[] = [];
+  for (const [from, to] of [
+    ["/docs/", "/docs"],
+    // `/docs` was the page of version 1, which has this operation.
+    ["/docs#tag/pets/GET/pets/{petId}", "/docs/v1#tag/pets/GET/pets/{petId}"],
+  ]) {
+    await page.goto("about:blank");
+    await page.goto(`${origin}${from}`);
+    const address = () => decodeURIComponent(page.url());
+    const isThere = await soon(async () => address() === `${origin}${to}`, REACTION_TIMEOUT_MS);
+    if (!isThere) found.push(`${from} leads to ${address()}`);
+  }
+  return found;
 };
 
 /** All checks. The order matters, because the last checks leave the page. */
 export const CHECKS: Check[] = [
+  beginsWithOperations,
+  banner,
   wholeWords,
   nothingCut,
   accessible,

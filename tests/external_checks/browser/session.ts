@@ -17,6 +17,7 @@ import {
   errorAddresses,
   nothingCut,
   wholeWords,
+  wordsAreFound,
 } from "./reading.js";
 import { STEP_TIMEOUT_MS, assert, until } from "./until.js";
 import { Watch } from "./watch.js";
@@ -40,7 +41,7 @@ const BROWSER_ARGUMENTS = [
   "--disable-sync",
 ];
 
-const DESKTOP = { viewport: { width: 1440, height: 900 } };
+const DESKTOP = { viewport: { width: 1400, height: 900 } };
 const TABLET = { viewport: { width: 768, height: 1024 }, isMobile: true, hasTouch: true };
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
@@ -87,21 +88,22 @@ class Tour {
     await this.operations();
     await this.request(key);
     await this.page.goto(this.origin);
-    await reads(this.page.locator("#reference"), this.document.info.title);
-    await this.heading(this.document.info.title);
+    await reads(this.page.locator("#reference"), this.second.info.title);
+    await this.heading(this.second.info.title);
+    assert((await this.page.title()).endsWith("v2"), `the first page is ${await this.page.title()}`);
     await this.page.goto(`${this.origin}/changelog`);
     await this.heading("Changelog");
     none(await accessible(this.page, this.document));
     await this.picture("changelog");
-    await this.page.goto(`${this.origin}/docs`);
+    await this.page.goto(`${this.origin}/docs/v1`);
     await this.readsWell(this.document);
     await this.version2();
   }
 
   /** Checks that the link to version 2 leads to a reference that reads well. */
   private async version2(): Promise<void> {
-    await this.page.goto(`${this.origin}/docs`);
-    await click(this.page.getByRole("link", { name: "API v2" }));
+    await this.page.goto(`${this.origin}/docs/v1`);
+    await click(this.page.locator("aside").getByRole("link", { name: "v2" }));
     await this.page.waitForURL(`${this.origin}/docs/v2`);
     await reads(this.page.locator("body"), `${this.origin}/v2`, "nextCursor");
     await this.fits();
@@ -110,6 +112,8 @@ class Tour {
     const list = this.page.locator('section[id*="GET/store/orders"]').first();
     await reads(list, "shipDateBefore", "Test Request");
     await this.picture("v2-operation");
+    await this.page.goto(`${this.origin}/docs/v2`);
+    none(await wordsAreFound(this.page, this.second));
     await this.page.goto(`${this.origin}/docs/v2`);
     await this.readsWell(this.second);
   }
@@ -154,7 +158,7 @@ class Tour {
 
   /** Checks that the introduction leads to the guide. */
   private async introduction(): Promise<void> {
-    await this.page.goto(`${this.origin}/docs`);
+    await this.page.goto(`${this.origin}/docs/v1`);
     await reads(this.page.locator("#reference"), "Every request needs an API key");
     await this.page.locator('#reference a[href$="/guide"]').first().waitFor();
     await this.fits();
@@ -177,7 +181,7 @@ class Tour {
 
   /** Opens the section of an operation. */
   private async operation(tag: string, method: string, path: string): Promise<[Locator, Operation]> {
-    await this.page.goto(`${this.origin}/docs#tag/${tag}/${method}${path}`);
+    await this.page.goto(`${this.origin}/docs/v1#tag/${tag}/${method}${path}`);
     const operation = this.document.paths[path]?.[method.toLowerCase()];
     assert(operation !== undefined, `the document has no ${method} ${path}`);
     const section = this.page.locator(`section[id*="${method}${path}"]`).first();
@@ -198,7 +202,7 @@ class Tour {
     await this.picture("answer");
     // The page must not keep the key.
     await this.page.goto("about:blank");
-    await this.page.goto(`${this.origin}/docs`);
+    await this.page.goto(`${this.origin}/docs/v1`);
     await reads(this.page.locator("#reference"), this.document.info.title);
     const kept = await this.page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
@@ -286,7 +290,7 @@ async function plain(browser: Browser, document: ApiDocument): Promise<void> {
     const context = await browser.newContext({ ...VIEWS[view]!, javaScriptEnabled: false });
     context.setDefaultTimeout(STEP_TIMEOUT_MS);
     for (const [path, source] of [
-      ["/docs", "/openapi.json"],
+      ["/docs/v1", "/openapi.json"],
       ["/docs/v2", "/openapi-v2.json"],
     ] as const) {
       const api: ApiDocument = await (await fetch(`${origin}${source}`)).json();
@@ -312,7 +316,7 @@ async function plain(browser: Browser, document: ApiDocument): Promise<void> {
 async function settings(browser: Browser, document: ApiDocument): Promise<void> {
   const page = await browser.newPage(VIEWS["desktop-light"]!);
   page.setDefaultTimeout(STEP_TIMEOUT_MS);
-  await page.goto(`${origin}/docs`);
+  await page.goto(`${origin}/docs/v1`);
   await reads(page.locator("body"), setting("CONTACT_NAME"));
   await reads(page.locator("body"), `${origin}/v1`);
   await drawn(page, document);

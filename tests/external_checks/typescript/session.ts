@@ -1,7 +1,6 @@
 // Calls the live server with the clients that openapi-typescript and openapi-fetch provide. Every
 // response is typed: tsc --strict checks this file against the generated types.
 
-import { parse } from "lossless-json";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api-v1.js";
 import type { components as componentsV2, paths as pathsV2 } from "./api-v2.js";
@@ -103,7 +102,7 @@ async function pendingOfPet7(): Promise<componentsV2["schemas"]["Order"][]> {
   return all;
 }
 
-const toCancel = (await pendingOfPet7()).filter((one) => Number.isSafeInteger(one.id)).slice(0, 60);
+const toCancel = (await pendingOfPet7()).slice(0, 60);
 for (const { id } of toCancel) {
   const { response, error } = await cancel(orders, id);
   assert(response.status === 204, error);
@@ -111,29 +110,3 @@ for (const { id } of toCancel) {
 const kept = new Set((await pendingOfPet7()).map((one) => one.id));
 assert(toCancel.length === 60 && !toCancel.some((one) => kept.has(one.id)), "still pending");
 console.log("version 2: all pages of the pending orders of a pet");
-
-// response.json() rounds ids beyond 2^53-1. The rounded id may belong to another order, and a
-// cancellation would cancel that order.
-const large = setting("LARGE");
-const rounded = String(Number(large));
-assert(rounded !== large, `${large} is exact`);
-const naive = [...(await listed(orders)).keys()].map(String);
-assert(!naive.includes(large) && naive.includes(rounded), "no digit was lost");
-
-/** Lists ids as the document recommends: parses the body without loss and keeps ids as text. */
-async function listedIds(): Promise<string[]> {
-  const { data, error } = await orders.GET("/store/orders", { parseAs: "text" });
-  assert(data !== undefined, error);
-  const parsed = parse(data, null, (number) => number) as { id: string }[];
-  return parsed.map((order) => order.id);
-}
-
-const ids = await listedIds();
-assert(ids.includes(large) && ids.includes(rounded), "both orders are listed");
-// The generated type is number, but the client only puts the text of the id into the path.
-const exact = await cancel(orders, large as unknown as number);
-assert(exact.response.status === 204, exact.error);
-assert(exact.response.url.endsWith(`/${large}`), exact.response.url);
-const left = await listedIds();
-assert(JSON.stringify(left) === JSON.stringify(ids.filter((id) => id !== large)), "not that one alone");
-console.log(`${large}: JSON.parse reads ${rounded}; parsed without loss, it alone was cancelled`);

@@ -35,7 +35,7 @@ constructs! {
     OPERATION: "an operation"
         ["tags" "summary" "description" "operationId" "parameters" "requestBody" "responses"
          "deprecated"]
-    PARAMETER: "a parameter" ["in" "name" "description" "required" "schema"]
+    PARAMETER: "a parameter" ["in" "name" "description" "required" "schema" "example"]
     BODY: "a request body" ["required" "content"]
     SUCCESS: "a success" ["description" "headers" "content"]
     ERROR: "an error" ["description" "headers" "content"]

@@ -128,11 +128,13 @@ fn comment(text: &str, indent: usize) -> TokenStream {
     let mut lines = TokenStream::new();
     for line in text.lines() {
         let mut current = String::new();
+        // The lines of a list item are indented, or rustdoc would end the item.
+        let item_indent = if line.starts_with("- ") { "  " } else { "" };
         for word in line.split(' ') {
             let columns = current.chars().count() + 1 + word.chars().count();
             if !current.is_empty() && columns > COMMENT_COLUMNS + 1 - indent {
                 lines.extend(quote!(#[doc = #current]));
-                current.clear();
+                current = item_indent.to_string();
             }
             current = format!("{current} {word}");
         }

@@ -1,4 +1,4 @@
-//! Checks that the examples of responses and headers match their schemas.
+//! Checks that the examples of parameters, responses and headers match their schemas.
 
 use super::document::excerpt;
 use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};

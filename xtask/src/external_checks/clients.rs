@@ -1,7 +1,7 @@
 //! Runs generated clients in TypeScript and Python against a live server: they list and cancel
 //! orders, read all pages of a filtered list, and provoke every documented error.
 
-use super::server::{LARGE, LiveServer, MISSING, PENDING, SHIPPED};
+use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;
 use super::tools::output_lines;
 use crate::documents::{DOCUMENTS, V2};
@@ -79,7 +79,7 @@ pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::R
     let wrong = format!("{key}x");
     session.env("BASE_URL", server.base_url()).env("KEY", &key).env("LIMITED_KEY", &limited);
     session.env("WRONG_KEY", &wrong).env("URL_V2", format!("{}{}", server.origin(), V2.base_path));
-    let ids = [("PENDING", PENDING), ("SHIPPED", SHIPPED), ("MISSING", MISSING), ("LARGE", LARGE)];
+    let ids = [("PENDING", PENDING), ("SHIPPED", SHIPPED), ("MISSING", MISSING)];
     for (name, id) in ids {
         session.env(name, id.to_string());
     }

@@ -9,11 +9,21 @@ use anyhow::Context;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use testbed::run_samples;
+use testbed::{run_curl_commands, run_samples};
 
+/// Runs the commands with curl, and the samples for the shell.
 pub(super) fn curl(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let (directory, names) = extract(setup, "curl", "curl")?;
+    let read = |(version, operation): &(&'static str, String)| -> anyhow::Result<_> {
+        let file = directory.join(version).join(format!("{operation}.curl"));
+        Ok((*version, operation.clone(), std::fs::read_to_string(file)?))
+    };
+    let commands = names.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    let ran = run_curl_commands(&setup.program, &commands);
+    let mut found: Vec<_> = ran.err().into_iter().map(|error| format!("{error:#}")).collect();
     let (directory, names) = extract(setup, "shell", "sh")?;
-    findings(setup, &names, &directory, "sh", || setup.tools.command("sh"))
+    found.extend(findings(setup, &names, &directory, "sh", || setup.tools.command("sh"))?);
+    Ok(found)
 }
 
 /// Runs the samples in Python, which use only the standard library.
@@ -27,17 +37,18 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// Checks the samples in TypeScript with `tsc --strict`, then runs them.
+/// Checks the samples in TypeScript with `tsc --strict`, then runs them as they are.
 pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    let (directory, names) = extract(setup, "typescript", "ts")?;
+    let (directory, names) = extract(setup, "typescript", "mts")?;
     let settings = "samples/tsconfig.json";
     std::fs::copy(setup.tools.source(settings), setup.tools.installed(settings))?;
-    std::fs::write(directory.join("package.json"), "{ \"type\": \"module\" }\n")?;
+    // `npm init -y` of npm 11 writes this type.
+    std::fs::write(directory.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
     let errors = output_lines(&mut setup.tools.compile_typescript(&directory))?;
     if !errors.is_empty() {
         return Ok(errors);
     }
-    findings(setup, &names, &directory.join("built"), "js", || setup.tools.command("node"))
+    findings(setup, &names, &directory, "mts", || setup.tools.command("node"))
 }
 
 fn findings(

@@ -3,6 +3,7 @@
 use super::markdown::{heading, slug, with_headings};
 use super::{VERSION_LINKS, version_links};
 use crate::changelog::sections;
+use crate::documents::{Document, V1};
 use chrono::NaiveDate;
 use semver::Version;
 
@@ -46,7 +47,7 @@ pub fn with_links(changelog: &str) -> String {
 }
 
 /// Renders the whole page, with an anchor for each heading.
-pub fn page(changelog: &str) -> String {
+pub fn page(changelog: &str, newest: &Document) -> String {
     let text = with_headings(changelog, |level, title| {
         // The date of a version follows the link, so that the anchor does not contain the date.
         match version_and_date(title).filter(|_| level == 2) {
@@ -57,12 +58,12 @@ pub fn page(changelog: &str) -> String {
             None => heading(level, &slug(title), title, ""),
         }
     });
-    format!("{}{text}{FOOT}", head())
+    format!("{}{text}{FOOT}", head(newest))
 }
 
 /// Renders the part of the page above the changelog.
-fn head() -> String {
-    HEAD.replace(VERSION_LINKS, &version_links())
+fn head(newest: &Document) -> String {
+    HEAD.replace(VERSION_LINKS, &version_links(newest)).replace(V1.path, newest.path)
 }
 
 /// Parses a title such as `1.1.0 (2026-11-22)`.
@@ -81,7 +82,7 @@ mod tests {
     use crate::repository::{CHANGELOG, Repository};
 
     fn render(text: &str) -> String {
-        page(text).strip_prefix(&head()).unwrap().strip_suffix(FOOT).unwrap().to_string()
+        page(text, &V1).strip_prefix(&head(&V1)).unwrap().strip_suffix(FOOT).unwrap().to_string()
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use super::markdown::{heading, markup, slug, with_headings};
 use super::{VERSION_LINKS, version_links};
+use crate::documents::Document;
 use crate::guide::code_title;
 use std::cell::RefCell;
 
 const TEMPLATE: &str = include_str!("guide.html");
 
 /// Renders the whole page, with an anchor for each heading.
-pub fn page(guide: &str) -> String {
+pub fn page(guide: &str, newest: &Document) -> String {
     let contents = RefCell::new(String::new());
     let text = with_headings(&split_sessions(guide), |level, title| {
         let anchor = anchor(title);
@@ -21,7 +22,7 @@ pub fn page(guide: &str) -> String {
     // A code block scrolls, so it must be reachable with the keyboard.
     let text = text.replace("<pre>", "<pre tabindex=\"0\">");
     TEMPLATE
-        .replace(VERSION_LINKS, &version_links())
+        .replace(VERSION_LINKS, &version_links(newest))
         .replace("{contents}", &markup(&contents.into_inner()))
         .replace("{guide}", &text)
 }

@@ -3,6 +3,7 @@
 
 use super::facts::{Operation, one_line, operations, text};
 use super::guide::anchor;
+use super::newest_stable;
 use crate::documents::{DOCUMENTS, Document};
 use serde_json::Value;
 use std::fmt::Write;
@@ -10,7 +11,7 @@ use std::fmt::Write;
 /// Renders the summary. `documents` are in the order of [`DOCUMENTS`]. The server replaces the
 /// placeholder `{base_urls}` with a line for each base URL.
 pub fn page(guide: &str, documents: &[Value]) -> String {
-    let document = documents.first().unwrap_or(&Value::Null);
+    let (_, document) = newest_stable(documents);
     let info = &document["info"];
     let summary = one_line(text(&info["description"]));
     let mut page = format!("# {}\n\n> {summary}\n\n", text(&info["title"]));
@@ -54,10 +55,9 @@ fn operation_lines(reference: &str, document: &Value) -> Vec<String> {
         let (anchor, Operation { path, method, value, .. }) = (operation.anchor(), operation);
         let [id, summary, description] =
             ["operationId", "summary", "description"].map(|field| text(&value[field]));
-        format!(
-            "- [{id}]({reference}#{anchor}): `{method} {path}`. {summary}. {}",
-            one_line(description)
-        )
+        // The description is a sentence and a list.
+        let description = description.replace("\n\n", "\n").replace('\n', "\n  ");
+        format!("- [{id}]({reference}#{anchor}): `{method} {path}`. {summary}. {description}")
     };
     operations(document).into_iter().map(line).collect()
 }
@@ -82,7 +82,9 @@ mod tests {
         let sections = guide.matches("\n## ").count();
         assert_eq!(lines.len(), links + operations + sections, "{page}");
         let begins = |start: &str| lines.iter().any(|line| line.starts_with(start));
-        assert!(begins("- [listOrders](/docs#tag/orders/GET/store/orders): `GET /store/orders`."));
+        assert!(begins(
+            "- [listOrders](/docs/v1#tag/orders/GET/store/orders): `GET /store/orders`."
+        ));
         assert!(begins(
             "- [listOrders](/docs/v2#tag/orders/GET/store/orders): `GET /store/orders`."
         ));

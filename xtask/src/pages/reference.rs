@@ -1,9 +1,9 @@
-//! Renders `/docs`, the whole document as static HTML. If the browser runs scripts, Scalar replaces
+//! Renders a reference page, the whole document as static HTML. If the browser runs scripts, Scalar replaces
 //! this page.
 
 use super::facts::{Operation, one_line, operations, text};
 use super::markdown::{heading, markup};
-use super::{VERSION_LINKS, version_links};
+use super::{VERSION_LINKS, label, version_links};
 use crate::documents::{Document, V1};
 use codegen::pointer;
 use serde_json::{Map, Value};
@@ -12,13 +12,21 @@ use std::fmt::Write;
 
 const TEMPLATE: &str = include_str!("reference.html");
 
+/// The placeholder in the template for the name of the version.
+const LABEL: &str = "{label}";
+
+/// The placeholder in the template for the banner of older versions.
+const BANNER: &str = "{banner}";
+
 /// Renders the page of a document, with the same anchors as Scalar. The server replaces the
 /// placeholder `{base_urls}` with a list item for each base URL.
-pub fn page(version: &Document, document: &Value) -> String {
+pub fn page(version: &Document, newest: &Document, document: &Value) -> String {
     let link = format!("<a href=\"{}\"", version.reference);
+    let label = label(version, newest);
+    let banner = if label == version.module { String::new() } else { banner(version, newest) };
     let info = &document["info"];
     let reference = [
-        format!("<h1>{}</h1>\n", text(&info["title"])),
+        format!("<h1>{} {label}</h1>\n", text(&info["title"])),
         markup(&contents(document)),
         "<ul>\n{base_urls}</ul>\n".to_string(),
         markup(text(&info["description"])),
@@ -27,10 +35,21 @@ pub fn page(version: &Document, document: &Value) -> String {
         models(document),
     ];
     TEMPLATE
-        .replace(VERSION_LINKS, &version_links())
+        .replace(VERSION_LINKS, &version_links(newest))
+        .replace(LABEL, &label)
+        .replace(BANNER, &banner)
         .replace(V1.path, version.path)
         .replace(&format!("{link}>"), &format!("{link} aria-current=\"page\">"))
         .replace("{reference}", reference.concat().trim_end())
+}
+
+/// Renders the banner of an older version, which leads to the newest one.
+fn banner(version: &Document, newest: &Document) -> String {
+    let (older, Document { module, reference, .. }) = (version.module, newest);
+    format!(
+        "<aside class=\"older\" aria-label=\"Newer version\">This is {older}, an older version. \
+         New programs use <a href=\"{reference}\">{module}</a>.</aside>\n"
+    )
 }
 
 /// Renders the version and a table of contents.
@@ -140,23 +159,25 @@ fn response_item(
 
 fn headers(document: &Value) -> String {
     let common = common_headers(document);
-    let mut items: Vec<String> = Vec::new();
+    // Responses may give the same header different examples, of which one is enough.
+    let mut items: Vec<(String, String)> = Vec::new();
     for (_, response) in operations(document).iter().flat_map(|one| responses(document, one.value))
     {
         for (name, header) in response_headers(document, response) {
             let item = format!(
-                "- `{name}`: {}. {} Example: `{}`\n",
+                "- `{name}`: {}. {}",
                 kind(&header["schema"]),
-                sentence(text(&header["description"])),
-                plain(&header["example"])
+                sentence(text(&header["description"]))
             );
-            if !items.contains(&item) {
-                items.push(item);
+            if items.iter().all(|(listed, _)| *listed != item) {
+                items.push((item, plain(&header["example"])));
             }
         }
     }
+    let line = |(item, example)| format!("{item} Example: `{example}`\n");
+    let items: String = items.into_iter().map(line).collect();
     let names: Vec<_> = common.iter().map(|name| format!("`{name}`")).collect();
-    let text = format!("Every response has {}.\n\n{}", names.join(", "), items.concat());
+    let text = format!("Every response has {}.\n\n{}", names.join(", "), items);
     heading(2, "headers", "Response headers", "") + &markup(&text)
 }
 

@@ -276,7 +276,7 @@ impl ListOrders {
         self.limit = Some(limit.into());
         self
     }
-    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose digits: send the text of a `petId` that was parsed without loss.
+    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
     pub fn pet_id(mut self, pet_id: impl Into<crate::generated::v1::types::PetId>) -> Self {
         self.pet_id = Some(pet_id.into());
         self

@@ -13,8 +13,8 @@ const ON_EVERY_RESPONSE = [
 /** The schema of the body of every error. */
 const ERROR = '#/components/schemas/Error'
 
-/** Returns the document without what every operation repeats. */
-function fitted(document) {
+/** Returns the document with this server's address, and without what every operation repeats. */
+function fitted(document, base) {
   const { paths, components } = document
   const deprecation = components.headers.Deprecation?.example ?? '@Infinity'
   const since = Number(deprecation.slice(1)) * 1000
@@ -26,21 +26,45 @@ function fitted(document) {
     // Scalar's own badge cannot show `beta`. Scalar marks deprecated operations itself.
     delete operation['x-scalar-stability']
     if (!operation.deprecated) operation['x-badges'] = [{ name: operation['x-stability'] }]
+    // The example of the cursor belongs to those of the filters, which readers change.
+    delete operation.parameters.find(({ name }) => name === 'cursor')?.example
+    // The command with curl needs only the key.
+    const [command] = operation['x-codeSamples']
+    command.source = command.source.replace('${BASE_URL:?}', base)
   }
   const responses = [...operations, components].flatMap((part) => Object.values(part.responses))
-  for (const { headers, content } of responses) {
+  for (const response of responses) {
+    const { headers, content } = response
     for (const header of ON_EVERY_RESPONSE) delete headers?.[header]
-    // Show the schema of errors only once, among the models.
-    for (const media of Object.values(content ?? {})) if (media.schema.$ref === ERROR) delete media.schema
+    for (const media of Object.values(content ?? {})) {
+      if (media.schema.$ref !== ERROR) continue
+      // Show the schema of errors only once, among the models. Every error has the same kind of link.
+      delete media.schema
+      delete headers.Link
+    }
+    // Scalar would show an empty list.
+    if (headers && Object.keys(headers).length === 0) delete response.headers
   }
   return document
 }
 
+/** Returns the address of what was at this address of the page before, or undefined. */
+function moved({ tags }) {
+  const [, tag] = /^#tag\/([^/]+)/.exec(location.hash) ?? []
+  // `/docs` was the page of version 1.
+  if (tag && tags.every(({ name }) => name !== tag)) return `/docs/v1${location.hash}`
+  // The guide has the sections that the introduction had.
+  const [, section] = /^#(?:description\/|error-)(.+)/.exec(location.hash) ?? []
+  return section && `/guide#${section}`
+}
+
 fetch(document.querySelector('link[rel="service-desc"]').href).then(async (response) => {
   const api = await response.json()
+  const address = moved(api)
+  if (address) return location.replace(address)
   const base = `${location.origin}/v${api.info.version.split('.')[0]}`
   Scalar.createApiReference('#reference', {
-    content: fitted(api),
+    content: fitted(api, base),
     // Requests from this page go to the server of this page, not to the servers in the document.
     servers: [{ url: base, description: 'The server of this page' }],
     authentication: { preferredSecurityScheme: 'apiKey' },

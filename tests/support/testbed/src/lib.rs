@@ -9,7 +9,8 @@
 //! - [`wait_blocking`] and [`wait_for`] poll for a condition. [`relay`] is a network that fails,
 //!   changes bytes or records them.
 //! - [`seed`] is the seed of random inputs.
-//! - [`run_samples`] runs the documents' sample programs against a server.
+//! - [`run_samples`] runs the documents' sample programs against a server, and
+//!   [`run_curl_commands`] the commands with curl.
 //! - [`postgres`] starts database servers, and [`Authority`] issues certificates for them.
 //! - [`start_nginx`] starts nginx as the proxy in front of servers.
 //!
@@ -53,7 +54,7 @@ pub use nginx::start_nginx;
 pub use preload::Preload;
 pub use program::Program;
 pub use report::Report;
-pub use samples::run_samples;
+pub use samples::{run_curl_commands, run_samples};
 pub use seed::{property_config, seed};
 pub use server_process::ServerProcess;
 pub use snapbox::data::Inline;

@@ -22,8 +22,9 @@ const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// The public pages that do not belong to a version of the API, with their content types.
-const PAGES: [(&str, &str); 12] = [
+const PAGES: [(&str, &str); 13] = [
     ("/", "text/html; charset=utf-8"),
+    ("/docs", "text/html; charset=utf-8"),
     ("/guide", "text/html; charset=utf-8"),
     ("/changelog", "text/html; charset=utf-8"),
     ("/changelog.atom", "application/atom+xml; charset=utf-8"),
