@@ -27,9 +27,9 @@ pub mod types {
     pub struct Order {
         /// Whether the order has been fulfilled. Neither this nor `shipDate` tells whether the order can be cancelled: only cancelOrder does.
         pub complete: bool,
-        /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        /// Unique order identifier.
         pub id: OrderId,
-        /// Identifier of the animal in the order. The store may have no pet with this identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        /// Identifier of the animal in the order. The store may have no pet with this identifier.
         #[serde(rename = "petId")]
         pub pet_id: PetId,
         /// Number of units ordered, 1 to 2147483647.
@@ -38,7 +38,7 @@ pub mod types {
         #[serde(rename = "shipDate", skip_serializing_if = "::std::option::Option::is_none")]
         pub ship_date: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
     }
-    /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+    /// Unique order identifier.
     #[derive(
         ::serde::Deserialize,
         ::serde::Serialize,
@@ -96,12 +96,12 @@ pub mod types {
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Pet {
-        /// Unique pet identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        /// Unique pet identifier.
         pub id: PetId,
         /// The pet's name.
         pub name: ::std::string::String,
     }
-    /// Unique pet identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+    /// Unique pet identifier.
     #[derive(
         ::serde::Deserialize,
         ::serde::Serialize,
@@ -184,7 +184,7 @@ pub mod types {
 }
 /// Client for Store Orders API
 ///
-/// Version: 1.3.5
+/// Version: 1.4.0
 #[derive(Clone)]
 pub struct Client {
     /// `baseurl`.
@@ -215,7 +215,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "1.3.5"
+        "1.4.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()

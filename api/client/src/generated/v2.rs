@@ -19,9 +19,9 @@ pub mod types {
         pub cancelled_at: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
         /// Whether the order has been fulfilled. Whether it can be cancelled follows from `status`.
         pub complete: bool,
-        /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        /// Unique order identifier.
         pub id: crate::generated::v1::types::OrderId,
-        /// Identifier of the animal in the order. The store may have no pet with this identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        /// Identifier of the animal in the order. The store may have no pet with this identifier.
         #[serde(rename = "petId")]
         pub pet_id: crate::generated::v1::types::PetId,
         /// Number of units ordered, 1 to 2147483647.
@@ -71,7 +71,7 @@ pub mod types {
 }
 /// Client for Store Orders API
 ///
-/// Version: 2.0.1
+/// Version: 2.1.0
 #[derive(Clone)]
 pub struct Client {
     /// `baseurl`.
@@ -102,7 +102,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "2.0.1"
+        "2.1.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -208,13 +208,17 @@ impl Client {
     pub async fn cancel_order<'a>(
         &'a self,
         order_id: &'a crate::generated::v1::types::OrderId,
+        if_match: Option<&'a str>,
     ) -> Result<ResponseValue<()>, Error<()>> {
         let url = format!("{}/store/orders/{}", self.baseurl, encode_path(&order_id.to_string()),);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
         header_map.append(
             ::reqwest::header::HeaderName::from_static("api-version"),
             ::reqwest::header::HeaderValue::from_static(Self::api_version()),
         );
+        if let Some(value) = if_match {
+            header_map.append("If-Match", value.to_string().try_into()?);
+        }
         #[allow(unused_mut)]
         let mut request = self.client.delete(url).headers(header_map).build()?;
         let info = OperationInfo { operation_id: "cancel_order" };
@@ -276,12 +280,12 @@ impl ListOrders {
         self.limit = Some(limit.into());
         self
     }
-    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
+    /// Only orders of this pet.
     pub fn pet_id(mut self, pet_id: impl Into<crate::generated::v1::types::PetId>) -> Self {
         self.pet_id = Some(pet_id.into());
         self
     }
-    /// Only orders with a `shipDate` before this time (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
+    /// Only orders with a `shipDate` before this time. An order without `shipDate` does not match.
     pub fn ship_date_before(
         mut self,
         ship_date_before: impl Into<::chrono::DateTime<::chrono::offset::Utc>>,
@@ -289,7 +293,7 @@ impl ListOrders {
         self.ship_date_before = Some(ship_date_before.into());
         self
     }
-    /// Only orders with a `shipDate` at this time or later (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
+    /// Only orders with a `shipDate` at this time or later. An order without `shipDate` does not match.
     pub fn ship_date_from(
         mut self,
         ship_date_from: impl Into<::chrono::DateTime<::chrono::offset::Utc>>,
@@ -370,13 +374,19 @@ impl crate::request::Request for GetOrder {
 pub struct CancelOrder {
     client: Client,
     order_id: crate::generated::v1::types::OrderId,
+    pub(crate) if_match: Option<String>,
 }
 impl CancelOrder {
     pub(crate) fn new(
         client: &Client,
         order_id: impl Into<crate::generated::v1::types::OrderId>,
     ) -> Self {
-        Self { client: client.clone(), order_id: order_id.into() }
+        Self { client: client.clone(), order_id: order_id.into(), if_match: None }
+    }
+    /// The `ETag` of the order from `getOrder`, several separated by commas, or `*` for any (RFC 9110). If the order has none of these tags when it would be cancelled, it is unchanged and the response is 412. Tags with `W/` never match.
+    pub(crate) fn if_match(mut self, if_match: impl Into<String>) -> Self {
+        self.if_match = Some(if_match.into());
+        self
     }
 }
 impl crate::request::Request for CancelOrder {
@@ -388,6 +398,6 @@ impl crate::request::Request for CancelOrder {
         crate::request::call_span!("cancel_order", order_id = i64::from(self.order_id))
     }
     async fn execute(self) -> Result<ResponseValue<()>, Error<()>> {
-        self.client.cancel_order(&self.order_id).await
+        self.client.cancel_order(&self.order_id, self.if_match.as_deref()).await
     }
 }
