@@ -73,6 +73,7 @@ fn split_sessions(guide: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::documents::V1;
 
     #[test]
     fn a_command_is_a_block_without_its_prompt_and_its_output() {
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn headings_are_in_the_contents_and_a_code_is_its_own_anchor() {
-        let page = page("# Guide\n\n## Rate limits and bans\n\n### 404 `order_not_found`\n");
+        let page = page("# Guide\n\n## Rate limits and bans\n\n### 404 `order_not_found`\n", &V1);
         assert!(page.contains("<a href=\"#rate-limits-and-bans\">Rate limits and bans</a>"));
         assert!(
             page.contains("<li><a href=\"#order_not_found\">404 <code>order_not_found</code></a>")
