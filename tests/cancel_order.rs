@@ -58,10 +58,12 @@ async fn preconditions_are_ignored_as_each_document_says() {
         let since = ("if-unmodified-since", "Mon, 01 Jan 2001 00:00:00 GMT");
         let (promise, ignored) = match document.name {
             "v1" => (
-                "`If-Match` and `If-Unmodified-Since` are ignored",
+                "- **Ignored**: query parameters, a body, `If-Match` and `If-Unmodified-Since`.",
                 vec![("if-match", "\"zz\""), since],
             ),
-            _ => ("`If-Unmodified-Since` is ignored", vec![since]),
+            _ => {
+                ("- **Ignored**: query parameters, a body, and `If-Unmodified-Since`.", vec![since])
+            }
         };
         assert!(description.contains(promise), "{}: {description}", document.path);
         for precondition in ignored {

@@ -99,7 +99,8 @@ async fn an_unknown_path_of_version_2_links_to_its_document() {
     for path in ["/v2/pets/1", "/v2/store", "/v2/store/orders/", "/v2//store/orders"] {
         let answer = server.send_with(&key, "GET", path).await;
         let message = answer.assert_error(404, "not_found");
-        assert!(message.contains(" /openapi-v2.json "), "{message}");
+        let cause = if path.ends_with('/') { "leave it out" } else { " /openapi-v2.json " };
+        assert!(message.contains(cause), "{message}");
         assert_eq!(answer.text("link"), error_link_to("/openapi-v2.json", "not_found"));
         assert!(!answer.headers.contains_key("deprecation"), "{path}");
     }

@@ -547,8 +547,8 @@ mod tests {
             ("limit=1&limit=2", "The query parameter limit was sent more than once. Send it once."),
             (
                 "x=1",
-                "Unknown query parameter x. Supported: complete, cursor, limit, petId, \
-                 shipDateBefore, shipDateFrom, status.",
+                "Unknown query parameter x. Supported: petId, status, shipDateFrom, \
+                 shipDateBefore, complete, limit, cursor.",
             ),
         ] {
             assert_eq!(refused(query), message);

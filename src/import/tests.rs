@@ -124,8 +124,14 @@ fn every_bad_field_has_its_reason() {
 #[test]
 fn a_cell_is_checked_like_a_json_value() {
     for (cells, reason) in [
-        ("01,1,1,,,", r#"id must be a 64-bit integer, not "01""#),
-        (" 1,1,1,,,", r#"id must be a 64-bit integer, not " 1""#),
+        (
+            "01,1,1,,,",
+            r#"id must be an integer from -9007199254740991 to 9007199254740991, not "01""#,
+        ),
+        (
+            " 1,1,1,,,",
+            r#"id must be an integer from -9007199254740991 to 9007199254740991, not " 1""#,
+        ),
         (",1,1,,,", "id is missing"),
         ("1,1,1e3,,,", r#"quantity must be an integer from 1 to 2147483647, not "1e3""#),
         ("1,1,1,,yes,", r#"complete must be true or false, not "yes""#),
@@ -172,7 +178,7 @@ fn invalid_json_does_not_hide_other_bad_records() {
     let records = [good, bad, text, "nul", r#"{"id" 4}"#];
     let reasons = [
         "is not valid JSON: trailing comma at column 32 of the record",
-        "id must be a 64-bit integer, not \"a,]\\\\\"; petId must be a 64-bit integer, not an array; \
+        "id must be an integer from -9007199254740991 to 9007199254740991, not \"a,]\\\\\"; petId must be an integer from -9007199254740991 to 9007199254740991, not an array; \
          quantity must be an integer from 1 to 2147483647, not 0",
         "must be a JSON object, not \"nul\"",
         "is not valid JSON: expected `:` at column 7 of the record",
@@ -197,7 +203,7 @@ fn all_problems_of_a_row_are_in_one_message() {
         ("id,petId,quantity,shipDate,complete,status\n", Order::FIELDS.join(", "));
     assert_eq!(
         complaint::<Order>(&format!("{header}x,,0,,maybe,sent\n")),
-        "line 2: id must be a 64-bit integer, not \"x\"; petId is missing; quantity must be an \
+        "line 2: id must be an integer from -9007199254740991 to 9007199254740991, not \"x\"; petId is missing; quantity must be an \
          integer from 1 to 2147483647, not \"0\"; complete must be true or false, not \"maybe\"; \
          status must be pending or shipped, not \"sent\""
     );
@@ -205,7 +211,7 @@ fn all_problems_of_a_row_are_in_one_message() {
         complaint::<Order>(r#"{"id":1,"Id":2,"petId":null,"colour":1,"quantity":1}"#),
         format!(
             "line 1: id is given twice; \"colour\" is unknown; the names are {names}; petId must be \
-             a 64-bit integer, not null"
+             an integer from -9007199254740991 to 9007199254740991, not null"
         )
     );
     assert_eq!(

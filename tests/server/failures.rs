@@ -88,7 +88,7 @@ async fn a_late_cancellation_is_logged_as_the_reason() {
     let server = setup.serve().await;
     store.set(Fault::Late);
     let requests = [CANCEL, ("DELETE", "/v2/store/orders/1")];
-    expect_reasons(&server, &log, &key, &requests, (503, "not carry the cancellation out in time"))
+    expect_reasons(&server, &log, &key, &requests, (503, "not confirm the cancellation in time"))
         .await;
 }
 

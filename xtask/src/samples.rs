@@ -144,7 +144,7 @@ mod tests {
         let rust = || {
             let mut document = json!({ "paths": { "/a": { "get": { "operationId": "get" } } } });
             put(&repository, &V1, &mut document).unwrap();
-            document["paths"]["/a"]["get"][FIELD][3]["source"].as_str().unwrap().to_string()
+            document["paths"]["/a"]["get"][FIELD][4]["source"].as_str().unwrap().to_string()
         };
         assert_eq!(rust(), "// cargo add --path store-orders/api/client");
         let manifest = "[package]\nrepository = \"https://git.example/orders\"\n";

@@ -98,11 +98,11 @@ Drift
   api/src/v2.rs: found (-), expected (+)
     @@ [LINES] @@
      
-     /// The path in which every server's URL ends.
+     /// The path at the end of each URL in `servers`.
     -pub const BASE_PATH: &str = "/v2";
     +pub const BASE_PATH: &str = "";
      
-     /// The example of the header x-request-id.
+     /// The documented example of the header `x-request-id`.
     - generated from spec/openapi-v2.json
     fix: cargo xtask check --fix
 ✗ the major versions of the documents in spec are those of every base URL
@@ -395,7 +395,7 @@ spec/guide.md
   expected: 1,000 at most
   found:    2,000 at most
   fix: edit the text, or the schema
-spec/openapi-v2.json#/paths/~1store~1orders/get/parameters/2/description
+spec/openapi-v2.json#/paths/~1store~1orders/get/parameters/5/description
   expected: 100 unless sent
   found:    50 unless sent
   fix: edit the text, or the schema

@@ -140,7 +140,9 @@ fn each_text_adds_the_crate_as_its_manifest_allows() {
         let text = repository.read(&name).unwrap();
         let commands =
             text.split("cargo add ").skip(1).map(|rest| rest.split(['\n', '\\', '`']).next());
-        let commands = commands.flatten().filter(|command| command.contains(PACKAGE));
+        let commands = commands
+            .flatten()
+            .filter(|command| command.contains(PACKAGE) || command.contains("api/client"));
         let commands: Vec<_> = commands.collect();
         assert!(!commands.is_empty(), "{name} does not say how to add {PACKAGE}");
         for command in commands {

@@ -165,7 +165,7 @@ Wrote spec/openapi.json.
 Wrote api/src/v1.rs.
 Wrote api/client/src/generated/v1.rs.
 Wrote src/http/docs/generated/llms.txt.
-Wrote src/http/docs/generated/docs.html.
+Wrote src/http/docs/generated/docs/v1.html.
 8 of 9 checks passed, 1 failed.
 "###]],
     );

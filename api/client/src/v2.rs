@@ -151,11 +151,14 @@ impl ClientV2 {
     /// - **404**: there is no such order, or it is already cancelled. Of several requests at the
     ///   same time, exactly one gets 204 and the others get 404.
     /// - **409**: the order has already shipped. It is unchanged.
+    /// - **412**: the order has none of the tags in `If-Match`. It is unchanged.
     /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
     ///   Send the request again, and take a 404 as success: an earlier attempt may have cancelled
     ///   the order. `getOrder` says whether it is cancelled.
-    /// - **Ignored**: query parameters and a body.
-    /// - **`If-Match`** and `If-Unmodified-Since` are ignored too.
+    /// - **Ignored**: query parameters, a body, and `If-Unmodified-Since`.
+    ///
+    /// To cancel an order only if it has not changed since you read it, call
+    /// [`cancel_order_if_unchanged`](Self::cancel_order_if_unchanged).
     ///
     /// The value says what became of the order: see [`CancelOrderOutcome`].
     ///

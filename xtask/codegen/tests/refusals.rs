@@ -132,7 +132,7 @@ fn each_bad_input_is_one_line_with_its_place() {
         str![[r#"
 /openapi: is of OpenAPI 3.1.0; write an OpenAPI 3.0 document
 /openapi: is of OpenAPI 2.0; write an OpenAPI 3.0 document
-/webhooks: a document with `webhooks` is not supported; leave it out; there may be openapi, info, servers, security, tags, paths, components
+/webhooks: a document with `webhooks` is not supported; leave it out; there may be openapi, info, externalDocs, servers, security, tags, paths, components
 /components/securitySchemes/token: a security scheme other than bearer is not supported; write one of the type http with the scheme bearer
 /components/securitySchemes/token/in: a security scheme with `in` is not supported; leave it out; there may be type, scheme, bearerFormat, description
 /components/securitySchemes/token/name: a security scheme with `name` is not supported; leave it out; there may be type, scheme, bearerFormat, description

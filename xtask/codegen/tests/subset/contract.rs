@@ -22,38 +22,36 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::marker::PhantomData;
 
-/// `info.title`.
+/// The title of the API: `info.title`.
 pub const TITLE: &str = "Library";
 
-/// `info.version`.
+/// The version of the document: `info.version`.
 pub const VERSION: &str = "0.9.1";
 
-/// The path in which every server's URL ends.
+/// The path at the end of each URL in `servers`.
 pub const BASE_PATH: &str = "/v0";
 
-/// The example of the header x-request.
+/// The documented example of the header `x-request`.
 pub const X_REQUEST_EXAMPLE: &str = "abc";
 
-/// A regular expression that each token matches.
+/// A regular expression that every valid token matches.
 pub const TOKEN_BEARER_FORMAT: &str = "^[a-z]+$";
 
-/// The day after which removeBook may be removed.
+/// The date after which the operation `removeBook` may be removed.
 pub const REMOVE_BOOK_SUNSET: &str = "2030-01-01";
 
-/// The rows of `x-tiers`.
+/// The rows of the table `x-tiers` in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tiers {
-    /// `Small`.
     Small,
-    /// `Large`.
     Large,
 }
 
 impl Tiers {
-    /// Every row, in the document's order.
+    /// All rows, in the document's order.
     pub const ALL: [Tiers; 2] = [Tiers::Small, Tiers::Large];
 
-    /// The row's name in the document.
+    /// Returns the row's name in the document.
     pub const fn title(self) -> &'static str {
         match self {
             Tiers::Small => "Small",
@@ -80,20 +78,18 @@ pub enum BookGenre {
 }
 
 impl BookGenre {
-    /// Every value with its text in the document.
+    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, BookGenre)] =
         &[("novel", BookGenre::Novel), ("science", BookGenre::Science)];
 
-    /// The value's text in the document.
+    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         BookGenre::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
 }
 
-/// The values of `components/schemas/Book/properties/type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum BookType {
-    /// `hard-cover`.
     #[serde(rename = "hard-cover")]
     HardCover,
     /// A soft cover.
@@ -102,11 +98,11 @@ pub enum BookType {
 }
 
 impl BookType {
-    /// Every value with its text in the document.
+    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, BookType)] =
         &[("hard-cover", BookType::HardCover), ("paperback", BookType::Paperback)];
 
-    /// The value's text in the document.
+    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         BookType::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
@@ -148,11 +144,11 @@ pub enum NewBookState {
 }
 
 impl NewBookState {
-    /// Every value with its text in the document.
+    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, NewBookState)] =
         &[("new", NewBookState::New), ("used", NewBookState::Used)];
 
-    /// The value's text in the document.
+    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         NewBookState::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
@@ -220,7 +216,6 @@ impl CheckedBody for Author {
     }
 }
 
-/// The values of `components/schemas/Error/properties/code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
@@ -237,7 +232,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// Every value with its text in the document.
+    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, ErrorCode)] = &[
         ("invalid", ErrorCode::Invalid),
         ("not_found", ErrorCode::NotFound),
@@ -246,7 +241,7 @@ impl ErrorCode {
         ("closed", ErrorCode::Closed),
     ];
 
-    /// The value's text in the document.
+    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         ErrorCode::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
@@ -283,11 +278,11 @@ pub enum ListBooksGenre {
 }
 
 impl ListBooksGenre {
-    /// Every value with its text in the document.
+    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, ListBooksGenre)] =
         &[("novel", ListBooksGenre::Novel), ("science", ListBooksGenre::Science)];
 
-    /// The value's text in the document.
+    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         ListBooksGenre::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
@@ -303,18 +298,19 @@ pub enum ListBooksOrder {
 }
 
 impl ListBooksOrder {
-    /// Every value with its text in the document.
+    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, ListBooksOrder)] =
         &[("title", ListBooksOrder::Title), ("added", ListBooksOrder::Added)];
 
-    /// The value's text in the document.
+    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         ListBooksOrder::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
 }
 
 impl Error {
-    /// The error of a code that an operation returns.
+    /// `code` must be one that some operation returns. For any other code the status
+    /// is 500.
     fn of(code: ErrorCode, message: String) -> Error {
         let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Error { code, message, status: status.as_u16().into() }
@@ -331,7 +327,6 @@ impl ErrorBody for Error {
     }
 }
 
-/// The errors of the response Broken.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Broken {
     /// The server failed.
@@ -341,10 +336,7 @@ pub enum Broken {
 }
 
 impl Broken {
-    /// The message of the example of `broken`.
     pub const BROKEN_EXAMPLE: &'static str = "The library is broken.";
-
-    /// The message of the example of `closed`.
     pub const CLOSED_EXAMPLE: &'static str = "The library is closed.";
 }
 
@@ -359,7 +351,6 @@ impl DocumentedError for Broken {
     }
 }
 
-/// The query parameters of listBooks.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct ListBooksQuery {
     /// A tag that a book has.
@@ -404,7 +395,6 @@ impl Parameters for ListBooksQuery {
     }
 }
 
-/// The header parameters of listBooks.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct ListBooksHeader {
     /// A mark for the log.
@@ -425,7 +415,6 @@ impl Parameters for ListBooksHeader {
     }
 }
 
-/// The successes of listBooks.
 #[derive(Debug)]
 pub enum ListBooksSuccess {
     /// Books
@@ -454,17 +443,14 @@ impl Success for ListBooksSuccess {
     }
 }
 
-/// The errors of listBooks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListBooksError {
     /// The request is invalid.
     Invalid(String),
-    /// See [`Broken`].
     Broken(Broken),
 }
 
 impl ListBooksError {
-    /// The message of the example of `invalid`.
     pub const INVALID_EXAMPLE: &'static str =
         "The query parameter limit must be an integer from 1 to 50.";
 }
@@ -492,7 +478,6 @@ impl From<Broken> for ListBooksError {
     }
 }
 
-/// The successes of addBook.
 #[derive(Debug)]
 pub enum AddBookSuccess {
     /// Added
@@ -519,23 +504,18 @@ impl Success for AddBookSuccess {
     }
 }
 
-/// The errors of addBook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AddBookError {
     /// The request is invalid.
     Invalid(String),
     /// There is such a book already.
     BookExists(String),
-    /// See [`Broken`].
     Broken(Broken),
 }
 
 impl AddBookError {
-    /// The message of the example of `invalid`.
     pub const INVALID_EXAMPLE: &'static str =
         "The query parameter limit must be an integer from 1 to 50.";
-
-    /// The message of the example of `book_exists`.
     pub const BOOK_EXISTS_EXAMPLE: &'static str = "The book exists.";
 }
 
@@ -563,7 +543,6 @@ impl From<Broken> for AddBookError {
     }
 }
 
-/// The path parameters of getBook.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct GetBookPath {
     /// The book.
@@ -581,7 +560,6 @@ impl Parameters for GetBookPath {
     }
 }
 
-/// The successes of getBook.
 #[derive(Debug)]
 pub enum GetBookSuccess {
     /// The book
@@ -600,23 +578,18 @@ impl Success for GetBookSuccess {
     }
 }
 
-/// The errors of getBook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GetBookError {
     /// The request is invalid.
     Invalid(String),
     /// There is no such book.
     NotFound(String),
-    /// See [`Broken`].
     Broken(Broken),
 }
 
 impl GetBookError {
-    /// The message of the example of `invalid`.
     pub const INVALID_EXAMPLE: &'static str =
         "The query parameter limit must be an integer from 1 to 50.";
-
-    /// The message of the example of `not_found`.
     pub const NOT_FOUND_EXAMPLE: &'static str = "There is no such book.";
 }
 
@@ -644,7 +617,6 @@ impl From<Broken> for GetBookError {
     }
 }
 
-/// The path parameters of removeBook.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct RemoveBookPath {
     /// The book.
@@ -662,7 +634,6 @@ impl Parameters for RemoveBookPath {
     }
 }
 
-/// The successes of removeBook.
 #[derive(Debug)]
 pub enum RemoveBookSuccess {
     /// Removed
@@ -681,7 +652,6 @@ impl Success for RemoveBookSuccess {
     }
 }
 
-/// The errors of removeBook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RemoveBookError {
     /// There is no such book.
@@ -689,7 +659,6 @@ pub enum RemoveBookError {
 }
 
 impl RemoveBookError {
-    /// The message of the example of `not_found`.
     pub const NOT_FOUND_EXAMPLE: &'static str = "There is no such book.";
 }
 
@@ -703,10 +672,10 @@ impl DocumentedError for RemoveBookError {
     }
 }
 
-/// A server's side of the contract: a method for each operation, which sees valid
-/// parameters and returns a success or a documented error.
+/// The operations that a server implements, one method each. The parameters are already
+/// validated. A method returns a success or one of the operation's documented errors.
 pub trait Api: Sized + Send + Sync + 'static {
-    /// Whatever handlers can reach.
+    /// The state that handlers share.
     type Context: ServerContext;
 
     /// The sender of a request, which the middleware puts into its extensions.
@@ -745,14 +714,14 @@ pub trait Api: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<RemoveBookSuccess, RemoveBookError>> + Send;
 }
 
-/// An [`Api`] as dropshot serves it.
+/// Adapts an [`Api`] to the trait that dropshot serves.
 #[derive(Debug)]
 pub struct Served<A>(PhantomData<fn() -> A>);
 
-/// The operations as dropshot sees them.
+/// The operations in the form that dropshot's macro reads.
 #[dropshot::api_description(module = "dropshot_api")]
 pub trait DropshotApi {
-    /// Whatever handlers can reach.
+    /// The state that handlers share.
     type Context;
 
     /// List books
@@ -837,7 +806,7 @@ impl<A: Api> DropshotApi for Served<A> {
     }
 }
 
-/// The operations of these handlers.
+/// Describes the operations to dropshot, with the methods of `A` as their handlers.
 pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentError> {
     dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
 }
@@ -848,7 +817,7 @@ pub fn emitted() -> Result<Value, DocumentError> {
     crate::emission::emitted::<Schemas>(api, TITLE, VERSION)
 }
 
-/// The schemas of `components`.
+/// The types of the schemas in the document's `components`.
 enum Schemas {}
 
 impl crate::emission::Schemas for Schemas {
