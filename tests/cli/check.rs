@@ -117,14 +117,14 @@ orders    2 pending, 0 shipped, 0 cancelled; change 1
 pets      1
 accounts  0
 keys      0; change 0
-! warning: orders: id is not from -(2^53-1) to 2^53-1 (9007199254740991) in 9007199254740993. Clients in JavaScript read another number. Import the orders again with ids in this range, and cancel those with these ids: `store-orders orders cancel ID`
-! warning: orders: pet_id is not from -(2^53-1) to 2^53-1 (9007199254740991) in 2. Clients in JavaScript read another number. Import the orders again with ids in this range, and cancel those with these ids: `store-orders orders cancel ID`
+! warning: orders: id is not from -(2^53-1) to 2^53-1 (9007199254740991) in 9007199254740993. Clients in JavaScript read another number. Import the orders again with ids in this range, and cancel those with these ids: `store-orders orders cancel ID --reason TEXT`
+! warning: orders: pet_id is not from -(2^53-1) to 2^53-1 (9007199254740991) in 2. Clients in JavaScript read another number. Import the orders again with ids in this range, and cancel those with these ids: `store-orders orders cancel ID --reason TEXT`
 ! warning: pets: id is not from -(2^53-1) to 2^53-1 (9007199254740991) in 9007199254740992. Clients in JavaScript read another number. Import the pets again with ids in this range
 $ store-orders orders list
               id              petId  quantity  complete  status
                2  -9007199254740992         1  false     pending
 9007199254740993                  1         1  false     pending
-$ store-orders orders cancel 9007199254740993
+$ store-orders orders cancel 9007199254740993 --reason "id too large"
 cancelled 1 order
 "#]]);
 }

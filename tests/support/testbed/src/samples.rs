@@ -156,7 +156,7 @@ impl Samples<'_> {
             &|| {
                 self.samples.iter().try_for_each(|&(version, operation)| {
                     let base_url = format!("http://{address}/{version}");
-                    let words = ["unauthorized", "is not an API key"];
+                    let words = ["unauthorized", "check digits"];
                     self.check_failure(version, operation, &base_url, &wrong_key, &words)?;
                     let wrong_url = format!("http://{address}/wrong/{version}");
                     let words = ["not_found", "There is no such path"];
