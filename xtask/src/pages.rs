@@ -19,7 +19,10 @@ const VERSION_LINKS: &str = "{versions}";
 /// Returns the newest stable version: `info.version` of its document has no pre-release.
 /// `documents` are in the order of [`DOCUMENTS`].
 fn newest_stable(documents: &[Value]) -> (&'static Document, &Value) {
-    let is_stable = |document: &Value| !facts::text(&document["info"]["version"]).contains('-');
+    let is_stable = |document: &Value| {
+        let version = document.pointer("/info/version").and_then(Value::as_str);
+        version.is_some_and(|version| !version.contains('-'))
+    };
     let mut versions = DOCUMENTS.into_iter().zip(documents).rev();
     versions.find(|(_, document)| is_stable(document)).unwrap_or((&V1, &Value::Null))
 }

@@ -171,7 +171,9 @@ fn large_ids(
         more => format!(" and {more} more"),
     };
     let cancel = match table {
-        "orders" => ", and cancel those with these ids: `store-orders orders cancel ID --reason TEXT`",
+        "orders" => {
+            ", and cancel those with these ids: `store-orders orders cancel ID --reason TEXT`"
+        }
         _ => "",
     };
     let rows = rows.join(", ");

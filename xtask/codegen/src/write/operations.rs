@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 
 /// Writes the parameters, successes and errors of an operation.
 pub fn types(contract: &Contract, operation: &Operation) -> TokenStream {
-    let sets = operation.parameters.iter().map(|set| parameters(set));
+    let sets = operation.parameters.iter().map(parameters);
     let successes = successes(operation);
     let errors = errors::operation_errors(contract, operation);
     quote! { #(#sets)* #successes #errors }

@@ -109,20 +109,22 @@ pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
     ];
     let outcomes = store.cancel(&batch)?.outcomes;
     let (changed, cancelled) = (Err(Changed), Ok(Cancelled));
-    let expected = [
-        cancelled,
-        changed,
-        Ok(AlreadyShipped),
-        cancelled,
-        changed,
-        // The engines execute the requests for order 6 in different orders.
-        outcomes[5],
-        changed,
-        cancelled,
-        Ok(NotFound),
-    ];
-    ensure!(outcomes == expected, "{outcomes:?}");
-    ensure!([changed, Ok(NotFound)].contains(&outcomes[5]), "{outcomes:?}");
+    // The engines execute the two requests for order 6 in different orders.
+    let expected = |first_of_6| {
+        [
+            cancelled,
+            changed,
+            Ok(AlreadyShipped),
+            cancelled,
+            changed,
+            first_of_6,
+            changed,
+            cancelled,
+            Ok(NotFound),
+        ]
+    };
+    let possible = [changed, Ok(NotFound)].map(expected);
+    ensure!(possible.iter().any(|expected| outcomes == expected), "{outcomes:?}");
     let unchanged = commands.order(2)?.context("order 2")?;
     ensure!(unchanged == Order { complete: true, ..pending(2) }, "{unchanged:?}");
     // Without an order whose condition holds, nothing changes.
