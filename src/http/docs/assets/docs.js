@@ -45,6 +45,9 @@ function fitted(document, base) {
     // Scalar would show an empty list.
     if (headers && Object.keys(headers).length === 0) delete response.headers
   }
+  // The introduction links to the guide. With one more link beside them, Scalar hides the texts of
+  // the contact and the licence.
+  delete document.externalDocs
   return document
 }
 
