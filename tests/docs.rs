@@ -376,7 +376,7 @@ const SECTIONS: [&str; 10] = [
 async fn the_guide_has_its_sections_and_each_error_code_and_links_lead_somewhere() {
     let server = TestSetup::new().serve().await;
     let page = text(&server, "/guide").await;
-    let (_, rest) = page.split_once("<nav class=\"contents\"").unwrap();
+    let (_, rest) = page.split_once("<nav class=\"guide-contents\"").unwrap();
     let (contents, body) = rest.split_once("</nav>").unwrap();
     let titles = body.split("<h2 ").skip(1).map(|rest| {
         let (_, title) = rest.split("</a>").next().unwrap().rsplit_once('>').unwrap();
