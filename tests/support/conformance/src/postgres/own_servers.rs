@@ -321,6 +321,6 @@ pub fn the_log_of_postgresql_is_the_audit_log(_: &PostgresUnderTest) -> anyhow::
     let log = std::fs::read_to_string(servers.cluster.path().join("primary.log"))?;
     let logged = log.matches(&format!("audit of store-orders: {line}\n")).count();
     ensure!(logged == 1, "{log}");
-    ensure!(log.matches("audit of store-orders: ").count() == 1, "{log}");
+    ensure!(log.matches("LOG:  audit of store-orders: ").count() == 1, "{log}");
     Ok(())
 }
