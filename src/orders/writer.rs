@@ -21,9 +21,9 @@
 //!   position. Then the next freshness query reports the change.
 //! - Of several requests for one pending order, the first gets the 204 and the others get a 404.
 //! - No caller waits past its deadline, which is 5 s after its request arrived
-//!   ([`Writer::cancel`]). The store does not execute a request if it gets its write lock only
-//!   after the deadline. So after a timeout, only a request in the running batch may still be
-//!   executed.
+//!   ([`Writer::cancel`]). Unless PostgreSQL is suspended, the store does not execute a request if
+//!   it gets its write lock only after the deadline. So after a timeout, only a request in the
+//!   running batch may still be executed.
 //! - The deadlines in a batch differ by at most [`MAX_DEADLINE_SPREAD`]. A batch in PostgreSQL
 //!   fails at its earliest deadline, so without this rule one old request failed up to 1,023 others
 //!   after a stall, some of them with 4.9 s left.
