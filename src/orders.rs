@@ -22,11 +22,10 @@
 //! - With replicas on PostgreSQL, one statement reads the last position and up to 1,024 changed
 //!   orders in one database snapshot (`store/postgres/session/list_reader.rs`), while the rate
 //!   limiter counts the request. So even a list after another replica's cancellation takes one
-//!   round trip. Such a list took 8.5 round trips (the median) when the rows were read in a
-//!   transaction after the query. More than 1,024 changed orders are read by further statements, on
-//!   a connection of their own. The answer is used only under the session's
-//!   [`lease`](crate::store::agreement::lease). Unlike cached keys, which may be a second old, a
-//!   list must be as new as its request.
+//!   round trip. Such a list took 8.5 when the rows were read in a transaction after the query.
+//!   More than 1,024 changed orders are read by further statements, on a connection of their own.
+//!   The answer is used only under the session's [`lease`](crate::store::agreement::lease). Unlike
+//!   cached keys, which may be a second old, a list must be as new as its request.
 //!
 //! The server's own cancellations take a shortcut. The list in memory is the snapshot without its
 //! pending removals, and has a position of its own ([`ListState`]). Before the writer answers, it
