@@ -46,8 +46,7 @@
 //! - A suspended server holds no lock. Its batch is one statement, whose answer fits into the
 //!   buffers of the connection (`MAX_ACCOUNTS`), so PostgreSQL can commit without the server.
 //! - Only the database's clock counts. A batch that waited for a row does not count at an earlier
-//!   time than the batch before it (`counted_at`). If the clock is set, windows change as
-//!   [`rate_limiter`](crate::rate_limiter) describes.
+//!   time than the batch before it (`counted_at`).
 //!
 //! Commits of counts do not wait for the disk or a standby, so a crash or a failover can lose some.
 //! But the session's heartbeat, a commit four times a second, does wait for the standby, and
