@@ -18,6 +18,7 @@
 //! So each answer of the store carries two facts. Its position says which changes it includes, and
 //! decides which row may replace which. Its `as_of` is a time: the answer includes every change
 //! that was acknowledged earlier. Keys are valid until a second after the `as_of` of the last poll.
+//! The server polls again 200 ms after each answer (`REFRESH_INTERVAL`).
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -34,16 +35,20 @@
 //!
 //! What is always true:
 //!
-//! - A revocation that is acknowledged at the time R is in force by R + 1 s. If the `as_of` of the
-//!   last poll is later than R, the poll has included the revocation. If it is earlier, its second
-//!   ends before then. [`KeyCache::is_current`] checks this for each request, and `look_up` for a
-//!   key that was just read.
-//! - `as_of` is never too late. On SQLite it is the start of the query. On PostgreSQL it is no
-//!   later than the sending of the last confirmed heartbeat (`Lease::as_of`). A heartbeat is a
-//!   commit, which a replaced primary with a synchronous standby cannot confirm.
-//! - A poll replaces rows before it extends their validity (`refresh`). A lookup's row enters only
-//!   if it includes every change that the cache reflects, and a poll keeps rows that were read
-//!   later than its own ([`CachedKeys`], by the decisions in `store::agreement::key_cache`).
+//! - If `keys revoke` returns at the time R, the revocation is in force by R + 1 s. The command
+//!   does not wait for servers. If the `as_of` of a server's last poll is later than R, the poll
+//!   has included the revocation. If it is earlier, its second ends before R + 1 s.
+//!   [`KeyCache::is_current`] checks this for each request, and `look_up` for a key just read.
+//! - `as_of` is never too late. On SQLite it is the start of the query. On PostgreSQL it is the
+//!   earlier of the query's start and the sending of the last confirmed heartbeat (`Lease::as_of`).
+//!   A heartbeat is a commit, which a replaced primary with a synchronous standby cannot confirm.
+//!   So until that sending, every change was acknowledged by this primary or an earlier one, and
+//!   the query sees each of them that was acknowledged before it started.
+//! - A poll replaces rows before it extends their validity (`refresh`). It does not replace a row
+//!   whose answer has a later position than the poll's. A lookup's row enters the cache only if it
+//!   includes every change that the cache reflects. Otherwise only the requests that waited for the
+//!   lookup use the row, until a second after its own `as_of`, and the next request looks the key
+//!   up again ([`CachedKeys`], by the decisions in `store::agreement::key_cache`).
 //! - A new key works as soon as `keys issue` has returned, because a lookup never joins a statement
 //!   that began before the request arrived (`Lookups::join`). On PostgreSQL the command also waits
 //!   until no server can read from a replaced primary (`await_servers`).

@@ -41,7 +41,7 @@
 //! | Windows, strikes and bans | `rate_limiter.rs` |
 //! | Counting exactly with several servers | `store/postgres/rate_limiter.rs` |
 //! | The generator: from document to contract | `xtask/codegen/src/lib.rs` |
-//! | Why `check` compares more than two copies | `xtask/src/check.rs` |
+//! | Why `cargo xtask check` is more than a comparison of two copies | `xtask/src/check.rs` |
 //! | Which changes of a document break callers | `xtask/src/compatibility.rs` |
 //!
 //! # Where to look
@@ -63,7 +63,8 @@
 //!
 //! # Words
 //!
-//! Each word means one thing, in code, SQL, commands and JSON.
+//! Each word has this meaning in code, SQL, commands and JSON. If it has a second one, the table
+//! says where.
 //!
 //! | Word | Meaning |
 //! |---|---|
@@ -73,10 +74,11 @@
 //! | plan | the requests that an account may send per minute and per day |
 //! | limit | a number of requests, of a plan or agreed with the account; the rate limiter enforces it |
 //! | counts | the counted requests of all accounts: in memory and `limits.snapshot`, or in a database |
-//! | window | the minute or day that a counted request begins, and the requests counted in it |
+//! | window | a minute or day, opened by the first counted request after the previous one ended |
 //! | strike | a 429 at least 2 s after the key's first 429 in a minute; strikes lead to a ban |
 //! | ban | refuses a key for a time, after as many strikes as its account's limit per minute |
-//! | batch | the cancellations that the writer executes in one transaction |
+//! | batch | the cancellations of one transaction; in the rate limiter, the requests of one count |
+//! | page | a part of the snapshot; in version 2, the orders that one response lists |
 //! | snapshot | the immutable list of all orders at one position; PostgreSQL's is a database snapshot |
 //! | pending removals | cancelled orders that the snapshot still has |
 //! | refresh | brings the snapshot, or the cached keys, up to date |
@@ -85,10 +87,13 @@
 //! | position | a history and a change number: which changes a list, a cache or the store has |
 //! | freshness query | asks the store for its last changes, for the list requests that wait |
 //! | answer | what the store replies; what the client gets is a response |
-//! | check | the command `check`; the damage check in a server's background is another one |
+//! | check | the operator's command; `cargo xtask check` is the developer's |
+//! | damage check | the check for a damaged store, in a server's background |
 //! | server store, operator store | the store as a running server, or as the commands, use it |
 //! | session | the connections to one PostgreSQL server, opened and closed together |
-//! | lease | a primary's answers are valid for a second after its last confirmed heartbeat was sent |
+//! | heartbeat | a session's commit, four times a second, which a replaced primary cannot confirm |
+//! | lease | a session's answers may be used until a second after its last confirmed heartbeat was sent |
+//! | server | a process that serves the API; in `store/postgres` also a server of PostgreSQL |
 //! | replica | one of several servers that share a store in PostgreSQL |
 
 #![deny(clippy::disallowed_methods)]

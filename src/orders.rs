@@ -17,27 +17,29 @@
 //! Otherwise one refresh brings the snapshot up to date for all requests that wait.
 //!
 //! - On one machine with SQLite, the query reads the header of the WAL index, which every commit of
-//!   any process changes (`store/sqlite/last_changes.rs`). This takes one system call, so nothing
-//!   is shared. A refresh then reads the changed rows in one transaction.
+//!   any process changes (`store/sqlite/last_changes.rs`). This takes one system call, so each
+//!   request asks for itself. A refresh then reads the changed rows in one transaction.
 //! - With replicas on PostgreSQL, one statement reads the last position and up to 1,024 changed
-//!   orders in one database snapshot (`store/postgres/session/list_reader.rs`), while the request
-//!   is being counted. So even a list after another replica's cancellation takes one round trip. It
-//!   took 8.5 round trips when the rows were read in a transaction after the query. Larger changes
-//!   are read page by page, on a connection of their own. The answer is used only under the
-//!   session's [`lease`](crate::store::agreement::lease). Cached keys may be used for a second
-//!   after their `as_of`, but a list must be as new as its request.
+//!   orders in one database snapshot (`store/postgres/session/list_reader.rs`), while the rate
+//!   limiter counts the request. So even a list after another replica's cancellation takes one
+//!   round trip. Such a list took 8.5 when the rows were read in a transaction after the query.
+//!   More than 1,024 changed orders are read by further statements, on a connection of their own.
+//!   The answer is used only under the session's [`lease`](crate::store::agreement::lease). Unlike
+//!   cached keys, which may be a second old, a list must be as new as its request.
 //!
-//! The server's own cancellations take a shortcut. Before the writer answers, it adds the orders to
-//! the pending removals and moves the list's position past the batch. If nothing else has changed,
-//! the next refresh takes these orders out of the snapshot without reading the store. Editing the
-//! snapshot in each batch would copy pages even if nobody requests a list. If the list was not at
-//! the position just before the batch, it lacks a change of another process. Then its position
-//! stays, and a refresh reads both changes.
+//! The server's own cancellations take a shortcut. The list in memory is the snapshot without its
+//! pending removals, and has a position of its own ([`ListState`]). Before the writer answers, it
+//! adds the orders to the pending removals and moves the list's position, but not the snapshot's,
+//! past the batch. If nothing else has changed, the next refresh takes these orders out of the
+//! snapshot without reading the store. Editing the snapshot in each batch would copy pages even if
+//! nobody requests a list. If the list was not at the position just before the batch, it lacks a
+//! change of another process. Then the shortcut is not taken, and a refresh reads both changes.
 //!
 //! What is always true:
 //!
 //! - A snapshot is returned only if it has reached the position in the answer
-//!   (`ListInMemory::current`). So a cancellation without the shortcut costs a read, not freshness.
+//!   (`ListInMemory::current`). So if the shortcut is not taken, the next list costs a read, but is
+//!   not older.
 //! - One refresh runs at a time (`refresh_lock`). Requests that have waited for it compare
 //!   positions again. Orders cancelled during the refresh stay pending (`ListState::publish`).
 //!
@@ -47,9 +49,13 @@
 //!   list.
 //! - The client disconnects: a long refresh continues, because the next list needs it too. If a
 //!   refresh panics, the snapshot and the pending removals stay, and the next request tries again.
-//! - Changes were lost in a failover, or PostgreSQL is away at the start: the list is in another
-//!   history than the answer ([`journal`](crate::store::agreement::journal), [`UNREAD`]), so the
-//!   refresh discards the pending removals and reads every order.
+//! - Changes were lost in a failover: the list's history differs from the answer's (see
+//!   [`journal`](crate::store::agreement::journal)), so the refresh discards the pending removals
+//!   and reads every order.
+//! - PostgreSQL is away at the start: the list, which was never read, has the position [`UNREAD`].
+//!   No store has its history, so the first refresh reads every order.
+//!
+//! [`ListState`]: crate::store::agreement::list::ListState
 
 mod refresh;
 mod search;

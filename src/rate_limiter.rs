@@ -12,15 +12,16 @@
 //! up part of the minute. After a crash, the day begins again.
 //!
 //! So a window is only its end and a number (`FixedWindow`). The first counted request opens it,
-//! and once its end has passed it counts as empty, so nothing has to clear it and both values can
-//! be saved. One function without I/O, `AccountWindows::admit`, decides on both windows of an
-//! account and counts in both. [`InMemoryRateLimiter`] calls it under the lock of that account.
-//! Servers that share a store count in PostgreSQL instead, and use the same function.
+//! and once its end has passed it counts as empty. So no timer clears it, and saving it means
+//! saving an end and a number. One function without I/O, `AccountWindows::admit`, decides on both
+//! windows of an account and counts in both. [`InMemoryRateLimiter`] calls it under the lock of
+//! that account. Servers that share a store count in PostgreSQL instead, and use the same function.
 //!
 //! What is always true:
 //!
 //! - A request counts in both windows or in neither. A 429 counts in no window.
-//! - A window closes at its recorded end, and at the latest one length from now
+//! - A window closes at its recorded end. No window stays open longer than one length from now,
+//!   even if its recorded end is further away because the clock was set back
 //!   (`FixedWindow::remaining`). Windows run on the wall clock, because it goes on while no server
 //!   runs and over a reboot. A clock that is set back locks nobody out for longer than a window,
 //!   and opens no new one. A clock that is set forward closes windows early.
@@ -48,8 +49,9 @@
 //!
 //! Windows once ran on the time since boot, which nobody can set. Saving them then needed the
 //! boot's id, the age of the file and the drift between two clocks, and PostgreSQL's windows still
-//! behaved differently. Bans were once kept with the counts instead of in the keys' rows. In
-//! PostgreSQL, requests with another key of the account then waited up to three round trips.
+//! behaved differently. Bans were once kept with the counts instead of in the keys' rows. On
+//! PostgreSQL, if one key of an account was banned, requests with its other keys waited up to three
+//! round trips, because they were counted only after another statement had read the bans.
 
 mod account_usage;
 mod addresses;

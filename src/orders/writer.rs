@@ -15,14 +15,18 @@
 //!
 //! What is always true:
 //!
-//! - A batch is durable, and the list has received its removals, before any caller of the batch
-//!   gets a 204 ([`execute_batch`]).
+//! - A batch is durable before any caller of the batch gets a 204 ([`execute_batch`]). The list has
+//!   its removals by then, with two exceptions: the list lacks an earlier change, or PostgreSQL
+//!   found the orders cancelled by an earlier attempt, so the store does not know the change's
+//!   position. Then the next freshness query reports the change.
 //! - Of several requests for one pending order, the first gets the 204 and the others get a 404.
 //! - No caller waits past its deadline, which is 5 s after its request arrived
-//!   ([`Writer::cancel`]). A request is executed only if the store can begin to write before that.
-//!   So after a timeout, only a request in the running batch may still be executed.
-//! - The deadlines in a batch differ by at most [`MAX_DEADLINE_SPREAD`]. Without this rule, up to
-//!   1,024 requests failed together after a stall, some of them with 4.9 s left.
+//!   ([`Writer::cancel`]). Unless PostgreSQL is suspended, the store does not execute a request if
+//!   it gets its write lock only after the deadline. So after a timeout, only a request in the
+//!   running batch may still be executed.
+//! - The deadlines in a batch differ by at most [`MAX_DEADLINE_SPREAD`]. A batch in PostgreSQL
+//!   fails at its earliest deadline, so without this rule one old request failed up to 1,023 others
+//!   after a stall, some of them with 4.9 s left.
 //!
 //! If a cancellation has no outcome, the client can always send the request again, and take a 404
 //! as success. The response depends on the [`CancelError`]:
@@ -38,7 +42,7 @@
 //! What happens when something fails:
 //!
 //! - The answer to PostgreSQL's COMMIT is lost: the batch is sent again under the same id, until
-//!   its deadline (`store/postgres/session/writer.rs`).
+//!   half a second before its earliest deadline (`store/postgres/session/writer.rs`).
 //! - The process is killed after the commit: the client gets no response, and its retry gets a 404.
 //! - The client disconnects: its queued request is executed all the same.
 //! - Writing hangs or fails: `OrderList::require_writable` makes the server unready.

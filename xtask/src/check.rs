@@ -4,14 +4,14 @@
 //! Callers rely on what a document in `spec/` promises, so the check must find what the code does
 //! differently. The obvious check generates the code again and compares it with the files in
 //! `api/src`. This proves only that nobody has edited a file: if the generator overlooks a
-//! `maximum`, it overlooks it both times. The next idea is to compare the document that the server
-//! emits. But for a time the contract contained the document as facts, in 1,900 lines, and added
-//! them to what dropshot emits. For these facts, the check compared the document with a copy of it,
-//! and could not fail.
+//! `maximum`, it overlooks it both times. The next idea is to compare the document that dropshot,
+//! the server's HTTP library, emits. But for a time the generated Rust module (the contract)
+//! carried parts of the document as constants, in 1,900 lines, and added them to what dropshot
+//! emits. For these parts, the check compared the document with a copy of it, and could not fail.
 //!
 //! Now the comparison goes through something that is not a copy. The generated code has types
-//! instead of facts, and dropshot and schemars, which have never seen the document, derive one from
-//! the compiled types:
+//! instead of such constants, and dropshot and schemars, which have never seen the document, derive
+//! one from the compiled types:
 //!
 //! ```text
 //! spec/openapi-v2.json --generate--> api/src/v2.rs --dropshot, schemars--> emitted document
@@ -28,14 +28,19 @@
 //! - Dropshot cannot emit it, and its kind is in `codegen::unemitted`, with the checks and tests
 //!   that prove it instead. `api/UPSTREAM.md` shows the same table. A leaf of no kind is a problem.
 //!
-//! Types only declare, and these checks do not even compile the server. What the server does is
-//! proven by tests, which read the document and not the generated types:
+//! Types only declare what a server should do. To emit the document, the check compiles and runs
+//! only the crate `api`, in a process of its own (`emitted.rs`), and not the server. What the
+//! server does is proven by tests, which read the document and not the generated types:
 //!
 //! - The wire check (`tests/support/test_server`) stands between client and server in the
 //!   integration tests. If the status, a header or the body of a response is not as documented, the
 //!   test fails.
-//! - `tests/every_documented_answer.rs` fails until a response has had each documented status,
-//!   header, code, field and listed value, and a request each query parameter.
+//! - `tests/every_documented_answer.rs` fails unless the tests have received each documented
+//!   status, header, code, field and listed value, and sent each query parameter.
+//! - Fuzzing (`xtask/src/external_checks/fuzzing.rs`) sends requests that violate the document, and
+//!   expects them to be refused. For the bounds of parameters this is necessary, because the
+//!   generated code has each bound twice: dropshot emits the one, and the parser enforces the
+//!   other.
 //!
 //! The checks themselves are tested with seeded defects. `xtask/tests/every_leaf.rs` changes each
 //! leaf, object and array of the documents, one at a time. Either this check must name the place,
@@ -44,8 +49,9 @@
 //! a person might make in the files, and `tests/wire_check.rs` sends responses that are wrong.
 //!
 //! Text is the weak place. Descriptions pass through the types as comments, so their return proves
-//! that none was lost, not that they are true. `texts` therefore compares the plans, codes and
-//! bounds in texts with the values that programs read, and `examples` validates the examples.
+//! that none was lost, not that they are true. Therefore `check/texts.rs` compares the plans, codes
+//! and bounds in texts with the values that programs read. `check/examples.rs` validates the
+//! examples.
 //!
 //! The checks read only their [`Inputs`], so that tests can check any document. An input that
 //! cannot be read stops only the checks that need it. To add a check, write a function and add it

@@ -18,9 +18,10 @@
 //!
 //! What is always true:
 //!
-//! - The current document is compared with the newest published one of its major version, as the
-//!   main branch first had that file (`history`). So an edit of a file in `spec/published` hides no
-//!   change, and is itself a problem. In a shallow clone, the check says that it lacks the history.
+//! - The current document is compared with the newest published one of its major version. That one
+//!   is read from git, in the first version that the main branch had of the file (`history`). So an
+//!   edit of a file in `spec/published` hides no change, and is itself a problem. In a shallow
+//!   clone, the check says that it lacks the history.
 //! - A neutral change needs a new patch version, and an addition a new minor version
 //!   ([`Verdict::next_version`]), which `check --fix` sets. `CHANGELOG.md` must name each addition
 //!   and each breaking change.
@@ -56,15 +57,16 @@
 //!   are prepared only for the published values. If the effect on a set cannot be decided, the
 //!   change is breaking.
 //! - **New things in responses.** New fields, headers and errors with the body `Error` are
-//!   additions, as the guide says. Other new bodies, new successes and new
-//!   media types are breaking. A new 304 is an addition if `If-None-Match` is new too, because no
+//!   additions, as `spec/guide.md` tells callers. Other new bodies, new successes and new media
+//!   types are breaking. A new 304 is an addition if `If-None-Match` is new too, because no
 //!   caller sends this header yet.
 //! - **Codes.** The examples of an error response are named after the operation's error codes: a
 //!   new code is an addition, a removed code is breaking.
 //! - **Names in generated clients** are promised like the wire format: `operationId`, tags, titles,
-//!   parameters (also path parameters), component schemas and security schemes. A reference to
-//!   another schema of the same form is an addition: it changes the name of a type. Moving or
-//!   inlining a schema, or renaming other components, is neutral if the wire format stays the same.
+//!   parameters (also path parameters), component schemas and security schemes. If a `$ref` names
+//!   a different schema of the same form, the wire format stays the same, but a type in generated
+//!   clients gets a new name. This is an addition. Moving or inlining a schema, or renaming other
+//!   components, is neutral if the wire format stays the same.
 //! - **Promises for programs.** Limits in `x-plans` may rise, plans and values of
 //!   `x-extensible-enum` may be added, and the day of `x-sunset` may move to a later day. An
 //!   additional limit of a plan is breaking.

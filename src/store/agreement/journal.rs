@@ -2,19 +2,20 @@
 //!
 //! A replica catches up by change number: its list is at change 8, so it reads the orders that
 //! changed after 8. This fails if a failover or a restored backup loses changes, because the lost
-//! numbers are used again. Suppose that P1 commits change 8, the cancellation of order 5. The wait
-//! for the standby is cancelled, so a replica reads the change although no standby has it. P2 is
-//! promoted, and there change 8 cancels order 6. The replica asks P2 for the changes after 8 and
-//! gets none. So it lists order 6 for good, although a caller has the 204, and never lists order 5
-//! again.
+//! numbers are used again. Suppose that P1 commits change 8, the cancellation of order 5. An
+//! administrator, or a shutdown, cancels P1's wait for its standby. A replica can then read the
+//! change although no standby has it. P2 is promoted, and there change 8 cancels order 6. The
+//! replica asks P2 for the changes after 8 and gets none. So it lists order 6 for good, although a
+//! caller has the 204 for its cancellation, and never lists order 5 again.
 //!
 //! PostgreSQL's timeline does not reveal this reliably. It also rises at promotions that lose
 //! nothing, two standbys can be promoted to the same timeline, and rows that are restored into a
 //! running server leave it unchanged.
 //!
-//! So each change adds a row with its number and a random id to the table `changes`, in its own
-//! transaction. A process remembers the last change that it has seen ([`Seen`]), across sessions.
-//! Each query of the journal also asks if the journal contains this number with this id. If so, the
+//! So each change adds a row with its number and a random id to the journal, the table `changes`,
+//! in the transaction that makes the change. A process remembers the last change that it has seen
+//! ([`Seen`]), across sessions. Each time it asks the journal for the last change, it also asks if
+//! the journal contains the change that it remembers, with the same number and id. If so, the
 //! store has all earlier changes too, because numbers are committed in ascending order, and the
 //! process can catch up from there. If not, nobody knows where the histories parted. The process
 //! then counts a new history, discards its pending removals and cached keys, and reads all orders
@@ -29,23 +30,25 @@
 //!   although answers of several connections are accepted in any order.
 //! - A session follows one history. An answer that lacks the last seen change ends the session
 //!   ([`AnswerRejected::OtherHistory`]), and only [`Answer::opening`] begins a new history.
-//! - [`Opening::record`] requires a confirmed commit. Otherwise a failed attempt to open a session
-//!   to a replaced primary would record a change that no other primary has, and cause a needless
-//!   reread.
+//! - When a session opens, the process reads the primary's last change, but remembers it only after
+//!   this primary has confirmed a commit ([`Opening::record`]). Otherwise a failed attempt to open
+//!   a session to a replaced primary could leave a change in memory that no other primary has, and
+//!   cause a needless reread.
 //! - Numbers of different histories are never compared ([`Position`](super::position::Position)).
 //!
 //! What happens when something fails:
 //!
-//! - `pg_restore --clean` restores the ids of the changes as well. It does so in a new table, whose
-//!   oid is part of the id that servers compare (`CHANGE_ID`), so running servers notice it.
+//! - `pg_restore --clean` restores the random ids as well, but in a new table. Servers compare the
+//!   random id together with the table's oid (`CHANGE_ID`), so running servers notice the restore.
 //! - A replica that was away for more than 10 minutes may find its last seen change removed from
 //!   the journal (`remove_old`). It then reads everything again, which is slow but correct.
 //! - A process restarts: it remembers nothing and reads everything. With SQLite the history is
 //!   always 0, because there is no failover.
 //!
-//! Steps of imports are ordinary changes. Once, an import was stored beyond the last change, read
-//! ahead by each replica, and then shown as a whole. An order that was cancelled in between was
-//! listed again for good, in 40 of 40 attempts.
+//! Each step of an import is an ordinary change, listed as soon as it is stored. Once, imported
+//! orders got numbers above the last change, so that replicas could read them early but hide them
+//! until the whole import was stored. If such an order was cancelled before it was shown, it was
+//! then listed for good, in 40 of 40 attempts.
 
 use super::key_cache::ChangesAsOf;
 use super::lease::{Confirmed, Lease, Time};

@@ -9,7 +9,8 @@
 //!
 //! Two rules prevent this. A uses P1's answers only under its [`Lease`], which expires one second
 //! after A sent its last confirmed heartbeat. B executes no cancellation on P2 until one second
-//! after it opened its first session to P2 ([`OldLeaseWait`]).
+//! after it opened its first session to P2 ([`OldLeaseWait`]). A server opens sessions only to a
+//! primary that is not in recovery (`connect_to`), so this second begins after the promotion.
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -25,10 +26,12 @@
 //!     Note over A: the lease has expired: 503
 //! ```
 //!
-//! A heartbeat is a commit, and a primary confirms a commit only after its [synchronous standby]
-//! has written it to disk. So P2 was promoted after time s, and B's wait ends after s + 1 s. The
-//! lease starts when the heartbeat is sent, because A may read the confirmation long after the
-//! promotion.
+//! Heartbeats are commits, four a second, and a primary confirms a commit only after its
+//! [synchronous standby] has written it to disk. So P2 was promoted after time s, and B's wait ends
+//! after s + 1 s. There is one exception: if the wait for the standby is cancelled, PostgreSQL
+//! confirms the commit with a warning. Servers treat such a commit as failed, and such a heartbeat
+//! renews no lease (`Link::require_confirmed_since`). The lease starts when the heartbeat is sent,
+//! because A may read the confirmation long after the promotion.
 //!
 //! What is always true:
 //!
@@ -36,23 +39,31 @@
 //!   ([`accept_under_lease`](super::journal::Answer::accept_under_lease)). If A is suspended after
 //!   this check, its response may show order 7, but it was requested before the lease expired, and
 //!   so before the 204.
-//! - Cached keys may be a second old, so they use an answer as of the time [`Lease::as_of`].
+//! - Cached keys may be a second old, so they need no valid lease. They count their second from
+//!   [`Lease::as_of`], which is no later than the sending of the last confirmed heartbeat.
 //! - No code can skip the wait, because cancelling and freshness queries require a [`WaitIsOver`].
-//!   Lists wait too: P2 may have a cancellation that P1 never confirmed. A list from P2 would lack
-//!   the order, and a later list from A would show it again.
-//! - Only the first session to a server waits ([`OldLeaseWait::for_session`]), because the leases
-//!   on older primaries have expired afterwards. A process that has just started also waits.
+//!   Lists wait too: P2 may have a cancellation that P1 never confirmed. Without the wait, a list
+//!   from P2 would lack that cancelled order, and a later list from A would show it again.
+//! - The wait begins again whenever the server is not that of the previous session, that is, if the
+//!   address, system identifier, timeline or start time differs (`ServerIdentity`). So if P1
+//!   rejoins as a standby and is promoted again, B waits again. Another session to the same server
+//!   does not wait again ([`OldLeaseWait::for_session`]), because leases on older primaries expire
+//!   during the first wait. A process that has just started also waits.
 //!
 //! What happens when something fails:
 //!
-//! - Heartbeats are lost: a lease survives two. Then lists get a 503 until a heartbeat is
-//!   confirmed.
+//! - Heartbeats are lost: a lease survives two. Then lists get a 503 until one is confirmed. A
+//!   replaced primary confirms none. If a heartbeat has no answer for 2 s, A ends its session and
+//!   tries the hosts of its URL in order, until one is a primary and confirms a commit (`Opener`).
+//!   If that is P2, lists get a 503 for one more second, the wait.
 //! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
 //!   (`Instant`), which only prolongs the wait. Wall clocks are not used.
-//! - A virtual machine is paused together with its clock, which the server cannot notice. With
-//!   `--confirm-lists` each freshness query is a commit, which a replaced primary cannot confirm.
+//! - A virtual machine is paused together with its clock, which the server cannot notice. Then a
+//!   list may be outdated, except with `--confirm-lists`: there, each freshness query is a commit,
+//!   which a replaced primary cannot confirm.
 //! - P1 can confirm commits without P2, because `synchronous_standby_names` does not require every
-//!   standby that may be promoted. Then the rules prove nothing, and servers log a warning.
+//!   standby that may be promoted. Then P1 renews A's lease even after P2's promotion, so A's lists
+//!   may be outdated. Servers log a warning about such settings.
 //!
 //! [synchronous standby]:
 //! https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION

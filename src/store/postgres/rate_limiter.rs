@@ -26,48 +26,48 @@
 //!     P-->>B: 60 before the batch, so both get 429
 //! ```
 //!
-//! Requests that wait at one server share a statement. The statement returns the counts before the
-//! batch, and the server repeats the batch on these counts with [`AccountWindows::admit`], the code
-//! of the limiter in memory. So each request gets the decision and the headers that a single server
-//! would give it ([`Admission::run`]).
+//! Requests that wait at one server share a statement. The statement returns its time and the
+//! counts before the batch, and the server repeats the batch at this time on these counts with
+//! [`AccountWindows::admit`], the code of the limiter in memory. So each request gets the decision
+//! and the headers that a single server would give it ([`Admission::run`]). Both arrive at the same
+//! counts, because `count.sql` follows the same rules. A window whose end has passed is empty, the
+//! first counted request opens a new one, and a batch adds to both windows as many requests as both
+//! have left. `xtask/faults/src/limits/agreement.rs` compares the two limiters on 100,000 random
+//! requests, while plans change and time passes.
 //!
 //! What is always true:
 //!
 //! - No request is admitted that PostgreSQL has not counted. After an error, or 2 s without an
 //!   answer, a request gets 503. Its batch is not sent again, because PostgreSQL may have counted
 //!   it (`Counter::count`). So a lost answer can cost an account requests, but never gives it any.
-//! - Batches do not deadlock, because each locks its rows in ascending order of account.
+//! - Each batch brings the limits of its accounts. For up to a second after the operator changed a
+//!   plan, two servers may send different limits. Each then admits up to its own limit, but both
+//!   add to the same counts.
 //! - A suspended server holds no lock. Its batch is one statement, whose answer fits into the
 //!   buffers of the connection (`MAX_ACCOUNTS`), so PostgreSQL can commit without the server.
 //! - Only the database's clock counts. A batch that waited for a row does not count at an earlier
-//!   time than the batch before it (`counted_at`). If the clock is set, windows change as
-//!   [`rate_limiter`](crate::rate_limiter) describes.
+//!   time than the batch before it (`counted_at`).
 //!
 //! Commits of counts do not wait for the disk or a standby, so a crash or a failover can lose some.
 //! But the session's heartbeat, a commit four times a second, does wait for the standby, and
-//! thereby for everything that the cluster wrote before it, counts included. A batch is valid only
-//! under the [`lease`], which ends a second after the last confirmed heartbeat was sent. With a
-//! synchronous standby, therefore, at most the counts of a second are lost. During that second, a
-//! server that still reaches the replaced primary may count there.
+//! thereby for everything that the cluster wrote before it, counts included. Once the session's
+//! [`lease`] has expired, a second after its last confirmed heartbeat was sent, requests get 503,
+//! even if PostgreSQL has counted them. With a synchronous standby, therefore, at most the counts
+//! of a second are lost. During that second, a server that still reaches the replaced primary may
+//! count there.
 //!
 //! Strikes, bans and requests without a valid key are counted in each server's memory, so that a
-//! flood does not reach PostgreSQL. A client that spreads its requests over four servers is
-//! therefore banned after up to four times as many refusals.
+//! flood does not reach PostgreSQL. So with four servers, a client may get four times as many
+//! refusals before it is banned.
 //!
 //! Each batch leaves dead versions of its rows, and PostgreSQL keeps them as long as a snapshot of
 //! the same database may need them ([routine vacuuming]). During a `pg_dump` of the store, each
 //! batch would have to read thousands of versions of one row. So counts have a database of their
-//! own, in the store's cluster, and `owner` ties it to the store. Once this was a choice: servers
-//! with and without the setting counted apart, and a plan of 60 admitted 120. Before that, the
-//! counts were in Redis, which was a second system to run although each request needs PostgreSQL
-//! anyway. On one core, 1, 64 and 256 waiting requests gave 4,000, 105,000 and 130,000 admissions a
-//! second.
-//!
-//! | File | Its job |
-//! |---|---|
-//! | `limiter` | collects waiting requests into batches, and answers them |
-//! | `admission`, `count.sql` | counts a batch in one statement, and decides on its requests |
-//! | `owner` | checks that a database counts for this store |
+//! own, in the store's cluster, and `owner` ties it to the store. Once, a setting chose between the
+//! store's database and one for the counts. Servers with and without the setting counted apart, and
+//! a plan of 60 admitted 120. Before that, the counts were in Redis, a second system to run
+//! although each request needs PostgreSQL anyway. On one core, 1, 64 and 256 waiting requests gave
+//! 4,000, 105,000 and 130,000 admissions a second.
 //!
 //! [`lease`]: crate::store::agreement::lease
 //! [`AccountWindows::admit`]: crate::rate_limiter::AccountWindows::admit

@@ -1,11 +1,14 @@
-//! Generates the Rust code of a server, and progenitor's client, from an OpenAPI 3.0 document.
+//! Generates the Rust code of a server and of a client from an OpenAPI 3.0 document. The server
+//! uses dropshot, a library for HTTP servers, and schemars, which derives a JSON Schema from a Rust
+//! type. Progenitor, a generator for clients, writes a part of the client.
 //!
 //! Callers write programs by the document, so the server must do exactly what it says. Dropshot
-//! works in the other direction: it emits a document from the server's types. Someone changes a
-//! type, the document changes with it, and callers learn of it after the release. Types also cannot
-//! express all that callers need, such as errors by status ([dropshot#7]), security ([dropshot#59])
-//! and plans. A document that is written by hand beside the code can express it, but soon the two
-//! differ: someone returns a new error from a handler and forgets the document.
+//! works in the other direction: with schemars, it emits a document from the server's types.
+//! Someone changes a type, the document changes with it, and callers learn of it after the release.
+//! Types also cannot express all that callers need, such as errors by status ([dropshot#7]),
+//! security ([dropshot#59]) and plans. A document that is written by hand beside the code can
+//! express it, but soon the two differ: someone returns a new error from a handler and forgets the
+//! document.
 //!
 //! So the document comes first, and the code follows from it. A person edits a document in `spec/`.
 //! `cargo xtask generate` reads it into the types of [`model`], and writes from them:

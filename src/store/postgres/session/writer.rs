@@ -24,8 +24,9 @@
 //! ```
 //!
 //! If P2 does not have the commit, order 7 is still pending there, and the second attempt cancels
-//! it. If another batch has cancelled order 7 on P2 by then, the client gets a 404. New attempts
-//! begin until half a second before the batch's deadline ([`MIN_BATCH_TIME`]). If none succeeds,
+//! it. If order 7 has changed on P2 by then, the client gets the response to the new state: a 404
+//! if another batch has cancelled the order, or a 409 if it has shipped. New attempts begin until
+//! half a second ([`MIN_BATCH_TIME`]) before the earliest deadline in the batch. If none succeeds,
 //! the client gets a 503 with `Retry-After` (`CancelError::Store` or `CancelError::TimedOut`) and
 //! sends the request again, which makes a new batch with a new id. This retry gets a 404 if an
 //! attempt was committed, and the API's document says to take the 404 as success. If no attempt was
@@ -42,16 +43,16 @@
 //!   counts as unanswered (`Link::require_confirmed_since`). Every connection sets
 //!   `client_min_messages`, because a role with `error` once hid the warning, and an acknowledged
 //!   cancellation was lost.
-//! - An attempt that finds its orders cancelled reports no positions, so the list gets no pending
-//!   removals. The next freshness query reports the change instead.
+//! - An attempt that finds its orders cancelled does not tell the position at which they were
+//!   cancelled, so the list gets no pending removals. The next freshness query reports the change.
 //!
 //! What happens when something fails:
 //!
 //! - A lock is not free in time: PostgreSQL ends the wait before the deadline ([`lock_wait`]),
-//!   because a late answer would end the session, and list requests would fail. The batch is sent
-//!   again in the same session (`PostgresStore::execute`).
+//!   because a session whose answer is late is closed as broken, and list requests would fail. The
+//!   batch is sent again in the same session (`PostgresStore::execute`).
 //! - No session is open: a batch that was never sent fails after a second. One that was sent waits
-//!   until its deadline, because its outcome is unknown.
+//!   until its earliest deadline, because its outcome is unknown.
 //! - A suspended backend of PostgreSQL executes an attempt only after the client got the 503: the
 //!   order is then cancelled, as the 503 allows. If a retry was faster, the late attempt changes
 //!   nothing.
