@@ -61,7 +61,8 @@ async fn a_matching_tag_gets_304_and_the_request_counts() {
     for path in TAGGED {
         let first = server.send_with(&key, "GET", path).await;
         let tag = first.text("etag").to_string();
-        // Lists have several encodings, and an order has one.
+        // The tag of a list is weak, because lists are sent in several encodings. An order has only
+        // one encoding, so its tag is strong.
         let quoted = tag.trim_start_matches("W/");
         assert_eq!(quoted == tag, path.starts_with("/v2/store/orders/"), "{path}: {tag}");
         assert!(quoted.starts_with('"') && tag.len() < 60, "{tag}");

@@ -69,7 +69,8 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
     assert_eq!(document["info"]["contact"], json!({ "url": "https://orders.test/help" }));
 }
 
-/// Tools such as the reference page and Postman begin with these values.
+/// Tools such as the reference page and Postman fill in the documents' examples, so a reader's
+/// first request has these values.
 #[tokio::test]
 async fn the_demo_answers_the_examples_of_its_documents_at_their_address() {
     let sandbox = CliSandbox::new();

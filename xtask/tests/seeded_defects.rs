@@ -20,7 +20,8 @@ fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }
 
-/// A checkout of the published documents and the real files with one change of version 1.
+/// Creates a checkout of the real files in which the document of version 1 has one change, and the
+/// generated code has the same change. The unchanged documents are published in it.
 fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     let published = Repository::here().files(PUBLISHED).unwrap();
     let checkout = Checkout::with(&files());

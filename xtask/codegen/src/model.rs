@@ -127,7 +127,7 @@ pub struct Enum {
     pub is_extensible: bool,
 }
 
-/// The record of every error: `code`, `message` and `status`.
+/// The Rust struct for the body of every error, with `code`, `message` and `status`.
 #[derive(Clone, Debug)]
 pub struct ErrorRecord {
     pub name: Ident,

@@ -14,13 +14,15 @@ pub fn pascal(name: &str) -> Option<Ident> {
     identifier(name, &name.to_upper_camel_case())
 }
 
-/// Returns the name of a constant.
+/// Converts to the name of a constant, such as `X_REQUEST_ID` for `x-request-id`.
 pub fn shouty(name: &str) -> Option<Ident> {
     identifier(name, &name.to_shouty_snake_case())
 }
 
-/// Returns the converted name, or `None` if the conversion lost characters other than separators.
-/// Keywords become raw identifiers, which Rust allows for all but a few keywords.
+/// Returns the converted name as an identifier. Returns `None` if `name` has characters other than
+/// ASCII letters, digits and separators, or if the result does not begin with a letter. Keywords
+/// become raw identifiers; those few that Rust does not allow as such, like `self`, also give
+/// `None`.
 fn identifier(name: &str, converted: &str) -> Option<Ident> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let is_separator = |letter: char| "-_. ".contains(letter);

@@ -1,4 +1,4 @@
-//! Writes the parts of the generated code, in the order of the file.
+//! Writes the parts of the generated code, in the order in which they appear in the generated file.
 
 mod constants;
 mod dropshot;

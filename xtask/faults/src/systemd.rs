@@ -1,5 +1,5 @@
-//! The handbook's pages on a booted systemd: their commands run as printed, and print what the pages
-//! show. The machine is a container with this machine's distribution.
+//! Runs the commands on the handbook's pages on a machine booted by systemd, and checks that they
+//! print what the pages show. The machine is a container with the host's distribution.
 
 use crate::scenario::{Scenario, Tools, scenario};
 use anyhow::Context;

@@ -132,7 +132,7 @@ pub fn seconds(nanos: u64) -> String {
 #[derive(Clone, Debug)]
 pub struct Violation {
     pub rule: Rule,
-    /// The problem in one sentence.
+    /// The details, which follow the rule's message, such as `order 5`.
     pub text: String,
     /// The operations that contradict each other, by start time.
     pub because: Vec<Arc<Operation>>,

@@ -298,7 +298,7 @@ impl Workload {
         fastrand::Rng::with_seed(self.seed.wrapping_mul(1_000).wrapping_add(client as u64))
     }
 
-    /// Sends a request to this server, or to the next one if clients avoid this server.
+    /// Sends a request to `server`, or to the next server if clients avoid `server`.
     pub async fn send(&self, client: &str, server: usize, key: &Key, what: Request) -> Answer {
         let (asked, http, shown) = (what.clone(), &self.plain, &self.journal.orders);
         let request = |base: &str| match &what {
@@ -313,7 +313,7 @@ impl Workload {
         self.ask(client, server, key, asked, request, read).await
     }
 
-    /// Sends a request to this server, or to the next one if clients avoid this server. Records the
+    /// Sends a request to `server`, or to the next server if clients avoid `server`. Records the
     /// request and the answer that `read` derives from the response.
     async fn ask(
         &self,

@@ -55,7 +55,8 @@ impl TestServer {
         self.server.running_batch().age().is_some()
     }
 
-    /// Returns the scheme, host and port of the server's URLs, or those of the wire check's proxy.
+    /// Returns the scheme, host and port to which tests send requests: those of the wire check's
+    /// proxy if there is one, otherwise those of the server.
     pub fn origin(&self) -> String {
         match &self.transport {
             Transport::Proxy(proxy) => format!("http://{}", proxy.address()),

@@ -21,7 +21,8 @@ use tempfile::TempDir;
 const LARGE: i64 = (1 << 53) - 1;
 const SHIPPED: i64 = 2;
 const MISSING: i64 = 999_999;
-/// The ids of pet 7's orders, which fill more than two pages. All are pending except [`SHIPPED`].
+/// The small ids among pet 7's orders. They fill more than two pages. All are pending except
+/// [`SHIPPED`].
 const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
 /// The id of another pet's order, and the id of that pet.
 const OTHER_PET: (i64, i64) = (1043, 8);

@@ -89,8 +89,8 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// If the fault delays or loses the answers of a single server, returns the server's name, and
-    /// true if no answer is lost.
+    /// If the fault stops a single server or disturbs its network, returns the server's name, and
+    /// whether answers are only delayed (true) or may be lost (false).
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
