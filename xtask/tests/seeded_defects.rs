@@ -208,7 +208,7 @@ fn each_base_url_ends_in_the_major_version() {
     };
     assert_eq!(places(&second, &V2), [""; 0]);
 
-    // The next major version of version 1 is taken, so a breaking change needs a new version.
+    // Version 2 is taken, so a breaking change of version 1 needs a new document instead.
     let mut document = document(&V1);
     set(&mut document, "/info/version", json!("2.0.0"));
     let problems = printed(&check_major_version(&V1, &document));

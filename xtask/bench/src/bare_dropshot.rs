@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testbed::ServerProcess;
 
-/// Has as many segments as the list's path, so that routing takes equally long.
+/// This path has as many segments as the list's path, so that routing takes equally long.
 pub const PATH: &str = "/v1/store/body";
 
 /// Starts the process, which answers each request with `body`. The body and the process's log are

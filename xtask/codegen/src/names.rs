@@ -4,12 +4,12 @@ use heck::{ToShoutySnakeCase, ToSnakeCase, ToUpperCamelCase};
 use http::StatusCode;
 use proc_macro2::{Ident, Span};
 
-/// Returns the name of a field, a parameter or a method.
+/// Converts to the name of a field, a parameter or a method, such as `order_id` for `orderId`.
 pub fn snake(name: &str) -> Option<Ident> {
     identifier(name, &name.to_snake_case())
 }
 
-/// Returns the name of a type or a variant.
+/// Converts to the name of a type or a variant, such as `OrderId` for `orderId`.
 pub fn pascal(name: &str) -> Option<Ident> {
     identifier(name, &name.to_upper_camel_case())
 }

@@ -153,7 +153,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     }
     machine.wait_for("store-orders keys list --json | grep usedAt").await?;
     machine.0.run("systemctl stop store-orders")?;
-    // Change an order while SQLite does not know the index, so that the index becomes wrong.
+    // Hide the index from SQLite and change an order, so that the index no longer matches the
+    // table.
     for damage in [
         "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_change';
          PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_change'",
@@ -210,7 +211,7 @@ async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 
     machine.0.write("/etc/store-orders/environment", "STORE_ORDERS_LISTEN=nonsense\n")?;
     machine.0.run("systemctl restart store-orders; true")?;
-    // By default, systemd gives up after the fifth start.
+    // With its default limit, systemd would give up after the fifth start.
     let restarts = "test $(systemctl show --property NRestarts --value store-orders) -ge 6";
     machine.wait_for(restarts).await?;
     machine.0.write("/etc/store-orders/environment", "")?;

@@ -102,7 +102,8 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
         let description = format!("{pointer}/description");
         let described = std::iter::once((place(&description), text(document, &description)));
         let others = mentions.map(|sentence| (GUIDE.to_string(), sentence));
-        // The description of a field says how to send its value as a parameter.
+        // Also check fields whose descriptions name the parameter, because they say how to send the
+        // field's value as that parameter.
         let fields = field_descriptions(document).filter(|(_, text)| text.contains(&name));
         let fields = fields.map(|(pointer, text)| (place(&pointer), text));
         let bounds = bounds(&named["schema"]);

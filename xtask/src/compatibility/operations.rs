@@ -193,8 +193,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// Compares the examples of a body. The examples of an error are compared as error codes, of the
-/// operation or of a wider response. All other examples are compared as text.
+/// How the examples of a body are compared: those of an error as error codes (`codes`, or
+/// `codes_under_wider` if a wider response described its status), all others as text.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {

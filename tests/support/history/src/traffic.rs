@@ -29,7 +29,6 @@ pub struct Clients {
 }
 
 pub struct Traffic {
-    /// The state that all clients share.
     pub workload: Arc<Workload>,
     clients: JoinSet<()>,
     _stall_detector: StallDetector,

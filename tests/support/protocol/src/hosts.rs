@@ -75,7 +75,7 @@ impl Journal {
         all.filter(move |(number, _)| *number > after).map(|(number, id)| (number, set_of(*id)))
     }
 
-    /// The set of all changes in this scope after this number.
+    /// The set of all changes in `scope` whose number is above `after`.
     pub fn set(&self, scope: ChangeScope, after: i64) -> Set {
         self.changes_after(scope, after).fold(0, |all, (_, one)| all | one)
     }

@@ -11,8 +11,8 @@ pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 pub struct Report {
     figures: Vec<String>,
     violations: Vec<ReportedViolation>,
-    /// Times with their bounds. They are checked at the end of the run, because only then the
-    /// longest stall is known.
+    /// Times with their bounds. They are checked at the end of the run, because only then is the
+    /// longest stall known.
     times: Vec<(String, Duration, Duration)>,
 }
 

@@ -82,7 +82,8 @@ pub fn run_curl_commands(
         if text.trim_end().contains('\n') {
             bail!("{name} has more than one line");
         }
-        // A store of its own, because the commands of two versions cancel the same order.
+        // Each command gets its own store, because the commands of both versions cancel the same
+        // order.
         let directory = tempfile::tempdir()?;
         let data = data_dir(program, &directory)?;
         let key = data.issue_enterprise_key("curl", 10, 10)?.text;

@@ -171,7 +171,7 @@ fn normalize_for_document(text: &str) -> String {
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
         (r#"("user":")[^"]+"#, "${1}USER"),
         (r"\r\n", "\n"),
-        // Documents may have an empty line between two commands.
+        // Remove the empty line that documents may have between two commands.
         (r"\n\n\$ ", "\n$$ "),
     ];
     replace_all(normalize_run(text), &patterns)

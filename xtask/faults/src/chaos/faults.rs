@@ -170,7 +170,7 @@ pub struct Fault {
     pub delay: Duration,
 }
 
-/// One fault, or two at once.
+/// One fault, or two that occur at the same time.
 #[derive(Clone, Debug)]
 pub struct FaultGroup {
     /// The faults in the order in which they begin; they are undone in the reverse order.
@@ -182,7 +182,7 @@ pub struct FaultGroup {
     pub is_calm: bool,
 }
 
-/// The layer that a fault affects. Two faults at once affect different layers.
+/// The layer that a fault affects. Two faults of a group affect different layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layer {
     Servers,
