@@ -315,7 +315,6 @@ async fn the_plain_reference_lists_every_response_header() {
     }
 }
 
-/// Returns all responses of the operations.
 fn responses(document: &Value) -> impl Iterator<Item = Value> {
     let paths = document["paths"].as_object().unwrap().values();
     let operations = paths.flat_map(|path| path.as_object().unwrap().values());

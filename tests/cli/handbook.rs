@@ -282,7 +282,6 @@ fn the_backup_unit_is_hardened_as_the_servers() {
 const README: &str = "README.md";
 const GUIDE: &str = "spec/guide.md";
 
-/// The sections of the guide that have sessions.
 const GUIDE_SESSIONS: [&str; 6] = [
     "Getting started",
     "Authentication",

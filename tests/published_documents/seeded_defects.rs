@@ -15,7 +15,6 @@ pub struct SeededDefect {
     wire: fn(&mut [Exchange]),
 }
 
-/// The current documents of all versions.
 pub struct Documents([Value; COUNT]);
 
 impl Documents {

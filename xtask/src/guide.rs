@@ -9,9 +9,7 @@ pub const CODE: &str = "/components/schemas/Error/properties/code";
 /// A section such as ``### 404 `order_not_found` ``.
 #[derive(Debug)]
 pub struct ErrorSection<'g> {
-    /// The HTTP status in the heading.
     pub status: &'g str,
-    /// The error code in the heading.
     pub code: &'g str,
     /// The first paragraph, on one line.
     pub meaning: String,

@@ -54,7 +54,7 @@ fn inputs(checkout: &Checkout) -> Inputs {
     })
 }
 
-/// Checks a checkout with `inputs`, on this day or today.
+/// Checks a checkout with `inputs`, as on `day`, or as of today if `day` is `None`.
 fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     let mut inputs = inputs(checkout);
     if let Some(day) = day {

@@ -6,7 +6,8 @@
 use crate::pointer::pointer_to;
 use serde_json::Value;
 
-/// One place in which two values differ. A value of `None` is absent, while `null` is present.
+/// One place in which two values differ. `left` or `right` is `None` if that value lacks the place;
+/// a JSON `null` is not `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
     pub pointer: String,

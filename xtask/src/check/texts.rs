@@ -56,7 +56,6 @@ fn problem(place: &str, expected: String, found: String, programs: &str) -> Opti
     })
 }
 
-/// Checks the guide's section of each error code.
 fn check_sections(guide: &str, documents: &[Value]) -> Vec<Problem> {
     let found = error_sections(guide);
     let mut all: Vec<&str> = documents.iter().flat_map(codes).collect();

@@ -5,7 +5,6 @@ use std::path::Path;
 use tempfile::TempDir;
 use testbed::{DataDir, Program, ServerProcess};
 
-/// The lowest order id.
 pub const FIRST_ORDER: i64 = -50;
 /// A pending order with a ship date, for pet 7.
 pub const PENDING: i64 = 1;

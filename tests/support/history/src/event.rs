@@ -48,7 +48,7 @@ pub enum What {
     Unsynced,
     /// From this time, syncs work again.
     Synced,
-    /// The fault has been undone.
+    /// The last fault has been undone.
     Undone,
     /// A server reports that it is ready: for the first time since the fault was undone, or again
     /// after it was not ready.

@@ -13,7 +13,6 @@ pub const ACCOUNT: &str = "clients";
 
 /// The configuration of clients that have not started yet.
 pub struct Clients {
-    /// The number of clients of each kind.
     pub load: Load,
     /// The servers: their names and the base URLs for clients.
     pub servers: Vec<(String, String)>,
@@ -50,7 +49,6 @@ impl Clients {
         }
     }
 
-    /// Starts the clients, which record their requests in `journal`.
     pub fn start(self, journal: Arc<Journal>) -> anyhow::Result<Traffic> {
         let stall_detector = journal.watch_machine()?;
         let pool = Pool::new(1..=self.beginning.pending.iter().last().unwrap_or_default());

@@ -141,7 +141,6 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Creates a violation that these operations prove.
     pub fn new(rule: Rule, text: String, because: &[&Arc<Operation>]) -> Violation {
         let mut because: Vec<Arc<Operation>> = because.iter().map(|one| Arc::clone(one)).collect();
         because.sort_by_key(|operation| operation.begun);

@@ -179,7 +179,7 @@ struct Direction<'a> {
 /// Bytes in transit, and the time at which they arrive.
 type Sent = (Instant, Vec<u8>);
 
-/// Closes both directions of the connection.
+/// The error that closes both directions of the connection.
 struct Cut;
 
 impl Direction<'_> {

@@ -29,7 +29,6 @@ pub struct Orders {
     pub(super) imports: Vec<(usize, usize)>,
     /// Cancellations whose outcome is unknown, with the ids of their orders.
     unresolved: Vec<(usize, Arc<Operation>)>,
-    /// The last list of each client.
     pub(super) last_lists: HashMap<String, (Arc<Operation>, IdSet)>,
 }
 

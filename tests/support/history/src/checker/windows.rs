@@ -16,10 +16,8 @@ use crate::violation::{Operation, Rule, Violation};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// A second, in nanoseconds.
 pub const SECOND: i64 = 1_000_000_000;
 
-/// The length of a minute window.
 const WINDOW_NANOS: i64 = 60 * SECOND;
 
 /// Maximum error of a closing time: `X-RateLimit-Reset` is rounded up to a second, and `Date` may
@@ -40,7 +38,6 @@ const MAX_REACHABLE_LIMIT: u32 = 100_000;
 #[derive(Default)]
 pub struct Windows {
     accounts: HashMap<String, Account>,
-    /// The account of each key.
     keys: HashMap<String, String>,
     /// The servers may not have counted requests that were sent before this time, so these requests
     /// are not added to `admitted`.
