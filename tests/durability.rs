@@ -97,8 +97,8 @@ async fn serve_with_one_cancelled()
     (data, key, server, client, admin)
 }
 
-/// Asserts that the server acknowledges nothing while this file is missing, and logs the cause in
-/// one line.
+/// Asserts that the server acknowledges nothing while one of its files is missing, and logs the
+/// cause in one line.
 async fn assert_refuses_without_file(
     server: &ServerProcess,
     client: &Client,

@@ -63,7 +63,7 @@ fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     run(&inputs)
 }
 
-/// Asserts which checks of the real files fail with this change.
+/// Asserts which checks of the real files fail after `change`.
 #[track_caller]
 fn assert_failures(change: impl Fn(&mut Value), expected: Inline) {
     assert_text(&failures(check_with(change)), expected);

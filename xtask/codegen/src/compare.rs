@@ -43,8 +43,8 @@ pub fn pointers(value: &Value) -> Vec<String> {
     all
 }
 
-/// Returns all leaves (scalars and empty containers) in the value at this pointer, with their
-/// pointers.
+/// Returns all leaves (scalars and empty containers) in `value`, with their pointers. `pointer` is
+/// the pointer of `value`.
 pub fn leaves<'a>(pointer: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(members) => {

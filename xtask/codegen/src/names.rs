@@ -40,8 +40,8 @@ pub fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// Returns the variant for this status, and the constant of the `http` crate, such as `NotFound`
-/// and `NOT_FOUND`.
+/// Returns the variant for a status, and the constant of the `http` crate, such as `NotFound` and
+/// `NOT_FOUND` for 404.
 pub fn status(status: u16) -> Option<(Ident, Ident)> {
     let reason = StatusCode::from_u16(status).ok()?.canonical_reason()?;
     let plain: String = reason.chars().filter(|letter| *letter != '\'').collect();

@@ -163,7 +163,7 @@ fn first_words(tokens: TokenStream) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Returns the problems of a crate with these files. The first is the root file.
+    /// Returns the problems of a crate with the given files, of which the first is the root file.
     fn problems_in(files: &[(&str, &str)]) -> Vec<String> {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -161,8 +161,7 @@ impl Figures {
         self.answers.iter().filter(|((_, text), _)| text == status).map(|(_, times)| times).sum()
     }
 
-    /// The number of requests of this kind that were answered or lost. `kind` is `lists`,
-    /// `cancels`, `pets` or `commands`.
+    /// The number of answered or lost requests of a kind: `lists`, `cancels`, `pets` or `commands`.
     pub fn count_kind(&self, kind: &str) -> u64 {
         self.answers.iter().filter(|((name, _), _)| *name == kind).map(|(_, times)| times).sum()
     }

@@ -34,8 +34,8 @@ pub struct Traffic {
 }
 
 impl Clients {
-    /// Configures clients of these servers. The servers may answer 503, and their store contains
-    /// the pending orders 1 to `orders`.
+    /// Configures clients of the servers at `bases`. The servers may answer 503, and their store
+    /// contains the pending orders 1 to `orders`.
     pub fn new(bases: Vec<String>, key: &Key, orders: usize) -> Clients {
         let pending = (1..=orders).collect();
         Clients {

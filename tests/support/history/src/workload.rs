@@ -30,7 +30,8 @@ pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
-/// Listers with this number or a higher one send the tag of their last list as `If-None-Match`.
+/// Listers with this number or a higher one send the tag of their last list as `If-None-Match`, so
+/// they may get 304.
 const FIRST_ASKING_AGAIN: usize = 2;
 
 /// Orders per page: few enough that a walk takes several pages.

@@ -57,7 +57,7 @@ impl Journal {
         prefix
     }
 
-    /// The number of the last change in this scope; 0 if there is none.
+    /// The number of the last change in `scope`; 0 if there is none.
     pub fn last_number(&self, scope: ChangeScope) -> i64 {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }

@@ -106,7 +106,7 @@ impl TestSetup {
         faulty
     }
 
-    /// Creates an account with this plan and returns a key for it.
+    /// Creates an account with the given plan and returns a key for it.
     pub fn key(&self, plan: Plan) -> Key {
         let name = format!("{}-{}", plan.as_str(), self.store.accounts(0).unwrap().len());
         self.account(&name, plan, None);

@@ -254,7 +254,7 @@ impl Samples<'_> {
         }
     }
 
-    /// Checks that the sample prints exactly these orders in this order.
+    /// Checks that the sample prints exactly the orders `ids`, in that sequence.
     fn check_list(&self, version: &str, ids: &[i64], address: SocketAddr) -> anyhow::Result<()> {
         let name = format!("the sample of listOrders of {version}");
         let base_url = format!("http://{address}/{version}");

@@ -72,7 +72,7 @@ pub(crate) struct Shell {
     pub errors: PathBuf,
 }
 
-/// Prepares a shell on this machine and in this directory that finds the program on its `PATH`.
+/// Prepares a shell on this machine, in `directory`, that finds the program on its `PATH`.
 fn shell(program: &Path, directory: &Path, errors: &Path) -> Shell {
     let mut command = Command::new("sh");
     let program_directory = program.parent().unwrap().display();

@@ -110,7 +110,7 @@ impl FaultKind {
         matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
     }
 
-    /// How often each round of the schedule contains this kind. Promotions are twice as frequent as
+    /// How often each round of the schedule contains the fault. Promotions are twice as frequent as
     /// other faults.
     fn weight(self) -> usize {
         1 + usize::from(self.promotes())
@@ -207,18 +207,18 @@ pub struct FaultSchedule {
 }
 
 impl FaultSchedule {
-    /// With `only_kind`, every fault is of this kind.
+    /// If `only_kind` is set, every fault is of that kind.
     pub fn new(topology: Topology, seed: u64, only_kind: Option<FaultKind>) -> FaultSchedule {
         let (random, remaining_kinds) = (fastrand::Rng::with_seed(seed), Vec::new());
         FaultSchedule { topology, random, only_kind, remaining_kinds, rounds: 0 }
     }
 
-    /// The number of groups that fit into this time.
+    /// The number of groups that fit into `time`.
     pub fn count_in(time: Duration) -> usize {
         usize::try_from(time.as_secs() / FAULT_AND_RECOVERY_TIME.as_secs()).unwrap_or(usize::MAX)
     }
 
-    /// Returns the kinds that occur within this time and certainly have an effect.
+    /// Returns the kinds of faults that occur within `time` and certainly have an effect.
     pub fn kinds_in(self, time: Duration) -> BTreeSet<FaultKind> {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;

@@ -294,7 +294,7 @@ impl Fault {
         }
     }
 
-    /// Sets the fault on every relay that this kind affects.
+    /// Sets `fault` on every relay that this kind of fault affects.
     fn set_networks(&self, site: &Site, fault: relay::Fault) {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset};
         type Relays = fn(&Server) -> Vec<&Relay>;

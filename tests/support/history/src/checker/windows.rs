@@ -79,7 +79,7 @@ impl Windows {
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// Records that counts cannot be saved from this time on.
+    /// Records that counts cannot be saved from the time `at` on.
     pub fn stop_saving(&mut self, at: u64) {
         if self.are_saved(at) {
             self.unsaved_from = at;
@@ -87,7 +87,7 @@ impl Windows {
         self.saved_from = u64::MAX;
     }
 
-    /// Records that counts can be saved again from this time on.
+    /// Records that counts can be saved again from the time `at` on.
     pub fn resume_saving(&mut self, at: u64) {
         self.saved_from = self.saved_from.min(at);
     }
@@ -115,7 +115,7 @@ impl Windows {
         }
     }
 
-    /// Records that requests sent from this time on do not lose their counts.
+    /// Records that the counts of requests sent at `from` or later will not be lost.
     pub fn trust_counts_from(&mut self, from: u64) {
         self.trusted_from = self.trusted_from.min(from);
     }

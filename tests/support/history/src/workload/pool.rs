@@ -144,7 +144,7 @@ impl Pool {
         }
     }
 
-    /// Sleeps until this time, or until [`Pool::end`].
+    /// Sleeps until `until`, or until [`Pool::end`] is called.
     pub async fn sleep_until(&self, until: Instant) {
         while !self.is_over() && Instant::now() < until {
             tokio::time::sleep(LOOK.min(until.saturating_duration_since(Instant::now()))).await;

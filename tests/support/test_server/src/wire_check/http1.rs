@@ -127,7 +127,7 @@ impl ResponseReader {
         received
     }
 
-    /// Returns the status if the response to this request has started but not ended.
+    /// Returns the status if the response to `asked` has started but not ended.
     pub fn unfinished(&self, asked: &SentRequest) -> Option<u16> {
         self.head(Some(asked)).map(|(response, ..)| response.status)
     }
