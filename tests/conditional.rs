@@ -103,7 +103,8 @@ async fn tags_are_the_same_compressed_and_after_a_restart() {
     }
     let server = server.stop().await.serve().await;
     assert_eq!(tags(&server, &key).await, before);
-    // From the second request on, the server sends a list from one buffer. Its tag must not change.
+    // From the second request on, the server sends a list from one buffer. The tag must stay the
+    // same.
     assert_eq!(tags(&server, &key).await, before);
 }
 
@@ -235,13 +236,13 @@ async fn an_order_is_cancelled_only_if_its_tag_matches() {
         answer.assert_common_headers();
         assert_eq!(tag(&server, &key, &order_path(1)).await, current, "{tags}");
     }
-    // A change of another order does not matter.
+    // A change of another order must not change the tag of this one.
     server.setup.store.ship_orders(&[8]).unwrap();
     let list = format!("\"a\",{old} , {current}");
     for (id, tags) in [(1, &*list), (2, &*other), (3, "*"), (4, " * ")] {
         assert_eq!(cancel_if_match(&server, &key, id, tags).await.status, 204, "{tags}");
     }
-    // Several lines of the header are one list.
+    // The tags in several `If-Match` lines count as one list.
     let current = tag(&server, &key, &order_path(5)).await;
     let lines = [("if-match", &*old), ("if-match", &*current)];
     let answer = server.send_with_headers(&key, "DELETE", &order_path(5), &lines).await;
@@ -315,7 +316,7 @@ async fn the_client_cancels_an_order_that_it_has_seen() {
     assert!(order.complete);
     let cancelled = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await.unwrap();
     assert_eq!(*cancelled, CancelOrderOutcome::Cancelled);
-    // The tag is still that of the order which an earlier request has cancelled.
+    // The tag is that of the cancelled order, but the order can no longer be cancelled.
     let again = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await;
     assert_eq!(error_of(again), (404, "order_not_found".to_string()));
 }

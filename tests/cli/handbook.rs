@@ -99,7 +99,7 @@ fn named_commands_exist_and_accept_their_arguments() {
         for line in code(&text).iter().filter(|line| !line.starts_with("docker run ")) {
             let Some(ours) = our_command(line) else { continue };
             let end = ours.find(['|', '>', '`', '#']).unwrap_or(ours.len());
-            // A quoted string is one argument.
+            // Split at quotes first, because a quoted string is one argument.
             let parts = ours[..end].split('"').enumerate();
             let words: Vec<&str> = parts
                 .flat_map(|(number, part)| match number % 2 {
@@ -314,7 +314,7 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(GUIDE, &GUIDE_SESSIONS), 0);
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
-    // `cargo xtask faults` runs the sessions of these sections.
+    // These sections are not counted here, because `cargo xtask faults` runs their sessions.
     let replicas = ["From scratch to three replicas", "From SQLite to PostgreSQL"];
     assert_eq!(sessions_not_run(REPLICAS, &replicas), 0);
     let upgrades = ["One server, in a data directory", "Several servers, in PostgreSQL"];
@@ -341,7 +341,7 @@ fn the_demo_suggests_commands_that_work_as_printed() {
         assert!(command.contains(&format!("http://{address}/")), "{command}");
     }
     let unban = printed.iter().find(|line| line.contains(" keys unban ")).unwrap();
-    // The program is not in `PATH`.
+    // The script must work although the program is not in `PATH`.
     let output = std::process::Command::new("/bin/sh").args(["-c", unban]).output().unwrap();
     assert!(output.status.success(), "{unban}: {}", String::from_utf8_lossy(&output.stderr));
 }

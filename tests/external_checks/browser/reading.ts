@@ -148,7 +148,7 @@ export const wholeWords: Check = (page) =>
     )) {
       const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-        // A line may end after a hyphen.
+        // Split words at hyphens, because a line may end after one.
         for (const word of node.textContent!.matchAll(/[^\s-]+-?/g)) {
           const range = document.createRange();
           range.setStart(node, word.index);
@@ -209,7 +209,7 @@ export const scrollbar: Check = (page) =>
 async function still(page: Page): Promise<void> {
   const moving = () =>
     page.evaluate(async () => {
-      // Animations of newly drawn parts begin with the next frame.
+      // Wait for two frames, because animations of newly drawn parts begin with the next frame.
       for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
       const ends = (animation: Animation) =>
         animation.effect?.getComputedTiming().endTime !== Infinity;
@@ -336,7 +336,7 @@ export const programs: Check = async (page, api) => {
     const samples = operation["x-codeSamples"];
     const { label } = samples[0]!;
     const shown = (await section.innerText()).replaceAll(/\s+/g, "");
-    // The page shows its own address in the command with curl.
+    // In the command with curl, the page replaces the variable with its own address.
     const base = `${new URL(page.url()).origin}/v${api.info.version.split(".")[0]}`;
     const command = samples[0]!.source.replace("${BASE_URL:?}", base);
     const source = command.replaceAll(/\s+/g, "");
@@ -391,13 +391,13 @@ export const searchFinds: Check = async (page, api) => {
   return [...faults, `the search leads to ${page.url()}`];
 };
 
-/** Checks that other addresses of a page lead to it. */
+/** Checks that each alternative address of a page redirects to the page. */
 export const redirects: Check = async (page) => {
   const origin = new URL(page.url()).origin;
   const found: string[] = [];
   for (const [from, to] of [
     ["/docs/", "/docs"],
-    // `/docs` was the page of version 1, which has this operation.
+    // `/docs` used to be the page of version 1, so old links to its operations must still work.
     ["/docs#tag/pets/GET/pets/{petId}", "/docs/v1#tag/pets/GET/pets/{petId}"],
   ]) {
     await page.goto("about:blank");

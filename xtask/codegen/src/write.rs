@@ -107,8 +107,8 @@ fn collect_identifiers(tokens: TokenStream, names: &mut BTreeSet<String>) {
         match token {
             TokenTree::Ident(name) => drop(names.insert(name.to_string())),
             TokenTree::Group(group) => collect_identifiers(group.stream(), names),
-            // Attributes contain types as strings, such as `with = "DateTime<Utc>"`. The names in
-            // these types are used as well.
+            // Attributes contain types as strings, such as `with = "DateTime<Utc>"`, so the code
+            // also uses the names in these strings.
             TokenTree::Literal(literal) => {
                 let text = literal.to_string();
                 let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));

@@ -132,7 +132,8 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// Restores a damaged store as the runbook says. The server's directory is a symbolic link.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the directory. While no server runs, an import is a single change.
+    // The first start creates the directory. The server is stopped before the import, so that the
+    // import is a single change.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(
@@ -211,7 +212,7 @@ async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 
     machine.0.write("/etc/store-orders/environment", "STORE_ORDERS_LISTEN=nonsense\n")?;
     machine.0.run("systemctl restart store-orders; true")?;
-    // With its default limit, systemd would give up after the fifth start.
+    // Wait for more starts than the five after which systemd gives up by default.
     let restarts = "test $(systemctl show --property NRestarts --value store-orders) -ge 6";
     machine.wait_for(restarts).await?;
     machine.0.write("/etc/store-orders/environment", "")?;

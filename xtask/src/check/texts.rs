@@ -36,7 +36,8 @@ pub fn check_texts(guide: &str, documents: &[Value]) -> Vec<Problem> {
     let each = DOCUMENTS.iter().zip(documents);
     let all = each.flat_map(|(of, document)| check_document(of.file, document, guide));
     let mut problems = Vec::new();
-    // Two documents may contradict the same sentence of the guide.
+    // Report a sentence of the guide only once, even if it contradicts two documents in the same
+    // way.
     for problem in all.chain(check_sections(guide, documents)) {
         if !problems.contains(&problem) {
             problems.push(problem);

@@ -175,7 +175,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
             }
             _ => {
                 found.addition(&place, "is a new error");
-                // A range such as `4XX`, or `default`, may have described this status before.
+                // If a range such as `4XX`, or `default`, described this status before, compare
+                // with that response.
                 let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {

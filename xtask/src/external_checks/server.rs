@@ -88,7 +88,7 @@ impl LiveServer {
 fn orders() -> Value {
     let order = |id: i64| {
         let status = if id % 3 == 2 { "shipped" } else { "pending" };
-        // Orders with even ids have the ship date `null`, which the import accepts as unknown.
+        // Orders with even ids have the ship date `null`, which the import treats as unknown.
         let ship_date = (id % 2 == 1).then_some("2026-12-24T09:30:00Z");
         json!({ "id": id, "petId": 7, "quantity": 1, "status": status, "shipDate": ship_date })
     };

@@ -39,7 +39,7 @@ pub struct TestSetup {
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
     pub(super) certificate: Option<TestCertificate>,
-    /// If set, the server uses this wrapper of the store.
+    /// If set, the server uses this store, whose faults a test controls, instead of `store`.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 

@@ -223,7 +223,8 @@ impl FaultSchedule {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;
             let kinds = group.faults.into_iter().map(|fault| fault.kind);
-            // A second fault of the group may prevent the COMMIT at which this kind takes effect.
+            // Skip kinds that take effect at a COMMIT if they are not alone, because the other
+            // fault may prevent the COMMIT.
             kinds.filter(move |kind| is_alone || !kind.cuts_commits())
         };
         self.take(FaultSchedule::count_in(time)).flat_map(kinds).collect()

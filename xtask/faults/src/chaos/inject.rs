@@ -193,7 +193,8 @@ impl Fault {
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 if self.kind == FaultKind::PromotePaused {
-                    // The resumed node still considers itself the primary.
+                    // The resumed node still considers itself the primary, so servers must not use
+                    // it.
                     site.databases()?.third()?.signal_all(Signal::CONT)?;
                 }
                 if self.cuts_off_others() {

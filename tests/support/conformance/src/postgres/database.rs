@@ -224,7 +224,7 @@ impl Database<'_> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }
 
-    /// Opens the store at this URL like a server. The server removes the rows of other servers that
+    /// Opens the store at `url` like a server. This server removes the rows of other servers that
     /// send no heartbeats for `silent_for`.
     pub fn server_at(
         &self,
