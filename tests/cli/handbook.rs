@@ -314,7 +314,8 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(GUIDE, &GUIDE_SESSIONS), 0);
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
-    // These sections are not counted here, because `cargo xtask faults` runs their sessions.
+    // `cargo xtask faults` runs the sessions of these sections, so all sessions of the two pages
+    // must be in them.
     let replicas = ["From scratch to three replicas", "From SQLite to PostgreSQL"];
     assert_eq!(sessions_not_run(REPLICAS, &replicas), 0);
     let upgrades = ["One server, in a data directory", "Several servers, in PostgreSQL"];

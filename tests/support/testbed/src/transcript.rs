@@ -23,7 +23,7 @@ const END: &str = "\u{1e}end of a command\u{1e}";
 pub fn assert_text(actual: &str, expected: Inline) {
     let actual = normalize_run(&anstream::adapter::strip_str(actual).to_string());
     let actual = actual.strip_suffix('\n').unwrap_or(&actual).to_string();
-    // Path normalisation would change backslashes to slashes.
+    // Do not normalise paths, because this would change backslashes to slashes.
     Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
 }
 
