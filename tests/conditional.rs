@@ -236,7 +236,7 @@ async fn an_order_is_cancelled_only_if_its_tag_matches() {
         answer.assert_common_headers();
         assert_eq!(tag(&server, &key, &order_path(1)).await, current, "{tags}");
     }
-    // A change of another order must not change the tag of this one.
+    // The change of order 8 must not change the tags of the other orders.
     server.setup.store.ship_orders(&[8]).unwrap();
     let list = format!("\"a\",{old} , {current}");
     for (id, tags) in [(1, &*list), (2, &*other), (3, "*"), (4, " * ")] {
@@ -316,7 +316,8 @@ async fn the_client_cancels_an_order_that_it_has_seen() {
     assert!(order.complete);
     let cancelled = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await.unwrap();
     assert_eq!(*cancelled, CancelOrderOutcome::Cancelled);
-    // The tag is that of the cancelled order, but the order can no longer be cancelled.
+    // This tag is from before the cancellation. The order can no longer be cancelled, so the
+    // response is 404, not 412.
     let again = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await;
     assert_eq!(error_of(again), (404, "order_not_found".to_string()));
 }

@@ -183,7 +183,7 @@ impl LimiterPair {
     }
 
     /// Passes the batch to both limiters and returns the first difference between their decisions.
-    /// The statement reads the clock `wait` microseconds ago.
+    /// The statement runs as if it had read the clock `wait` microseconds ago.
     async fn admit(&mut self, batch: &[KeyedRequest], wait: i64) -> anyhow::Result<Option<String>> {
         let decisions = self.postgres.admit(self.now - wait, batch).await?;
         for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {
