@@ -61,7 +61,8 @@ async fn a_matching_tag_gets_304_and_the_request_counts() {
     for path in TAGGED {
         let first = server.send_with(&key, "GET", path).await;
         let tag = first.text("etag").to_string();
-        // Lists have several encodings, and an order has one.
+        // The tag of a list is weak, because lists are sent in several encodings. An order has only
+        // one encoding, so its tag is strong.
         let quoted = tag.trim_start_matches("W/");
         assert_eq!(quoted == tag, path.starts_with("/v2/store/orders/"), "{path}: {tag}");
         assert!(quoted.starts_with('"') && tag.len() < 60, "{tag}");
@@ -102,7 +103,8 @@ async fn tags_are_the_same_compressed_and_after_a_restart() {
     }
     let server = server.stop().await.serve().await;
     assert_eq!(tags(&server, &key).await, before);
-    // From the second request on, the server sends a list from one buffer. Its tag must not change.
+    // From the second request on, the server sends a list from one buffer. The tag must stay the
+    // same.
     assert_eq!(tags(&server, &key).await, before);
 }
 
@@ -234,13 +236,13 @@ async fn an_order_is_cancelled_only_if_its_tag_matches() {
         answer.assert_common_headers();
         assert_eq!(tag(&server, &key, &order_path(1)).await, current, "{tags}");
     }
-    // A change of another order does not matter.
+    // The change of order 8 must not change the tags of the other orders.
     server.setup.store.ship_orders(&[8]).unwrap();
     let list = format!("\"a\",{old} , {current}");
     for (id, tags) in [(1, &*list), (2, &*other), (3, "*"), (4, " * ")] {
         assert_eq!(cancel_if_match(&server, &key, id, tags).await.status, 204, "{tags}");
     }
-    // Several lines of the header are one list.
+    // The tags in several `If-Match` lines count as one list.
     let current = tag(&server, &key, &order_path(5)).await;
     let lines = [("if-match", &*old), ("if-match", &*current)];
     let answer = server.send_with_headers(&key, "DELETE", &order_path(5), &lines).await;
@@ -314,7 +316,8 @@ async fn the_client_cancels_an_order_that_it_has_seen() {
     assert!(order.complete);
     let cancelled = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await.unwrap();
     assert_eq!(*cancelled, CancelOrderOutcome::Cancelled);
-    // The tag is still that of the order which an earlier request has cancelled.
+    // This tag is from before the cancellation. The order can no longer be cancelled, so the
+    // response is 404, not 412.
     let again = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await;
     assert_eq!(error_of(again), (404, "order_not_found".to_string()));
 }

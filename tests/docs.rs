@@ -61,7 +61,7 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
     setup.config.document.production_url = Some("https://orders.test/v1".parse().unwrap());
     setup.config.document.contact_url = Some("https://orders.test/help".to_string());
     let server = setup.serve().await;
-    // The addresses in the document do not depend on the request's `Host` header.
+    // The addresses in the document must not depend on the request's `Host` header.
     let host = ("host", "elsewhere.example");
     let document = server.send("GET", "/openapi.json", &[host]).await.json();
     let addresses = document["servers"].as_array().unwrap();
@@ -69,7 +69,8 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
     assert_eq!(document["info"]["contact"], json!({ "url": "https://orders.test/help" }));
 }
 
-/// Tools such as the reference page and Postman begin with these values.
+/// Tools such as the reference page and Postman fill in the documents' examples, so a reader's
+/// first request has these values.
 #[tokio::test]
 async fn the_demo_answers_the_examples_of_its_documents_at_their_address() {
     let sandbox = CliSandbox::new();
@@ -103,7 +104,8 @@ async fn the_demo_answers_the_examples_of_its_documents_at_their_address() {
                 }
                 let answer = request.bearer_auth(key).send().await.unwrap();
                 let (status, body) = (answer.status(), answer.text().await.unwrap());
-                // Both versions cancel the same order, version 1 first.
+                // Both versions cancel the same order. Version 1 comes first, so version 2 finds no
+                // pending order.
                 let expected = if method != "delete" {
                     200
                 } else if served.is_first() {
@@ -197,7 +199,8 @@ async fn pages_load_only_from_their_own_origin_and_cannot_be_framed() {
         assert_eq!(page.text("x-frame-options"), "DENY");
         if kind.starts_with("text/html") {
             let text = String::from_utf8(page.body).unwrap();
-            // The policy forbids inline scripts and styles.
+            // The content security policy forbids inline scripts and styles, so the page must not
+            // have any.
             assert!(text.split("<script").skip(1).all(|tag| tag.starts_with(" src=\"/")), "{path}");
             assert!(!text.contains("style=") && !text.contains("<style"), "{path}");
             assert!(!links(&text).is_empty());
@@ -314,7 +317,6 @@ async fn the_plain_reference_lists_every_response_header() {
     }
 }
 
-/// Returns all responses of the operations.
 fn responses(document: &Value) -> impl Iterator<Item = Value> {
     let paths = document["paths"].as_object().unwrap().values();
     let operations = paths.flat_map(|path| path.as_object().unwrap().values());
@@ -541,7 +543,7 @@ async fn the_summary_for_language_models_describes_the_served_document() {
     assert!(reference.contains("<li>Contact: Cats &amp; Dogs, help@orders.test</li>"));
 }
 
-/// Returns the text of the only child element with this name.
+/// Returns the text of the child element `name`, of which there must be exactly one.
 fn text_in<'a>(element: roxmltree::Node<'a, '_>, name: &str) -> &'a str {
     let children: Vec<_> =
         element.children().filter(|child| child.has_tag_name((ATOM, name))).collect();

@@ -97,8 +97,8 @@ async fn serve_with_one_cancelled()
     (data, key, server, client, admin)
 }
 
-/// Asserts that the server acknowledges nothing while this file is missing, and logs the cause in
-/// one line.
+/// Asserts that the server acknowledges nothing while one of its files is missing, and logs the
+/// cause in one line.
 async fn assert_refuses_without_file(
     server: &ServerProcess,
     client: &Client,
@@ -221,8 +221,8 @@ async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
     server.stop().unwrap();
 }
 
-/// Clients list and cancel orders while an operator runs commands. Meanwhile the test kills the
-/// server with `kill -9` three times.
+/// Clients list and cancel orders and an operator runs commands, while the test kills the server
+/// three times with `kill -9`.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_saw_across_kills_breaks_no_rule() {
     const ORDERS: usize = 800;

@@ -237,9 +237,9 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Each part was added to a schema or response that several operations share, so each of them
-    // now promises it. `like` is an existing part of the same place, from which the test learns
-    // these operations.
+    // Each part was added to a schema or response that several operations share, so all these
+    // operations now promise it. The test finds them by `like`, an existing part of the same schema
+    // or response.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

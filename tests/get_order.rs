@@ -40,8 +40,8 @@ async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {
 }
 
 /// Order 5 was cancelled on the old primary but is pending on the new one. The server's list still
-/// comes from the old primary and lacks the order, and the new primary has it, but not as a
-/// cancelled order. A 404 would be wrong.
+/// comes from the old primary, so it lacks the order. The new primary has the order, but not as a
+/// cancelled one. A 404 would be wrong, because the order exists.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_is_read_during_a_failover_is_not_reported_missing() {
     let mut setup = TestSetup::new();

@@ -134,7 +134,8 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
         assert_eq!(runtime.block_on(search), None);
     });
     let text = snapshot.length();
-    // Other threads allocated the list, and only this thread's allocations are counted.
+    // Measure how much dropping the list frees: other threads allocated the list, and only this
+    // thread's allocations are counted.
     let freed = measure(|| drop((snapshot, list, runtime)));
     let each = |bytes: i64| bytes as f64 / ORDERS as f64;
     let (text, list) = (each(text as i64), each(-freed.bytes_current));

@@ -74,7 +74,8 @@ const HEADERS: [&str; 18] = [
     "Authorization: Basic YTpi",
 ];
 
-/// Headers that say where the body ends, each with a matching body.
+/// Headers that say where the body ends, each with a matching body. The entry without a body is
+/// there three times, so that it is picked more often.
 const BODIES: [(&str, &str); 7] = [
     ("", ""),
     ("", ""),
@@ -160,7 +161,7 @@ async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
     let other = unlimited.text.replace("live", "test");
     let server = setup.serve().await;
     let (proxy, direct) = (server.proxy_address(), server.direct_address());
-    // The key of the Free plan is soon limited, then banned.
+    // Use the key of the Free plan less often, because it is soon limited and then banned.
     let valid: [&str; 3] = [&unlimited.text, &unlimited.text, &limited.text];
     let invalid: [&str; 3] = [&flipped, &other, "x"];
     let connection = async |seed| {

@@ -72,7 +72,8 @@ fn a_restore_begins_the_log_of_the_new_store() {
     assert!(log.contains(r#""command":"restore","file":"b.sqlite"}"#), "{log}");
 }
 
-/// The restored store cannot be opened, because SQLite cannot create the file of its shared memory.
+/// SQLite cannot create the file of the restored store's shared memory, so the command cannot open
+/// the store to log the restore.
 #[test]
 fn a_restore_that_cannot_be_logged_succeeds_with_a_warning() {
     let sandbox = CliSandbox::new();

@@ -177,8 +177,8 @@ write-intent.lock
 #[test]
 fn a_restore_is_refused_while_a_server_runs() {
     let sandbox = sandbox_with_backup();
-    // A server refuses to start while a restore runs, just as a restore is refused while a server
-    // runs.
+    // A server must refuse to start while a restore runs, just as a restore is refused while a
+    // server runs.
     let (file, directory) = (sandbox.path("backup.sqlite"), sandbox.path("new"));
     let refused = AtomicI64::new(0);
     let serve = |_, _| {

@@ -99,7 +99,7 @@ fn named_commands_exist_and_accept_their_arguments() {
         for line in code(&text).iter().filter(|line| !line.starts_with("docker run ")) {
             let Some(ours) = our_command(line) else { continue };
             let end = ours.find(['|', '>', '`', '#']).unwrap_or(ours.len());
-            // A quoted string is one argument.
+            // Split at quotes first, because a quoted string is one argument.
             let parts = ours[..end].split('"').enumerate();
             let words: Vec<&str> = parts
                 .flat_map(|(number, part)| match number % 2 {
@@ -282,7 +282,6 @@ fn the_backup_unit_is_hardened_as_the_servers() {
 const README: &str = "README.md";
 const GUIDE: &str = "spec/guide.md";
 
-/// The sections of the guide that have sessions.
 const GUIDE_SESSIONS: [&str; 6] = [
     "Getting started",
     "Authentication",
@@ -315,7 +314,8 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(GUIDE, &GUIDE_SESSIONS), 0);
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
-    // `cargo xtask faults` runs the sessions of these sections.
+    // `cargo xtask faults` runs the sessions of these sections, so all sessions of the two pages
+    // must be in them.
     let replicas = ["From scratch to three replicas", "From SQLite to PostgreSQL"];
     assert_eq!(sessions_not_run(REPLICAS, &replicas), 0);
     let upgrades = ["One server, in a data directory", "Several servers, in PostgreSQL"];
@@ -342,7 +342,7 @@ fn the_demo_suggests_commands_that_work_as_printed() {
         assert!(command.contains(&format!("http://{address}/")), "{command}");
     }
     let unban = printed.iter().find(|line| line.contains(" keys unban ")).unwrap();
-    // The program is not in `PATH`.
+    // The script must work although the program is not in `PATH`.
     let output = std::process::Command::new("/bin/sh").args(["-c", unban]).output().unwrap();
     assert!(output.status.success(), "{unban}: {}", String::from_utf8_lossy(&output.stderr));
 }
@@ -410,7 +410,7 @@ fn a_wrong_session_fails() {
     assert!(std::panic::catch_unwind(run).is_err());
 }
 
-/// Returns the contents of the source files below this directory, without their unit tests.
+/// Returns the contents of the source files below `directory`, without their unit tests.
 fn sources(directory: &Path) -> Vec<String> {
     let mut texts = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {

@@ -138,14 +138,15 @@ fn the_systemd_unit_agrees_with_the_program() {
         let mut values = unit.lines().filter_map(|line| line.strip_prefix(&format!("{key}=")));
         values.next().unwrap_or_else(|| panic!("{key} is not in {unit}")).to_string()
     };
-    // systemd waits until the server reports that it is ready.
+    // With this type, systemd waits until the server reports that it is ready.
     assert_eq!(value("Type"), "notify");
     let command = value("ExecStart");
     assert!(Cli::try_parse_from(command.split(' ')).is_ok(), "{command}");
     let directory = format!("STORE_ORDERS_DATA_DIR=%S/{}", value("StateDirectory"));
     assert_eq!(value("Environment"), directory);
 
-    // systemd restarts the server however often it fails, and journald drops none of its log lines.
+    // With these values, systemd restarts the server however often it fails, and journald drops
+    // none of its log lines.
     assert_eq!(
         (value("StartLimitIntervalSec"), value("LogRateLimitIntervalSec")),
         ("0".into(), "0".into())

@@ -226,8 +226,8 @@ impl Machine {
     }
 }
 
-/// Reads the beginning of each request to this address and closes the connection without a
-/// response. The receiver gets the requests.
+/// Reads the beginning of each request to `address` and closes the connection without a response.
+/// The receiver gets the requests.
 fn serve_without_answers(address: SocketAddr) -> Receiver<String> {
     let (listener, (sender, requests)) = (TcpListener::bind(address).unwrap(), channel());
     std::thread::spawn(move || {

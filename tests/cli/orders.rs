@@ -331,7 +331,7 @@ fn many_orders_are_changed_in_steps() {
     let changes =
         || sandbox.run(&["check", "--json"]).json()["ordersChangeNumber"].as_i64().unwrap();
     let before = changes();
-    // All ids are checked before the first step.
+    // All ids are checked before the first step, so one unknown id prevents all changes.
     sandbox.session(str![[r#"
 $ store-orders orders ship $(seq 600) 99999
 (3) error: there is no order 99999; nothing was changed

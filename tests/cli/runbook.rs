@@ -249,7 +249,8 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     server.stop().unwrap();
     let store = site.data.path().join("store.sqlite");
     let spoil = |sql: &str| rusqlite::Connection::open(&store).unwrap().execute_batch(sql).unwrap();
-    // Change an order while SQLite does not know the index, so the index becomes wrong.
+    // Hide the index from SQLite and change an order, so that the index no longer matches the
+    // table.
     spoil(
         "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_change';
          PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_change'",

@@ -54,7 +54,8 @@ enum Step {
     /// Moves only the wall clock, by these seconds.
     SetWall(i64),
     Record,
-    /// A clean restart that takes this long. Meanwhile, the wall clock also moves by these seconds.
+    /// A clean restart that takes this long. During it, the wall clock is also set by these
+    /// seconds.
     Restart(Duration, i64),
     /// A crash and a restart after these nanoseconds. Counts since the last `Record` are lost.
     Crash(u32),

@@ -15,7 +15,6 @@ pub struct SeededDefect {
     wire: fn(&mut [Exchange]),
 }
 
-/// The current documents of all versions.
 pub struct Documents([Value; COUNT]);
 
 impl Documents {
@@ -59,7 +58,7 @@ impl SeededDefect {
     }
 }
 
-/// Changes all responses of these operations that have this status; 0 means any status.
+/// Changes all responses of the given operations that have the given status; 0 means any status.
 fn each(
     exchanges: &mut [Exchange],
     operations: &[&str],

@@ -146,7 +146,7 @@ async fn alerts_and_the_dashboard_name_metrics_that_exist() {
     let setup = setup().with_certificate(TestCertificate::new());
     setup.pending(1..=1);
     let server = setup.serve().await;
-    // The counter of requests has no sample before the first request.
+    // Send a request, because the counter of requests has no sample before the first one.
     server.send("GET", "/changelog", &[]).await;
     let (_, text) = scrape(&server, "text/plain").await;
     let samples = text.lines().filter(|line| !line.starts_with('#'));

@@ -30,7 +30,7 @@ async fn sigterm_during_a_list_finishes_it_and_exits_0() {
     let reader = slow_reader(address, &key).await;
     server.signal(Signal::TERM).unwrap();
     wait_until_stopping(&server).await;
-    // Systems other than Linux keep the listening socket open until the server exits.
+    // Only on Linux can the server refuse connections while it still sends responses.
     if cfg!(target_os = "linux") {
         let rejected = || async { TcpStream::connect(address).await.is_err() };
         wait_until("connections are rejected", rejected).await;

@@ -3,8 +3,8 @@
 
 use crate::repository::{CLIENT_MANIFEST, Repository};
 
-/// The command for a crate in a registry. Samples and the crate's documentation have this command,
-/// and what is generated from them has the command that works today.
+/// The command for a crate in a registry. Samples and the crate's documentation contain it. In the
+/// files generated from them, it is replaced with the command that works today.
 const FROM_REGISTRY: &str = "cargo add store-orders-client";
 
 /// Replaces the command in a text. If the crate's manifest has a `repository`, the crate comes from

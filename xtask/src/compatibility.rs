@@ -98,8 +98,8 @@ use findings::{ComparedPlace, Findings};
 use resolved::resolve_operations;
 use serde_json::Value;
 
-/// Returns every change between two documents, in the order of the document, with its verdict on
-/// this day. Ignores `info.version`, because the changes determine the version.
+/// Returns every change between two documents, in the order of the document, with its verdict as of
+/// `today`. Ignores `info.version`, because the changes determine the version.
 pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Change> {
     let (old, new) = (resolve_operations(published), resolve_operations(document));
     let mut findings = Findings { today, changes: Vec::new() };
@@ -126,7 +126,7 @@ pub fn operation_names(document: &Value) -> Vec<String> {
     all_operations(document).iter().map(|(name, _)| name.to_string()).collect()
 }
 
-/// Returns the operations of a published document that must still be served on this day.
+/// Returns the operations of a published document that must still be served on the day `today`.
 pub fn operations_that_stay(published: &Value, today: NaiveDate) -> Vec<&str> {
     let operations = all_operations(published).into_iter();
     let stay = operations.filter(|(_, operation)| promises::must_stay(operation, today));

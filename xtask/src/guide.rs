@@ -6,12 +6,10 @@ use serde_json::Value;
 /// The JSON pointer of the schema of the error codes.
 pub const CODE: &str = "/components/schemas/Error/properties/code";
 
-/// The guide's section on an error code.
+/// A section such as ``### 404 `order_not_found` ``.
 #[derive(Debug)]
 pub struct ErrorSection<'g> {
-    /// The HTTP status in the heading.
     pub status: &'g str,
-    /// The error code in the heading.
     pub code: &'g str,
     /// The first paragraph, on one line.
     pub meaning: String,

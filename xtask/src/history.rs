@@ -78,7 +78,8 @@ impl Git<'_> {
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.repository.root()).args(arguments);
-        // In a git hook, these variables name the hook's checkout, which may not be this one.
+        // Remove these variables, because in a git hook they name the hook's checkout, which may
+        // not be this one.
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(variable);
         }

@@ -1,4 +1,4 @@
-//! A short line diff of two texts.
+//! Shows the lines in which two texts differ, with context and up to a limit, for the terminal.
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};

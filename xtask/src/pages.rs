@@ -53,7 +53,7 @@ pub fn pages(changelog: &str, guide: &str, documents: &[Value]) -> Vec<Generated
         page("llms.txt", newest.file, llms::page(guide, documents)),
     ];
     for (version, document) in DOCUMENTS.iter().zip(documents) {
-        // The page of `/docs/v2` is docs/v2.html.
+        // The file docs/v2.html is the page of `/docs/v2`.
         let name = format!("{}.html", version.reference.trim_start_matches('/'));
         pages.push(page(&name, version.file, reference::page(version, newest, document)));
     }

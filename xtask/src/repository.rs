@@ -23,7 +23,6 @@ pub const CLIENT_MODULES: &str = "api/client/src/generated.rs";
 /// The root file of the server.
 pub const SERVER: &str = "src/lib.rs";
 pub const CHANGELOG: &str = "CHANGELOG.md";
-/// The guide for callers.
 pub const GUIDE: &str = "spec/guide.md";
 
 #[derive(Debug)]

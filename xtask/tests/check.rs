@@ -8,7 +8,8 @@ use xtask::check::{Inputs, check_examples, check_texts};
 use xtask::documents::{DOCUMENTS, V1, V2};
 use xtask::repository::{CHANGELOG, CLIENT_DOCS, GUIDE, Repository};
 
-/// Asserts which checks fail after this change of a file. There are no published documents.
+/// Asserts which checks fail after `from` is replaced with `to` in the file `name`. There are no
+/// published documents.
 #[track_caller]
 fn assert_failures(name: &str, from: &str, to: &str, expected: Inline) {
     let checkout = Checkout::with(&files());

@@ -7,8 +7,8 @@ use xtask::repository::Repository;
 /// The imports between modules: the importing module, and the modules that it imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the modules that remain if modules without imports are removed again and again: those of
-/// circles, and those that import them.
+/// Returns the modules that remain if modules without imports are removed again and again: the
+/// modules in circles, and those that import them.
 fn modules_of_circles(mut imports: Imports) -> Imports {
     loop {
         let before = imports.len();

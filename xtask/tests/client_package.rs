@@ -151,7 +151,8 @@ fn each_text_adds_the_crate_as_its_manifest_allows() {
     }
 }
 
-/// Without a `repository` in the manifest, the texts have this command.
+/// If the manifest does not have a `repository`, the texts tell readers to add the crate from a
+/// checkout. Their command must work next to a checkout in the directory `store-orders`.
 #[test]
 fn a_program_next_to_a_checkout_can_add_the_crate() {
     let directory = tempfile::tempdir().unwrap();
@@ -173,7 +174,8 @@ fn a_program_next_to_a_checkout_can_add_the_crate() {
     assert!(manifest.contains("store-orders-client = {"), "{manifest}");
 }
 
-/// The headings of its changelog are versions, the newest first.
+/// The first heading of the client's changelog must be the version in the manifest, because the
+/// newest version comes first.
 #[test]
 fn the_changelog_begins_with_the_version_in_the_manifest() {
     let changelog = Repository::here().read("api/client/CHANGELOG.md").unwrap();
@@ -182,7 +184,8 @@ fn the_changelog_begins_with_the_version_in_the_manifest() {
     assert_eq!(newest, client()["version"].as_str().unwrap());
 }
 
-/// Readers of rustdoc, of the README and of a registry's page write Rust.
+/// Readers of rustdoc, of the README and of a registry's page write Rust, so the texts must not
+/// explain how other languages or requests write values.
 #[test]
 fn the_documentation_of_the_crate_is_about_rust() {
     for file in files_of_the_package()
@@ -196,7 +199,7 @@ fn the_documentation_of_the_crate_is_about_rust() {
     }
 }
 
-/// Links to items work only in rustdoc.
+/// Links to items work only in rustdoc, so the README must not have any.
 #[test]
 fn every_link_in_the_readme_is_an_address() {
     let readme = Repository::here().read(CLIENT_README).unwrap();

@@ -46,8 +46,8 @@ fn each_item_that_a_promise_of_the_readme_names_is_in_the_file_of_its_link() {
 
 #[test]
 fn generate_and_check_run_while_api_does_not_compile() {
-    // `cargo xtask` is built with the unified features of all default members. With these features,
-    // lists the default members that depend on `api`.
+    // `cargo xtask` is built with the unified features of all default members, so list the default
+    // members that depend on `api` with these features.
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none"])
         .args(["--invert", "store-orders-api"])

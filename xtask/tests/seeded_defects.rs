@@ -20,7 +20,8 @@ fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }
 
-/// A checkout of the published documents and the real files with one change of version 1.
+/// Creates a checkout of the real files in which the document of version 1 has one change, and the
+/// generated code has the same change. The unchanged documents are published in it.
 fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     let published = Repository::here().files(PUBLISHED).unwrap();
     let checkout = Checkout::with(&files());
@@ -53,7 +54,7 @@ fn inputs(checkout: &Checkout) -> Inputs {
     })
 }
 
-/// Checks a checkout with `inputs`, on this day or today.
+/// Checks a checkout with `inputs`, as on `day`, or as of today if `day` is `None`.
 fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     let mut inputs = inputs(checkout);
     if let Some(day) = day {
@@ -62,7 +63,7 @@ fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     run(&inputs)
 }
 
-/// Asserts which checks of the real files fail with this change.
+/// Asserts which checks of the real files fail after `change`.
 #[track_caller]
 fn assert_failures(change: impl Fn(&mut Value), expected: Inline) {
     assert_text(&failures(check_with(change)), expected);
@@ -207,7 +208,7 @@ fn each_base_url_ends_in_the_major_version() {
     };
     assert_eq!(places(&second, &V2), [""; 0]);
 
-    // The next major version of version 1 is taken, so a breaking change needs a new version.
+    // Version 2 is taken, so a breaking change of version 1 needs a new document instead.
     let mut document = document(&V1);
     set(&mut document, "/info/version", json!("2.0.0"));
     let problems = printed(&check_major_version(&V1, &document));

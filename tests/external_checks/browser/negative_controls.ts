@@ -27,7 +27,7 @@ export async function seededDefectsAreFound(
   origin: string,
   document: ApiDocument,
 ): Promise<void> {
-  // The page's own policy would block the style and the request.
+  // Bypass the page's own policy, which would block the style and the request.
   const context = await browser.newContext({ ...view, bypassCSP: true });
   context.setDefaultTimeout(STEP_TIMEOUT_MS);
   const page = await context.newPage();

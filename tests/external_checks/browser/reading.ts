@@ -15,7 +15,10 @@ const SEARCH_TIMEOUT_MS = 3_000;
 const SCROLL_MS = 50;
 /** Maximum time until Scalar draws a part. Scalar draws only while the browser is idle. */
 const DRAWN_WITHIN_MS = 1_600;
-/** Maximum pixels from the window's top to a section that a link led to, below two headers. */
+/**
+ * The maximum distance in pixels between the top of the window and the section that a link leads
+ * to. Two headers may be above the section.
+ */
 export const BELOW_HEADERS = 250;
 
 /** Scrolls until all parts are drawn. Scalar draws a part only once it is near the window. */
@@ -49,7 +52,8 @@ export async function drawn(page: Page, api: ApiDocument): Promise<void> {
 const SCREENS_BEFORE_OPERATIONS = 1.5;
 
 /**
- * Checks that the operations begin soon, and on a phone that the box for the key comes before them.
+ * Checks that the operations begin near the top of the page and that, on a phone, the box for the
+ * key is above them.
  */
 export const beginsWithOperations: Check = async (page, api) => {
   const viewport = page.viewportSize()!;
@@ -65,7 +69,7 @@ export const beginsWithOperations: Check = async (page, api) => {
   return found;
 };
 
-/** Words that a reader looks for, each with what its place says. */
+/** Words that a reader looks for, each with a pattern that the text at the right place matches. */
 const WORDS: [string, RegExp][] = [
   ["pagination", /pagination|pages/i],
   ["authentication", /authenticat|api key/i],
@@ -79,7 +83,10 @@ const WORDS: [string, RegExp][] = [
   ["deprecated", /deprecat/i],
 ];
 
-/** Checks that the headings of the guide, or the search of the reference, lead from each word to its place. */
+/**
+ * Checks that each word is in a heading of the guide, or that the search of the reference leads to
+ * the right place.
+ */
 export const wordsAreFound: Check = async (page) => {
   const url = page.url().split("#")[0]!;
   const guide = await page.request.get(new URL("/guide", url).href);
@@ -99,7 +106,9 @@ export const wordsAreFound: Check = async (page) => {
   return found;
 };
 
-/** Returns the text of the place to which the search leads first from a word; empty without one. */
+/**
+ * Searches for a word, opens the first result and returns the text there; empty if there is none.
+ */
 async function searchedPlace(page: Page, word: string): Promise<string> {
   await page.locator("#reference h1").first().waitFor();
   await page.keyboard.press("Control+k");
@@ -139,7 +148,7 @@ export const wholeWords: Check = (page) =>
     )) {
       const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-        // A line may end after a hyphen.
+        // Split words at hyphens, because a line may end after one.
         for (const word of node.textContent!.matchAll(/[^\s-]+-?/g)) {
           const range = document.createRange();
           range.setStart(node, word.index);
@@ -170,7 +179,7 @@ export const nothingCut: Check = (page) =>
       const beyond = part.getBoundingClientRect().right > clientWidth;
       if (beyond && !scrolls(part)) found.push(`${part.textContent} goes beyond the window`);
     }
-    // The guide's commands scroll.
+    // Check only the reference, because commands in the guide scroll if they are too wide.
     const commands = Array.from(document.querySelectorAll("#reference pre"));
     const curls = commands.filter((pre) => /\bcurl\b/.test(pre.textContent!));
     if (curls.length === 0 && document.querySelector("#reference") !== null) {
@@ -200,7 +209,7 @@ export const scrollbar: Check = (page) =>
 async function still(page: Page): Promise<void> {
   const moving = () =>
     page.evaluate(async () => {
-      // Animations of newly drawn parts begin with the next frame.
+      // Wait for two frames, because animations of newly drawn parts begin with the next frame.
       for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
       const ends = (animation: Animation) =>
         animation.effect?.getComputedTiming().endTime !== Infinity;
@@ -276,7 +285,10 @@ export const tagNames: Check = async (page, api) => {
 /** Headers that the guide describes once, because every response has them, or every error. */
 const COMMON_HEADERS = /^(X-RateLimit-.*|x-request-id|Cache-Control)$/;
 
-/** Returns how many lists of headers the page shows for an operation: none of them is empty. */
+/**
+ * Returns how many lists of headers the page should show for an operation: one for each response
+ * with headers other than the common ones, and one if the operation takes header parameters.
+ */
 function shownHeaderLists(api: ApiDocument, operation: Operation): number {
   const lists = Object.entries(operation.responses).map(([status, { $ref, headers }]) => {
     const shared = $ref && api.components.responses[$ref.split("/").at(-1)!]?.headers;
@@ -298,7 +310,8 @@ export const openFields: Check = async (page, api) => {
     const count = (word: RegExp) => Array.from(text.matchAll(word)).length;
     if (count(/^Retry-After\b/gm) === 0) found.push(`the responses of ${address} are closed`);
     if (count(/^message\b/gm) > 0) found.push(`${address} repeats the fields of Error`);
-    // One `Link` leads to the next page, and those of a deprecated operation to the changelog.
+    // An operation may show one `Link`, to the next page. A deprecated operation may show more,
+    // because its responses also link to the changelog.
     const links = operation.deprecated ? Infinity : 1;
     if (count(/^Link\b/gm) > links) found.push(`${address} repeats the link of every error`);
     const lists = shownHeaderLists(api, operation);
@@ -323,7 +336,7 @@ export const programs: Check = async (page, api) => {
     const samples = operation["x-codeSamples"];
     const { label } = samples[0]!;
     const shown = (await section.innerText()).replaceAll(/\s+/g, "");
-    // The page shows its own address in the command with curl.
+    // In the command with curl, the page replaces the variable with its own address.
     const base = `${new URL(page.url()).origin}/v${api.info.version.split(".")[0]}`;
     const command = samples[0]!.source.replace("${BASE_URL:?}", base);
     const source = command.replaceAll(/\s+/g, "");
@@ -378,13 +391,13 @@ export const searchFinds: Check = async (page, api) => {
   return [...faults, `the search leads to ${page.url()}`];
 };
 
-/** Checks that other addresses of a page lead to it. */
+/** Checks that each alternative address of a page redirects to the page. */
 export const redirects: Check = async (page) => {
   const origin = new URL(page.url()).origin;
   const found: string[] = [];
   for (const [from, to] of [
     ["/docs/", "/docs"],
-    // `/docs` was the page of version 1, which has this operation.
+    // `/docs` used to be the page of version 1, so old links to its operations must still work.
     ["/docs#tag/pets/GET/pets/{petId}", "/docs/v1#tag/pets/GET/pets/{petId}"],
   ]) {
     await page.goto("about:blank");

@@ -200,7 +200,7 @@ class Tour {
     await reads(this.client, "200 OK", '"id"', setting("FIRST_ORDER"), '"complete"');
     none(await contrast(this.page, this.document));
     await this.picture("answer");
-    // The page must not keep the key.
+    // The page must have forgotten the key after it is opened again.
     await this.page.goto("about:blank");
     await this.page.goto(`${this.origin}/docs/v1`);
     await reads(this.page.locator("#reference"), this.document.info.title);

@@ -15,7 +15,7 @@ export class Watch {
       if (message.type() === "error") watch.errors.push(message.text());
     });
     context.on("weberror", (error) => watch.errors.push(error.error().message));
-    // Playwright has no event for WebTransport.
+    // Use the DevTools protocol, because Playwright has no event for WebTransport.
     const devtools = await context.newCDPSession(page);
     devtools.on("Network.webTransportCreated", (event) => watch.requests.push(event.url));
     await devtools.send("Network.enable");

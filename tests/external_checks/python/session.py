@@ -68,7 +68,7 @@ def pending_of_pet_7() -> list[v2.Order]:
 
 
 def main() -> None:
-    """Lists and cancels orders, and checks every documented error."""
+    """Lists and cancels orders, and checks 401, 404, 409 and 429 responses."""
     orders = client("KEY")
     before = listed(orders)
     assert before[PENDING].pet_id == 7 and before[PENDING].complete is False

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testbed::ServerProcess;
 
-/// Has as many segments as the list's path, so that routing takes equally long.
+/// This path has as many segments as the list's path, so that routing takes equally long.
 pub const PATH: &str = "/v1/store/body";
 
 /// Starts the process, which answers each request with `body`. The body and the process's log are
@@ -28,7 +28,7 @@ pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
 }
 
 /// Serves the file until the process is killed. The runtime and dropshot's task mode are the same
-/// as the server's, but this process writes no log and checks no key.
+/// as the server's, but bare dropshot writes no log and checks no key.
 pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
     let body = Bytes::from(std::fs::read(file)?);
     let mut api = ApiDescription::new();

@@ -37,8 +37,8 @@ impl Connection {
         Ok(Connection { stream, buffer: BytesMut::with_capacity(BUFFER_BYTES) })
     }
 
-    /// Sends a request and reads the response, which must have this status. Calls `body` with each
-    /// part of the response's body.
+    /// Sends a request and reads the response, which must have the given status. Calls `body` with
+    /// each part of the response's body.
     pub async fn exchange(
         &mut self,
         request: &[u8],

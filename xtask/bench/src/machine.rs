@@ -66,7 +66,7 @@ pub fn on_served_core<T: Send>(
 }
 
 fn pin(index: usize) -> anyhow::Result<()> {
-    // With a single core, the servers and the load generator share it.
+    // With a single core, the servers and the load generator must share it, so pin nothing.
     if let Some(core) = CORES.get(index).filter(|_| CORES.len() > 1) {
         let mut set = CpuSet::new();
         set.set(*core);

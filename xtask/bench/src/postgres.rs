@@ -17,8 +17,8 @@ use tokio::runtime::Runtime;
 
 const CLIENTS: usize = 64;
 
-/// A server that has just started acknowledges no cancellations while another server may still have
-/// a lease on a replaced primary. After this time, it does.
+/// The time after its start from which a server acknowledges cancellations. Earlier, another server
+/// may still have a lease on a replaced primary.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 /// Larger buffers than PostgreSQL's defaults; all other settings are the defaults.

@@ -158,7 +158,7 @@ pub fn fetch_body(
     })
 }
 
-/// Returns a load that cancels each of these orders once.
+/// Returns a load that cancels each order of `ids` once.
 pub fn cancels(clients: usize, ids: std::ops::Range<u64>, key: &str) -> Load {
     let key = key.to_string();
     let cancel = move |id| request("DELETE", &format!("{LIST}/{id}"), &key);

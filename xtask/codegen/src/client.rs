@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Named as the source in the first lines of the files that all versions share.
+/// The source that the first lines name in the files that all versions share.
 pub const ALL: &str = "all documents";
 
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,8 @@
 use crate::pointer::pointer_to;
 use serde_json::Value;
 
-/// One place in which two values differ. A value of `None` is absent, while `null` is present.
+/// One place in which two values differ. `left` or `right` is `None` if that value lacks the place;
+/// a JSON `null` is not `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
     pub pointer: String,
@@ -42,8 +43,8 @@ pub fn pointers(value: &Value) -> Vec<String> {
     all
 }
 
-/// Returns all leaves (scalars and empty containers) in the value at this pointer, with their
-/// pointers.
+/// Returns all leaves (scalars and empty containers) in `value`, with their pointers. `pointer` is
+/// the pointer of `value`.
 pub fn leaves<'a>(pointer: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(members) => {

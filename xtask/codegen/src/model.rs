@@ -38,7 +38,6 @@ pub struct Constant {
 pub struct Table {
     /// Name of the generated enum, which has a variant for each row.
     pub name: Ident,
-    /// The table's key in `info`.
     pub key: String,
     /// For each row: its variant in the enum, and its title in the document.
     pub rows: Vec<(Ident, String)>,
@@ -66,7 +65,6 @@ pub enum Type {
     List(Box<Type>),
 }
 
-/// An enum as the type of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnumUse {
     pub name: Ident,
@@ -127,7 +125,7 @@ pub struct Enum {
     pub is_extensible: bool,
 }
 
-/// The record of every error: `code`, `message` and `status`.
+/// The Rust struct for the body of every error, with `code`, `message` and `status`.
 #[derive(Clone, Debug)]
 pub struct ErrorRecord {
     pub name: Ident,
@@ -146,10 +144,8 @@ pub struct Operation {
     pub method: Ident,
     /// The path as written in the document, with its parameters in braces.
     pub path: String,
-    /// The tags, which dropshot emits.
     pub tags: Vec<String>,
     pub is_deprecated: bool,
-    /// The summary, which dropshot emits.
     pub summary: Option<String>,
     /// The description, which becomes part of a doc comment.
     pub description: Option<String>,

@@ -250,7 +250,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Follows a reference to a component of this kind. Returns the component's name and value.
+    /// Follows a reference to a component of the given kind, such as `headers`. Returns the
+    /// component's name and value.
     fn component(&mut self, node: &Node<'a>, kind: &str) -> Option<(&'a str, Node<'a>)> {
         self.check_keys(node, &subset::REFERENCE);
         let reference = node.text("$ref")?;

@@ -73,7 +73,7 @@ fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     })
 }
 
-/// Returns a key for the construct at this pointer. Constructs that the generator treats alike have
+/// Returns a key for the construct at `pointer`. Constructs that the generator treats alike have
 /// the same key, and only the first of them is changed.
 fn construct(document: &Value, pointer: &str) -> String {
     let mut tokens = pointer.rsplit('/').map(|token| match token.parse::<u32>() {

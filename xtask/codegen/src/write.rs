@@ -1,4 +1,4 @@
-//! Writes the parts of the generated code, in the order of the file.
+//! Writes the parts of the generated code, in the order in which they appear in the generated file.
 
 mod constants;
 mod dropshot;
@@ -107,8 +107,8 @@ fn collect_identifiers(tokens: TokenStream, names: &mut BTreeSet<String>) {
         match token {
             TokenTree::Ident(name) => drop(names.insert(name.to_string())),
             TokenTree::Group(group) => collect_identifiers(group.stream(), names),
-            // Attributes contain types as strings, such as `with = "DateTime<Utc>"`. The names in
-            // these types are used as well.
+            // Attributes contain types as strings, such as `with = "DateTime<Utc>"`, so the code
+            // also uses the names in these strings.
             TokenTree::Literal(literal) => {
                 let text = literal.to_string();
                 let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));

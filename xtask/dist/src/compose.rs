@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use saphyr::{LoadableYamlNode, Yaml};
 use testbed::Program;
 
-/// The beginning of the example in the handbook's page.
+/// The beginning of the example in the handbook's page `containers`.
 const BEGIN: &str = "```yaml\n# compose.yaml\n";
 
 /// The path of the program in the image, as in the Dockerfile.

@@ -86,7 +86,8 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     let trials = scenarios.into_iter().map(|scenario| scenario.into_trial(&tools)).collect();
     let selected = Arguments { filter: None, ..cli.tests.clone() };
     let conclusion = libtest_mimic::run(&selected, trials);
-    // A scenario that panicked has no exit status, but `libtest_mimic` reports it as failed.
+    // A scenario that panicked has set no exit status, so also count the failures that
+    // `libtest_mimic` reports.
     Ok(tools.exit_status().max(u8::from(conclusion.has_failed())))
 }
 

@@ -20,7 +20,7 @@ pub struct StoreUnderTest {
 }
 
 impl StoreUnderTest {
-    /// Creates a store at this URL with pending orders 1 to `orders`.
+    /// Creates a store at `url` with pending orders 1 to `orders`.
     pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
         let store = StoreUnderTest::open(program, url)?;
         store.run(&["migrate"]).await?;
@@ -28,7 +28,7 @@ impl StoreUnderTest {
         Ok(store)
     }
 
-    /// Uses the existing store at this URL without changing it.
+    /// Uses the existing store at `url` without changing it.
     pub fn open(program: &Program, url: &str) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         Ok(StoreUnderTest { program: program.clone(), url: url.to_string(), directory })
@@ -153,7 +153,7 @@ impl Replica {
     }
 }
 
-/// Returns a store URL that lists these ports on 127.0.0.1.
+/// Returns a store URL that lists `ports` on 127.0.0.1.
 pub fn url_of(ports: impl AsRef<[u16]>) -> String {
     let hosts: Vec<String> =
         ports.as_ref().iter().map(|port| format!("127.0.0.1:{port}")).collect();

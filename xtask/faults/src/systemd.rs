@@ -1,5 +1,5 @@
-//! The handbook's pages on a booted systemd: their commands run as printed, and print what the pages
-//! show. The machine is a container with this machine's distribution.
+//! Runs the commands on the handbook's pages on a machine booted by systemd, and checks that they
+//! print what the pages show. The machine is a container with the host's distribution.
 
 use crate::scenario::{Scenario, Tools, scenario};
 use anyhow::Context;
@@ -132,7 +132,8 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// Restores a damaged store as the runbook says. The server's directory is a symbolic link.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the directory. While no server runs, an import is a single change.
+    // The first start creates the directory. The server is stopped before the import, so that the
+    // import is a single change.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(
@@ -153,7 +154,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     }
     machine.wait_for("store-orders keys list --json | grep usedAt").await?;
     machine.0.run("systemctl stop store-orders")?;
-    // Change an order while SQLite does not know the index, so that the index becomes wrong.
+    // Hide the index from SQLite and change an order, so that the index no longer matches the
+    // table.
     for damage in [
         "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_change';
          PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_change'",
@@ -210,7 +212,7 @@ async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 
     machine.0.write("/etc/store-orders/environment", "STORE_ORDERS_LISTEN=nonsense\n")?;
     machine.0.run("systemctl restart store-orders; true")?;
-    // By default, systemd gives up after the fifth start.
+    // Wait for more starts than the five after which systemd gives up by default.
     let restarts = "test $(systemctl show --property NRestarts --value store-orders) -ge 6";
     machine.wait_for(restarts).await?;
     machine.0.write("/etc/store-orders/environment", "")?;

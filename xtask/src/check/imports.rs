@@ -15,7 +15,7 @@ pub(super) fn claim(_: &Inputs) -> String {
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    // Some checkouts contain the contract but no server.
+    // Some checkouts contain the contract but no server, so there is no map to check.
     if !inputs.repository.has_server() {
         return Ok(Vec::new());
     }
@@ -163,7 +163,7 @@ fn first_words(tokens: TokenStream) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Returns the problems of a crate with these files. The first is the root file.
+    /// Returns the problems of a crate with the given files, of which the first is the root file.
     fn problems_in(files: &[(&str, &str)]) -> Vec<String> {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -80,7 +80,7 @@ fn parse_published(name: &str, bytes: &[u8]) -> anyhow::Result<Value> {
 }
 
 /// Checks that the document's version and changelog entry fit the changes since the last published
-/// document, by the rules that apply today.
+/// document, by the rules that apply on the day `today`.
 pub fn check_promises(
     of: &Document,
     document: &Value,

@@ -36,7 +36,8 @@ pub fn check_texts(guide: &str, documents: &[Value]) -> Vec<Problem> {
     let each = DOCUMENTS.iter().zip(documents);
     let all = each.flat_map(|(of, document)| check_document(of.file, document, guide));
     let mut problems = Vec::new();
-    // Two documents may contradict the same sentence of the guide.
+    // Report a sentence of the guide only once, even if it contradicts two documents in the same
+    // way.
     for problem in all.chain(check_sections(guide, documents)) {
         if !problems.contains(&problem) {
             problems.push(problem);
@@ -56,7 +57,6 @@ fn problem(place: &str, expected: String, found: String, programs: &str) -> Opti
     })
 }
 
-/// Checks the guide's section of each error code.
 fn check_sections(guide: &str, documents: &[Value]) -> Vec<Problem> {
     let found = error_sections(guide);
     let mut all: Vec<&str> = documents.iter().flat_map(codes).collect();
@@ -102,7 +102,8 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
         let description = format!("{pointer}/description");
         let described = std::iter::once((place(&description), text(document, &description)));
         let others = mentions.map(|sentence| (GUIDE.to_string(), sentence));
-        // The description of a field says how to send its value as a parameter.
+        // Also check fields whose descriptions name the parameter, because they say how to send the
+        // field's value as that parameter.
         let fields = field_descriptions(document).filter(|(_, text)| text.contains(&name));
         let fields = fields.map(|(pointer, text)| (place(&pointer), text));
         let bounds = bounds(&named["schema"]);

@@ -33,7 +33,8 @@ pub(super) fn compare(found: &mut Findings, documents: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares `info`. `x-plans` is a promise to callers; the other members are text for people.
+/// Compares `info`. The version may always differ. `x-plans` is a promise to callers; the other
+/// known members are text for people.
 fn info(found: &mut Findings, member: &ComparedPlace<'_>) {
     match member.key {
         "version" => {}

@@ -175,7 +175,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
             }
             _ => {
                 found.addition(&place, "is a new error");
-                // A range such as `4XX`, or `default`, may have described this status before.
+                // If a range such as `4XX`, or `default`, described this status before, compare
+                // with that response.
                 let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {
@@ -193,8 +194,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// Compares the examples of a body. The examples of an error are compared as error codes, of the
-/// operation or of a wider response. All other examples are compared as text.
+/// How the examples of a body are compared: those of an error as error codes (`codes`, or
+/// `codes_under_wider` if a wider response described its status), all others as text.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {

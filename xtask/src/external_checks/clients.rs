@@ -1,5 +1,5 @@
 //! Runs generated clients in TypeScript and Python against a live server: they list and cancel
-//! orders, read all pages of a filtered list, and provoke every documented error.
+//! orders, read all pages of a filtered list, and provoke 401, 404, 409 and 429 responses.
 
 use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;

@@ -5,7 +5,6 @@ use std::path::Path;
 use tempfile::TempDir;
 use testbed::{DataDir, Program, ServerProcess};
 
-/// The lowest order id.
 pub const FIRST_ORDER: i64 = -50;
 /// A pending order with a ship date, for pet 7.
 pub const PENDING: i64 = 1;
@@ -89,7 +88,7 @@ impl LiveServer {
 fn orders() -> Value {
     let order = |id: i64| {
         let status = if id % 3 == 2 { "shipped" } else { "pending" };
-        // Orders with even ids have the ship date `null`, which the import accepts as unknown.
+        // Orders with even ids have the ship date `null`, which the import treats as unknown.
         let ship_date = (id % 2 == 1).then_some("2026-12-24T09:30:00Z");
         json!({ "id": id, "petId": 7, "quantity": 1, "status": status, "shipDate": ship_date })
     };

@@ -49,7 +49,6 @@ pub fn operations(document: &Value) -> Vec<Operation<'_>> {
     operations
 }
 
-/// Returns the string, or an empty one if the value is not a string.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -55,7 +55,8 @@ fn operation_lines(reference: &str, document: &Value) -> Vec<String> {
         let (anchor, Operation { path, method, value, .. }) = (operation.anchor(), operation);
         let [id, summary, description] =
             ["operationId", "summary", "description"].map(|field| text(&value[field]));
-        // The description is a sentence and a list.
+        // The description is a sentence and a list. Indent the list, so that it becomes part of
+        // this list item.
         let description = description.replace("\n\n", "\n").replace('\n', "\n  ");
         format!("- [{id}]({reference}#{anchor}): `{method} {path}`. {summary}. {description}")
     };

@@ -159,7 +159,8 @@ fn response_item(
 
 fn headers(document: &Value) -> String {
     let common = common_headers(document);
-    // Responses may give the same header different examples, of which one is enough.
+    // Responses may give the same header different examples. List the header once, with one of
+    // them.
     let mut items: Vec<(String, String)> = Vec::new();
     for (_, response) in operations(document).iter().flat_map(|one| responses(document, one.value))
     {

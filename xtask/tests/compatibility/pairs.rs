@@ -42,7 +42,8 @@ fn all_pairs() -> Vec<Pair> {
 
 const THINGS: &str = "/paths/~1things/get";
 
-/// Returns the document around a fragment, and the pointer to the fragment.
+/// Puts a fragment into the document that `frame` names. Returns the document and the pointer to
+/// the fragment.
 fn frame_fragment(frame: &str, fragment: &Value) -> (Value, String) {
     let json_content = || json!({ "application/json": { "schema": fragment } });
     let with = |key: &str, value: Value| {

@@ -93,7 +93,8 @@ pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     Ok(changes.into_iter().map(|(_, text)| text).collect())
 }
 
-/// Reads all orders, or only the orders with this status, like an operator's command.
+/// Reads the orders with the given status, or all orders if it is `None`, like an operator's
+/// command.
 pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::Result<Vec<Order>> {
     let mut orders = Vec::new();
     commands.for_each_order(status, &mut |order| {

@@ -54,7 +54,7 @@ impl ServedStore {
     }
 }
 
-// The methods of `Store`, which document them, each run to its end.
+// Blocking versions of methods of `Store`, where they are documented.
 impl ServedStore {
     pub fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         self.wait(self.store.poll_changes())

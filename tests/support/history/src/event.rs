@@ -22,7 +22,8 @@ pub enum What {
     Begins(Beginning),
     /// A client is about to send a request, or an operator to run a command.
     Asks(Asked),
-    /// A response has arrived completely, or the client has stopped waiting for it.
+    /// A response has arrived completely, the client has stopped waiting for it, or a command has
+    /// ended.
     Gets {
         /// The number of the request, [`Asked::op`].
         op: u64,
@@ -43,11 +44,11 @@ pub enum What {
     /// A standby became the primary. The counts of requests that are sent at least a second later
     /// will not be lost.
     Promoted,
-    /// From this time no write of a server can be synced to disk.
+    /// From this time, syncs of a server's disk fail, hang or do nothing.
     Unsynced,
-    /// Writes can be synced again.
+    /// From this time, syncs work again.
     Synced,
-    /// The fault has been undone.
+    /// The last fault has been undone.
     Undone,
     /// A server reports that it is ready: for the first time since the fault was undone, or again
     /// after it was not ready.
@@ -59,7 +60,7 @@ pub enum What {
         /// The digest of the body of each list, by server.
         digests: BTreeMap<String, String>,
     },
-    /// The machine stalled for a time that ends now.
+    /// A stall of the machine ends now. It lasted for `nanos` nanoseconds.
     Stall {
         nanos: u64,
     },
@@ -153,7 +154,7 @@ pub enum Answer {
     Failed(String),
 }
 
-/// The status of a response, and what else the rules check of it.
+/// The status of a response, and the other values in it that the rules check.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answered {

@@ -12,7 +12,7 @@ pub struct Figures {
     pub faults: BTreeMap<String, u64>,
     /// For each fault, the longest times without a success during the fault or after it.
     pub outages: BTreeMap<String, Outage>,
-    /// The time of each 204.
+    /// The time of each 204, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,
     /// The longest time from a request to a server until its answer arrived or the client gave up.
     pub slowest: Duration,
@@ -70,8 +70,8 @@ impl Figures {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
                 self.fault = Some((fault.name.clone(), event.at));
             }
-            // Clients whose requests change or count something pause until the lists have been
-            // compared. This pause is not an outage.
+            // Clients that change orders or whose requests are counted pause until the lists have
+            // been compared. This pause is not an outage.
             What::Compared { .. } => self.reset_outages(event.at),
             What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
             _ => {}
@@ -161,8 +161,7 @@ impl Figures {
         self.answers.iter().filter(|((_, text), _)| text == status).map(|(_, times)| times).sum()
     }
 
-    /// The number of requests of this kind that were answered or lost. `kind` is `lists`,
-    /// `cancels`, `pets` or `commands`.
+    /// The number of answered or lost requests of a kind: `lists`, `cancels`, `pets` or `commands`.
     pub fn count_kind(&self, kind: &str) -> u64 {
         self.answers.iter().filter(|((name, _), _)| *name == kind).map(|(_, times)| times).sum()
     }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Instant;
 use testbed::{DataDir, Report, StallDetector};
 
-/// A recording in progress.
 pub struct Journal {
     /// The orders that lists have shown so far.
     pub orders: ShownOrders,
@@ -43,7 +42,6 @@ impl Journal {
         u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Records an event at the current time.
     pub fn note(&self, what: What) {
         self.note_in(&mut self.state.lock(), what);
     }

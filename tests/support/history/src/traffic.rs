@@ -13,7 +13,6 @@ pub const ACCOUNT: &str = "clients";
 
 /// The configuration of clients that have not started yet.
 pub struct Clients {
-    /// The number of clients of each kind.
     pub load: Load,
     /// The servers: their names and the base URLs for clients.
     pub servers: Vec<(String, String)>,
@@ -29,15 +28,14 @@ pub struct Clients {
 }
 
 pub struct Traffic {
-    /// The state that all clients share.
     pub workload: Arc<Workload>,
     clients: JoinSet<()>,
     _stall_detector: StallDetector,
 }
 
 impl Clients {
-    /// Configures clients of these servers. The servers may answer 503, and their store contains
-    /// the pending orders 1 to `orders`.
+    /// Configures clients of the servers at `bases`. The servers may answer 503, and their store
+    /// contains the pending orders 1 to `orders`.
     pub fn new(bases: Vec<String>, key: &Key, orders: usize) -> Clients {
         let pending = (1..=orders).collect();
         Clients {
@@ -51,7 +49,6 @@ impl Clients {
         }
     }
 
-    /// Starts the clients, which record their requests in `journal`.
     pub fn start(self, journal: Arc<Journal>) -> anyhow::Result<Traffic> {
         let stall_detector = journal.watch_machine()?;
         let pool = Pool::new(1..=self.beginning.pending.iter().last().unwrap_or_default());

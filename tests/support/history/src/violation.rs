@@ -132,7 +132,7 @@ pub fn seconds(nanos: u64) -> String {
 #[derive(Clone, Debug)]
 pub struct Violation {
     pub rule: Rule,
-    /// The problem in one sentence.
+    /// The details, which follow the rule's message, such as `order 5`.
     pub text: String,
     /// The operations that contradict each other, by start time.
     pub because: Vec<Arc<Operation>>,
@@ -141,7 +141,6 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Creates a violation that these operations prove.
     pub fn new(rule: Rule, text: String, because: &[&Arc<Operation>]) -> Violation {
         let mut because: Vec<Arc<Operation>> = because.iter().map(|one| Arc::clone(one)).collect();
         because.sort_by_key(|operation| operation.begun);

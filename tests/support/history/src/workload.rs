@@ -30,7 +30,8 @@ pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
-/// Listers with this number or a higher one send the tag of their last list as `If-None-Match`.
+/// Listers with this number or a higher one send the tag of their last list as `If-None-Match`, so
+/// they may get 304.
 const FIRST_ASKING_AGAIN: usize = 2;
 
 /// Orders per page: few enough that a walk takes several pages.
@@ -298,7 +299,7 @@ impl Workload {
         fastrand::Rng::with_seed(self.seed.wrapping_mul(1_000).wrapping_add(client as u64))
     }
 
-    /// Sends a request to this server, or to the next one if clients avoid this server.
+    /// Sends a request to `server`, or to the next server if clients avoid `server`.
     pub async fn send(&self, client: &str, server: usize, key: &Key, what: Request) -> Answer {
         let (asked, http, shown) = (what.clone(), &self.plain, &self.journal.orders);
         let request = |base: &str| match &what {
@@ -313,7 +314,7 @@ impl Workload {
         self.ask(client, server, key, asked, request, read).await
     }
 
-    /// Sends a request to this server, or to the next one if clients avoid this server. Records the
+    /// Sends a request to `server`, or to the next server if clients avoid `server`. Records the
     /// request and the answer that `read` derives from the response.
     async fn ask(
         &self,

@@ -57,7 +57,7 @@ impl Journal {
         prefix
     }
 
-    /// The number of the last change in this scope; 0 if there is none.
+    /// The number of the last change in `scope`; 0 if there is none.
     pub fn last_number(&self, scope: ChangeScope) -> i64 {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
@@ -75,7 +75,7 @@ impl Journal {
         all.filter(move |(number, _)| *number > after).map(|(number, id)| (number, set_of(*id)))
     }
 
-    /// The set of all changes in this scope after this number.
+    /// The set of all changes in `scope` whose number is above `after`.
     pub fn set(&self, scope: ChangeScope, after: i64) -> Set {
         self.changes_after(scope, after).fold(0, |all, (_, one)| all | one)
     }

@@ -126,7 +126,6 @@ pub struct Reading {
 /// `None` if there are too many rows to include.
 type ChangedKeys = Option<(Position, Set)>;
 
-/// A poll for changes of the keys.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum KeyPoll {
     #[default]

@@ -113,7 +113,8 @@ fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Durat
         .stderr(Stdio::piped())
         .spawn()?;
     let lines = BufReader::new(searching.stderr.take().context("it is piped")?).lines();
-    // A search that fails for any other reason has not found the mutant.
+    // Only a broken promise counts: a search that fails for another reason has not found the
+    // mutant.
     let broken = lines.map_while(Result::ok).find(|line| line.starts_with("broken promise: "));
     let elapsed = started.elapsed();
     // Stop the search, because one broken promise is enough.

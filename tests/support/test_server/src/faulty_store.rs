@@ -38,7 +38,8 @@ pub struct FaultyStore {
     readiness_checks: AtomicUsize,
     order_reads: AtomicUsize,
     failovers: AtomicU64,
-    /// The number of calls of [`FaultyStore::answer_queries`]. Lookups of keys end when it rises.
+    /// The number of calls of [`FaultyStore::answer_queries`]. Waiting lookups of keys end when
+    /// this number rises.
     answered: AtomicUsize,
     /// Freshness queries that were sent while the store was silent.
     unanswered: parking_lot::Mutex<Vec<watch::Sender<FreshnessAnswer>>>,

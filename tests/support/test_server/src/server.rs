@@ -55,7 +55,8 @@ impl TestServer {
         self.server.running_batch().age().is_some()
     }
 
-    /// Returns the scheme, host and port of the server's URLs, or those of the wire check's proxy.
+    /// Returns the scheme, host and port to which tests send requests: those of the wire check's
+    /// proxy if there is one, otherwise those of the server.
     pub fn origin(&self) -> String {
         match &self.transport {
             Transport::Proxy(proxy) => format!("http://{}", proxy.address()),
@@ -110,7 +111,7 @@ impl TestServer {
         self.send_with_headers(key, method, path, &[]).await
     }
 
-    /// Sends a request with this key and, in addition, these headers.
+    /// Sends a request with `key` and, in addition, `headers`.
     pub async fn send_with_headers(
         &self,
         key: &Key,
@@ -122,8 +123,8 @@ impl TestServer {
         self.send(method, path, &[headers, &[("authorization", &bearer)]].concat()).await
     }
 
-    /// Sends a request with exactly these headers, so a key is sent only if one of them contains
-    /// it.
+    /// Sends a request with exactly the given headers, so a key is sent only if one of them
+    /// contains it.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let sent = SentRequest::new(method, path, headers.iter().map(|(name, _)| *name));
         let method = Method::from_bytes(method.as_bytes()).unwrap();

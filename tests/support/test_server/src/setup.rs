@@ -39,7 +39,7 @@ pub struct TestSetup {
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
     pub(super) certificate: Option<TestCertificate>,
-    /// If set, the server uses this wrapper of the store.
+    /// If set, the server uses this store, whose faults a test controls, instead of `store`.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 
@@ -106,7 +106,7 @@ impl TestSetup {
         faulty
     }
 
-    /// Creates an account with this plan and returns a key for it.
+    /// Creates an account with the given plan and returns a key for it.
     pub fn key(&self, plan: Plan) -> Key {
         let name = format!("{}-{}", plan.as_str(), self.store.accounts(0).unwrap().len());
         self.account(&name, plan, None);

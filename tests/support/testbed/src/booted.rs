@@ -50,7 +50,8 @@ impl Booted {
         nspawn.args(["--boot", "--quiet", "--volatile=overlay", "--private-network"]);
         nspawn.args(["--console=pipe", "--register=no"]);
         if !Path::new("/run/systemd/system").exists() {
-            // Without systemd on this machine, nothing can create a scope for the container.
+            // Without systemd on this machine, nothing can create a scope for the container, so
+            // leave it in the current unit.
             nspawn.arg("--keep-unit");
         }
         nspawn.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -116,8 +117,8 @@ impl Drop for Booted {
     }
 }
 
-/// Finds the container's first process below this process. Returns `None` if it has not started
-/// yet.
+/// Searches the descendants of `parent` for the container's first process, which has PID 1 in its
+/// namespace. Returns `None` if it has not started yet.
 fn first_process(parent: u32) -> Option<u32> {
     let children =
         std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;

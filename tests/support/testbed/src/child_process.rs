@@ -55,7 +55,7 @@ impl ChildProcess {
         self.wait()
     }
 
-    /// Sends SIGKILL and waits for the exit.
+    /// Ends the process without giving it time to clean up (SIGKILL), and waits for its exit.
     pub fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;

@@ -219,7 +219,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Returns the last five lines of the log.
+    /// Returns the end of the log on one line, for error messages.
     fn last_words(&self) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let mut words = String::new();

@@ -26,8 +26,8 @@ impl Preload {
         Preload::compile(include_str!("disk.c"))
     }
 
-    /// Compiles a library that makes each fsync take this long and sync nothing. A process reads
-    /// the number only once, so it is not affected by a later [`Preload::set`].
+    /// Compiles a library that makes each fsync take `milliseconds` and sync nothing. A process
+    /// reads the number only once, so it is not affected by a later [`Preload::set`].
     pub fn fixed_sync(milliseconds: i64) -> anyhow::Result<Preload> {
         let preload = Preload::compile(include_str!("fixed_sync.c"))?;
         preload.set(milliseconds)?;

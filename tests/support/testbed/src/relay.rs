@@ -80,17 +80,17 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// Starts a relay to this port. Must be called inside a tokio runtime.
+    /// Starts a relay to the port `target`. Must be called inside a tokio runtime.
     pub fn to(target: u16) -> anyhow::Result<Relay> {
         Relay::tampering(target, Tampering::default())
     }
 
-    /// Starts a relay to this port that replaces these strings in requests.
+    /// Starts a relay to the port `target` that replaces strings in requests.
     pub fn tampering(target: u16, tampering: Tampering) -> anyhow::Result<Relay> {
         Relay::read_along(target, move || tampering)
     }
 
-    /// Starts a relay to this port. `reader` creates the reader of each connection.
+    /// Starts a relay to the port `target`. `reader` creates the reader of each connection.
     pub fn read_along<R: ReadAlong>(
         target: u16,
         reader: impl Fn() -> R + Send + Sync + 'static,
@@ -179,7 +179,7 @@ struct Direction<'a> {
 /// Bytes in transit, and the time at which they arrive.
 type Sent = (Instant, Vec<u8>);
 
-/// Closes both directions of the connection.
+/// The error that closes both directions of the connection.
 struct Cut;
 
 impl Direction<'_> {

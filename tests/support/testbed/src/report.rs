@@ -11,8 +11,8 @@ pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 pub struct Report {
     figures: Vec<String>,
     violations: Vec<ReportedViolation>,
-    /// Times with their bounds. They are checked at the end of the run, because only then the
-    /// longest stall is known.
+    /// Times with their bounds. They are checked at the end of the run, because only then is the
+    /// longest stall known.
     times: Vec<(String, Duration, Duration)>,
 }
 
@@ -64,8 +64,8 @@ impl Report {
         self.violations.iter().map(|violation| violation.text.as_str()).collect()
     }
 
-    /// Prints the numbers and the violations. A violation that a stall of this length may explain
-    /// is printed as excused.
+    /// Prints the numbers and the violations. A violation that a stall as long as `stall` may
+    /// explain is printed as excused.
     pub fn write(&mut self, stall: Duration, out: &mut dyn Write) -> std::io::Result<()> {
         let mut excused = Vec::new();
         for (what, taken, bound) in std::mem::take(&mut self.times) {

@@ -21,7 +21,8 @@ use tempfile::TempDir;
 const LARGE: i64 = (1 << 53) - 1;
 const SHIPPED: i64 = 2;
 const MISSING: i64 = 999_999;
-/// The ids of pet 7's orders, which fill more than two pages. All are pending except [`SHIPPED`].
+/// The small ids among pet 7's orders. They fill more than two pages. All are pending except
+/// [`SHIPPED`].
 const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
 /// The id of another pet's order, and the id of that pet.
 const OTHER_PET: (i64, i64) = (1043, 8);
@@ -81,7 +82,8 @@ pub fn run_curl_commands(
         if text.trim_end().contains('\n') {
             bail!("{name} has more than one line");
         }
-        // A store of its own, because the commands of two versions cancel the same order.
+        // Each command gets its own store, because the commands of both versions cancel the same
+        // order.
         let directory = tempfile::tempdir()?;
         let data = data_dir(program, &directory)?;
         let key = data.issue_enterprise_key("curl", 10, 10)?.text;
@@ -252,7 +254,7 @@ impl Samples<'_> {
         }
     }
 
-    /// Checks that the sample prints exactly these orders in this order.
+    /// Checks that the sample prints exactly the orders `ids`, in that sequence.
     fn check_list(&self, version: &str, ids: &[i64], address: SocketAddr) -> anyhow::Result<()> {
         let name = format!("the sample of listOrders of {version}");
         let base_url = format!("http://{address}/{version}");

@@ -63,7 +63,7 @@ impl ServerProcess {
         &self.printed
     }
 
-    /// Returns the rest of the first printed line that starts with this prefix.
+    /// Returns the rest of the first printed line that starts with `prefix`.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.printed.iter().find_map(|line| line.trim_start().strip_prefix(prefix))
     }

@@ -23,7 +23,7 @@ const END: &str = "\u{1e}end of a command\u{1e}";
 pub fn assert_text(actual: &str, expected: Inline) {
     let actual = normalize_run(&anstream::adapter::strip_str(actual).to_string());
     let actual = actual.strip_suffix('\n').unwrap_or(&actual).to_string();
-    // Path normalisation would change backslashes to slashes.
+    // Do not normalise paths, because this would change backslashes to slashes.
     Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Shell {
     pub errors: PathBuf,
 }
 
-/// Prepares a shell on this machine and in this directory that finds the program on its `PATH`.
+/// Prepares a shell on this machine, in `directory`, that finds the program on its `PATH`.
 fn shell(program: &Path, directory: &Path, errors: &Path) -> Shell {
     let mut command = Command::new("sh");
     let program_directory = program.parent().unwrap().display();
@@ -171,7 +171,7 @@ fn normalize_for_document(text: &str) -> String {
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
         (r#"("user":")[^"]+"#, "${1}USER"),
         (r"\r\n", "\n"),
-        // Documents may have an empty line between two commands.
+        // Remove the empty line that documents may have between two commands.
         (r"\n\n\$ ", "\n$$ "),
     ];
     replace_all(normalize_run(text), &patterns)

@@ -242,12 +242,13 @@ fn remove_bounds(value: &mut Value) {
     }
 }
 
-/// Descriptions of how a value is written as text: the beginning, the end, and what replaces both.
-/// In Rust, the types say it.
+/// Parts of descriptions that say how a value is written as text: the beginning, the end, and the
+/// replacement of the whole part. Rust does not need them, because its types define the format.
 const TEXT_FORMS: [(&str, &str, &str); 2] =
     [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
 
-/// Removes from all descriptions what concerns only other languages and the text of a request.
+/// Removes from all descriptions what concerns only other languages, or how values are written in a
+/// request.
 fn describe_for_rust(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(describe_for_rust),

@@ -183,8 +183,8 @@ impl<'a> Reader<'a> {
 
     fn pattern(&mut self, node: &Node<'a>) -> Option<String> {
         let pattern = node.value.as_str()?;
-        // In Rust's regular expressions these shorthands match characters of every script, but in a
-        // document they match only ASCII.
+        // Refuse these shorthands: in Rust's regular expressions they match characters of every
+        // script, but in a document they match only ASCII.
         let mut shorthands = ["\\d", "\\w", "\\s", "\\b"].into_iter();
         let has_shorthand = shorthands.any(|shorthand| pattern.to_lowercase().contains(shorthand));
         if regex::Regex::new(pattern).is_err() {

@@ -138,8 +138,8 @@ pub fn parameter_record(record: &Record) -> TokenStream {
 fn bounds(ty: &Type) -> Option<TokenStream> {
     match ty {
         Type::Integer { min, max, .. } => {
-            // Schemars writes a bound into an expression of its own, where the type of a literal
-            // without a suffix is `i32`.
+            // Schemars writes a bound into an expression of its own, where a literal without a
+            // suffix is an `i32`. So larger bounds need a suffix.
             let literal = |bound| match i32::try_from(bound) {
                 Ok(_) => Literal::i64_unsuffixed(bound),
                 Err(_) => Literal::i64_suffixed(bound),
@@ -237,7 +237,8 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
         values.iter().all(|(variant, text, _)| variant.to_string().to_snake_case() == *text);
     let rename_all = is_snake.then(|| quote!(#[serde(rename_all = "snake_case")]));
     let entries = values.iter().map(|(variant, text, about)| {
-        // A doc comment of a closed enum would become a description in the emitted schema.
+        // A closed enum gets no doc comment, because the comment would become a description in the
+        // emitted schema.
         let about = about.as_ref().filter(|_| *is_extensible).map(|about| comment(about, 4));
         let rename = (!is_snake).then(|| quote!(#[serde(rename = #text)]));
         quote!(#about #rename #variant,)

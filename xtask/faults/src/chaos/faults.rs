@@ -110,7 +110,7 @@ impl FaultKind {
         matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
     }
 
-    /// How often each round of the schedule contains this kind. Promotions are twice as frequent as
+    /// How often each round of the schedule contains the fault. Promotions are twice as frequent as
     /// other faults.
     fn weight(self) -> usize {
         1 + usize::from(self.promotes())
@@ -170,7 +170,7 @@ pub struct Fault {
     pub delay: Duration,
 }
 
-/// One fault, or two at once.
+/// One fault, or two that occur at the same time.
 #[derive(Clone, Debug)]
 pub struct FaultGroup {
     /// The faults in the order in which they begin; they are undone in the reverse order.
@@ -182,7 +182,7 @@ pub struct FaultGroup {
     pub is_calm: bool,
 }
 
-/// The layer that a fault affects. Two faults at once affect different layers.
+/// The layer that a fault affects. Two faults of a group affect different layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layer {
     Servers,
@@ -207,23 +207,24 @@ pub struct FaultSchedule {
 }
 
 impl FaultSchedule {
-    /// With `only_kind`, every fault is of this kind.
+    /// If `only_kind` is set, every fault is of that kind.
     pub fn new(topology: Topology, seed: u64, only_kind: Option<FaultKind>) -> FaultSchedule {
         let (random, remaining_kinds) = (fastrand::Rng::with_seed(seed), Vec::new());
         FaultSchedule { topology, random, only_kind, remaining_kinds, rounds: 0 }
     }
 
-    /// The number of groups that fit into this time.
+    /// The number of groups that fit into `time`.
     pub fn count_in(time: Duration) -> usize {
         usize::try_from(time.as_secs() / FAULT_AND_RECOVERY_TIME.as_secs()).unwrap_or(usize::MAX)
     }
 
-    /// Returns the kinds that occur within this time and certainly have an effect.
+    /// Returns the kinds of faults that occur within `time` and certainly have an effect.
     pub fn kinds_in(self, time: Duration) -> BTreeSet<FaultKind> {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;
             let kinds = group.faults.into_iter().map(|fault| fault.kind);
-            // A second fault of the group may prevent the COMMIT at which this kind takes effect.
+            // Skip kinds that take effect at a COMMIT if they are not alone, because the other
+            // fault may prevent the COMMIT.
             kinds.filter(move |kind| is_alone || !kind.cuts_commits())
         };
         self.take(FaultSchedule::count_in(time)).flat_map(kinds).collect()

@@ -89,8 +89,8 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// If the fault delays or loses the answers of a single server, returns the server's name, and
-    /// true if no answer is lost.
+    /// If the fault stops a single server or disturbs its network, returns the server's name, and
+    /// whether answers are only delayed (true) or may be lost (false).
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -193,7 +193,8 @@ impl Fault {
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 if self.kind == FaultKind::PromotePaused {
-                    // The resumed node still considers itself the primary.
+                    // The resumed node still considers itself the primary, so servers must not use
+                    // it.
                     site.databases()?.third()?.signal_all(Signal::CONT)?;
                 }
                 if self.cuts_off_others() {
@@ -294,7 +295,7 @@ impl Fault {
         }
     }
 
-    /// Sets the fault on every relay that this kind affects.
+    /// Sets `fault` on every relay that this kind of fault affects.
     fn set_networks(&self, site: &Site, fault: relay::Fault) {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset};
         type Relays = fn(&Server) -> Vec<&Relay>;

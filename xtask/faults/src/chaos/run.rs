@@ -191,7 +191,8 @@ async fn inject_faults(
         let recovered = recover(&site.servers, workload);
         let served_after = match (group.promotes(), &mut site.databases) {
             (true, Some(databases)) => {
-                // The replaced primary may still run at this time.
+                // Add the new standby while the servers recover. The replaced primary may still run
+                // at this time.
                 let (served_after, standby_added) =
                     tokio::join!(recovered, databases.add_standby());
                 standby_added?;
@@ -227,7 +228,7 @@ async fn recover(servers: &[Server], workload: &Workload) -> Duration {
         served_after
     };
     tokio::select! {
-        // The probes never end by themselves.
+        // The probes never end by themselves, so this branch is never taken.
         _ = join_all(probes) => undone.elapsed(),
         served_after = agreement => served_after,
     }

@@ -37,7 +37,7 @@ impl Server {
         preload: Preload,
         to_store: Vec<Relay>,
     ) -> anyhow::Result<Server> {
-        // `start` sets the real target.
+        // Port 1 is a placeholder: `start` sets the real target.
         let to_clients = Relay::to(1)?;
         let (replica, starts, logs) = (None, 0, logs.to_path_buf());
         Ok(Server { name, data, logs, replica, starts, preload, to_clients, to_store })

@@ -168,7 +168,7 @@ impl LimiterPair {
 
     fn random_batch(&self) -> Vec<KeyedRequest> {
         let length = one_of(&[1, 2, 7, 40, fastrand::usize(1..=MAX_BATCH), MAX_BATCH]);
-        // Half of the batches have requests of a single account.
+        // In half of the batches, all requests are of a single account.
         let single_account = fastrand::bool().then(|| fastrand::usize(..ACCOUNTS));
         let request = |_| {
             let account = single_account.unwrap_or_else(|| fastrand::usize(..ACCOUNTS));
@@ -183,7 +183,7 @@ impl LimiterPair {
     }
 
     /// Passes the batch to both limiters and returns the first difference between their decisions.
-    /// The statement reads the clock `wait` microseconds ago.
+    /// The statement runs as if it had read the clock `wait` microseconds ago.
     async fn admit(&mut self, batch: &[KeyedRequest], wait: i64) -> anyhow::Result<Option<String>> {
         let decisions = self.postgres.admit(self.now - wait, batch).await?;
         for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {

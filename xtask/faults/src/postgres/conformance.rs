@@ -56,7 +56,7 @@ async fn run(
         }
     };
     let server = PostgresUnderTest::new(&format!("127.0.0.1:{}", primary.port), USER);
-    // Cases need a thread without a tokio runtime.
+    // Start a thread, because cases must not run on a thread of a tokio runtime.
     let thread = std::thread::spawn(move || case(&server));
     let outcome = blocking(move || Ok(thread.join())).await?;
     idle.lock().push((primary, cluster));

@@ -66,7 +66,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cancels these orders, many at once, and returns the time of the slowest cancellation.
+/// Cancels `orders`, many concurrently, and returns the time of the slowest cancellation.
 async fn cancel(replica: &Replica, key: &Key, orders: Range<i64>) -> anyhow::Result<Duration> {
     let cancels = stream::iter(orders).map(async |order| {
         let began = Instant::now();

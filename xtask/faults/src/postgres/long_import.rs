@@ -80,7 +80,6 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 
 #[derive(Default)]
 struct Observations {
-    /// The imported orders that were cancelled.
     cancelled: Vec<i64>,
     longest: Duration,
     problems: Vec<String>,

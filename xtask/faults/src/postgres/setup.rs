@@ -20,7 +20,7 @@ pub struct OnPrimary {
     pub store: StoreUnderTest,
     /// A key without a practical limit.
     pub key: Key,
-    /// All are ready.
+    /// The running replicas, which were all ready when the scenario began.
     pub replicas: Vec<Replica>,
 }
 

@@ -101,15 +101,15 @@ pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
         since(updated, 4),
         since(before, 5),
         since(imported, 6),
-        // Of several requests for an order, one whose condition holds may cancel it, and one
-        // without a condition does.
+        // There are two requests each for orders 2 and 6. Neither condition for order 2 holds. The
+        // request for order 6 without a condition cancels the order.
         since(imported, 2),
         cancellation(6),
         since(imported, 9),
     ];
     let outcomes = store.cancel(&batch)?.outcomes;
     let (changed, cancelled) = (Err(Changed), Ok(Cancelled));
-    // The engines execute the two requests for order 6 in different orders.
+    // Which of the two requests for order 6 is executed first depends on the engine.
     let expected = |first_of_6| {
         [
             cancelled,
@@ -127,7 +127,7 @@ pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
     ensure!(possible.iter().any(|expected| outcomes == expected), "{outcomes:?}");
     let unchanged = commands.order(2)?.context("order 2")?;
     ensure!(unchanged == Order { complete: true, ..pending(2) }, "{unchanged:?}");
-    // Without an order whose condition holds, nothing changes.
+    // If no condition holds, nothing changes.
     let last = last_changes(&store)?.orders;
     let none = store.cancel(&[since(imported, 2), since(before, 5)])?;
     ensure!(none.outcomes == [changed, changed] && none.positions.is_none(), "{none:?}");

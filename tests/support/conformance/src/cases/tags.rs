@@ -8,7 +8,6 @@ use slog::{Discard, Logger, o};
 use store_orders::metrics::batch_sizes;
 use store_orders::orders::OrderList;
 
-/// A server's list of orders, and its store.
 struct Server {
     orders: OrderList,
     store: ServedStore,

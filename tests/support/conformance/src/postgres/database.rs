@@ -101,7 +101,7 @@ impl Database<'_> {
         self.server.database(self.url_counting_in(None)?.limits_database())
     }
 
-    /// Grants this role the rights that a server needs.
+    /// Grants `role` the rights that a server needs.
     pub fn grant(&self, role: &str) -> anyhow::Result<()> {
         let grants = print_grants(&self.url().parse()?, role)?;
         let grants = grants.strip_prefix("\\set ON_ERROR_STOP on\n").context("errors go on")?;
@@ -206,7 +206,7 @@ impl Database<'_> {
         Ok(role)
     }
 
-    /// Opens the store like a command that connects as this role.
+    /// Opens the store like a command that connects as `role`.
     pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresOperatorStore> {
         Ok(PostgresOperatorStore::connect(&self.url_for(role).parse()?)?)
     }
@@ -219,12 +219,12 @@ impl Database<'_> {
         self.server_of(&self.server.role)
     }
 
-    /// Opens the store like a server that connects as this role.
+    /// Opens the store like a server that connects as `role`.
     pub fn server_of(&self, role: &str) -> anyhow::Result<ServedPostgres> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }
 
-    /// Opens the store at this URL like a server. The server removes the rows of other servers that
+    /// Opens the store at `url` like a server. This server removes the rows of other servers that
     /// send no heartbeats for `silent_for`.
     pub fn server_at(
         &self,

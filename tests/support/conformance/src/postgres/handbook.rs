@@ -118,7 +118,7 @@ pub fn the_runbook_shows_databases_that_are_away(_: &PostgresUnderTest) -> anyho
     let [not_required, name_back, required] = sessions(RUNBOOK, "StoreOrdersStandbyNotRequired")?;
     let [unreachable, reached] = sessions(RUNBOOK, "StoreOrdersStoreUnreachable")?;
     let (site, primary, standby) = Site::start(false)?;
-    // A line may appear in the log up to 100 ms after its event.
+    // Wait for lines, because a line may appear in the log up to 100 ms after its event.
     let wait_for_line = |line: &str| {
         let logged = || site.server.log().contains(line).then_some(());
         wait_blocking(&format!("{line} is in the log"), WAIT_TIMEOUT, logged)

@@ -1,5 +1,4 @@
-//! The journal of changes: reads after a restore under a running server, and the removal of old
-//! rows.
+//! Tests of the journal of changes: a restore while a server runs, and the removal of old rows.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;

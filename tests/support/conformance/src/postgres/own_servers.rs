@@ -63,14 +63,14 @@ impl OwnServers {
     }
 }
 
-/// The servers at these ports, in the order in which connections try them.
+/// The servers at `ports`, in the order in which connections try them.
 pub fn servers_at(ports: &[u16]) -> PostgresUnderTest {
     let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     PostgresUnderTest::new(&hosts.join(","), USER)
 }
 
-/// Creates the data directory of a server process that uses this store. Dropping the `TempDir`
-/// deletes the directory.
+/// Creates the data directory of a server process whose store is in `database`. Dropping the
+/// `TempDir` deletes the directory.
 pub fn data_on(database: &Database<'_>) -> anyhow::Result<(DataDir, TempDir)> {
     let directory = tempfile::tempdir()?;
     let data = DataDir::on_store(&Program::built()?, directory.path(), &database.url());

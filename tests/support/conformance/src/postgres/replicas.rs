@@ -59,8 +59,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     Ok(store.require_ready()?)
 }
 
-/// Only a running server removes the row of a killed server. Here no server runs, so the row stays,
-/// but commands must not treat the killed server as running.
+/// The row of a killed server stays until a running server or `restore` removes it. At first no
+/// server runs here, but commands must still not treat the killed server as running.
 pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
@@ -120,8 +120,8 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     })
 }
 
-/// `status` must not report that a ready server does not listen, or that its current list is
-/// behind.
+/// Within seconds, a new address and a new change number of the list must reach the server's row.
+/// Otherwise `status` would show a ready server as not listening, or a current list as outdated.
 pub fn a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

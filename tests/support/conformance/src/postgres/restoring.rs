@@ -221,7 +221,7 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     let database = server.new_store()?;
     let (commands, id) = (database.commands_of_owner()?, database.commands()?.id()?);
     let store = OnceCell::new();
-    // A server starts while the backup is read.
+    // A server starts while the backup is read, so the restore must be refused.
     let restored = restore(&file, &commands, &|_, _| {
         store.get_or_init(|| database.server_of_owner());
     });

@@ -59,8 +59,8 @@ pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> any
     Ok(())
 }
 
-/// A client that got 503 may repeat the request on another server, so this server must not execute
-/// the request later.
+/// A client that got 503 may repeat the request on another server, so the first server must not
+/// execute the request later.
 pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);

@@ -35,7 +35,7 @@ impl Faults {
         }
     }
 
-    /// Returns the effect of the faults between this server and its clients during the interval;
+    /// Returns the effect of the faults between `server` and its clients during the interval;
     /// `None` if there was no fault.
     pub fn excuse(&self, server: &String, interval: Interval) -> Option<Excuse> {
         let server_faults =

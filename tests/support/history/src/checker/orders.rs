@@ -29,7 +29,6 @@ pub struct Orders {
     pub(super) imports: Vec<(usize, usize)>,
     /// Cancellations whose outcome is unknown, with the ids of their orders.
     unresolved: Vec<(usize, Arc<Operation>)>,
-    /// The last list of each client.
     pub(super) last_lists: HashMap<String, (Arc<Operation>, IdSet)>,
 }
 
@@ -74,18 +73,19 @@ impl Order {
         }
     }
 
-    /// True if a cancellation that began before this time may have removed the order.
+    /// True if a cancellation that began earlier than `before` may have removed the order.
     pub fn may_be_gone(&self, before: u64) -> bool {
         self.may_be_changed(false, before)
     }
 
-    /// True if the order had shipped, or if a command that began before this time may have shipped
-    /// it.
+    /// True if the order had shipped, or if a command that began earlier than `before` may have
+    /// shipped it.
     pub fn may_be_shipped(&self, before: u64) -> bool {
         self.shipped_from != NEVER || self.may_be_changed(true, before)
     }
 
-    /// True if a request of this kind that began before this time may have changed the order.
+    /// True if a command that ships orders (`ships`) or a cancellation (otherwise) that began
+    /// earlier than `before` may have changed the order.
     fn may_be_changed(&self, ships: bool, before: u64) -> bool {
         self.changes.iter().any(|one| one.ships == ships && one.begun < before)
     }
@@ -146,7 +146,7 @@ impl Orders {
         }
     }
 
-    /// Records that an import had succeeded by this time, so lists must show its orders.
+    /// Records that an import had succeeded by the time `at`, so lists must show its orders.
     pub fn record_import(&mut self, first: usize, last: usize, at: u64) {
         self.imports.retain(|one| *one != (first, last));
         for id in first..=last {
@@ -157,8 +157,8 @@ impl Orders {
         }
     }
 
-    /// Records that a command to ship these orders succeeded. Adds a violation for each of them
-    /// whose cancellation was answered 204.
+    /// Records that the command `by` has shipped the orders `ids`. Adds a violation for each of
+    /// them whose cancellation was answered 204.
     pub fn record_shipment(&mut self, ids: &[usize], by: &Arc<Operation>, findings: &mut Findings) {
         for id in ids {
             let Some(order) = self.orders.get_mut(*id) else { continue };
@@ -279,8 +279,8 @@ impl Orders {
         }
     }
 
-    /// Records that this request did not change the order. Adds a violation if an earlier answer
-    /// showed that the order was gone, although no other request can have removed it.
+    /// Records that the request `by` did not change the order. Adds a violation if an earlier
+    /// answer showed that the order was gone, although no other request can have removed it.
     fn did_not_change(&mut self, id: usize, by: &Arc<Operation>, findings: &mut Findings) {
         let Some(order) = self.orders.get_mut(id) else { return };
         order.changes.retain(|one| one.op != by.asked.op);

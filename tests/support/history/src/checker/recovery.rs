@@ -74,7 +74,7 @@ impl Recovery {
         self.ready.insert(server, at);
     }
 
-    /// Records whether a ready server executed a request of this kind or refused it with 503.
+    /// Records whether a ready server executed the request `by` or refused it with 503.
     pub fn record_answer(&mut self, by: &Operation, status: u16, findings: &mut Findings) {
         let Some(server) = by.asked.server.as_ref().filter(|_| self.undone.is_some()) else {
             return;

@@ -16,10 +16,8 @@ use crate::violation::{Operation, Rule, Violation};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// A second, in nanoseconds.
 pub const SECOND: i64 = 1_000_000_000;
 
-/// The length of a minute window.
 const WINDOW_NANOS: i64 = 60 * SECOND;
 
 /// Maximum error of a closing time: `X-RateLimit-Reset` is rounded up to a second, and `Date` may
@@ -40,7 +38,6 @@ const MAX_REACHABLE_LIMIT: u32 = 100_000;
 #[derive(Default)]
 pub struct Windows {
     accounts: HashMap<String, Account>,
-    /// The account of each key.
     keys: HashMap<String, String>,
     /// The servers may not have counted requests that were sent before this time, so these requests
     /// are not added to `admitted`.
@@ -82,7 +79,7 @@ impl Windows {
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// Records that counts cannot be saved from this time on.
+    /// Records that counts cannot be saved from the time `at` on.
     pub fn stop_saving(&mut self, at: u64) {
         if self.are_saved(at) {
             self.unsaved_from = at;
@@ -90,7 +87,7 @@ impl Windows {
         self.saved_from = u64::MAX;
     }
 
-    /// Records that counts can be saved again from this time on.
+    /// Records that counts can be saved again from the time `at` on.
     pub fn resume_saving(&mut self, at: u64) {
         self.saved_from = self.saved_from.min(at);
     }
@@ -118,7 +115,7 @@ impl Windows {
         }
     }
 
-    /// Records that requests sent from this time on do not lose their counts.
+    /// Records that the counts of requests sent at `from` or later will not be lost.
     pub fn trust_counts_from(&mut self, from: u64) {
         self.trusted_from = self.trusted_from.min(from);
     }

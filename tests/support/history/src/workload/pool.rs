@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A writer may choose one of this many last orders again, to race with another writer.
+/// The number of recently chosen orders that a writer may choose again, to race with another
+/// writer.
 const NEIGHBOURS: usize = 6;
 
 /// Time for which a key is used after it was revoked.
@@ -30,7 +31,7 @@ pub struct Pool {
     /// The keys of callers, oldest first. For a revoked key, the time until which callers still use
     /// it.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
-    /// Read-locked during each request that changes or counts something.
+    /// Read-locked during each request that changes an order or is counted.
     turns: RwLock<()>,
     /// Read-locked during each command of the operator; write-locked during a fault in which no
     /// command may run.
@@ -108,13 +109,13 @@ impl Pool {
         }
     }
 
-    /// Permits one request that changes or counts something, until the result is dropped. Waits if
-    /// a [`Pool::rest`] is in progress.
+    /// Permits one request that changes an order or is counted, until the result is dropped. Waits
+    /// if a [`Pool::rest`] is in progress.
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
 
-    /// Waits until no request that changes or counts something is running, and blocks new ones
+    /// Waits until no request that changes an order or is counted is running, and blocks new ones
     /// until the result is dropped.
     pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().await
@@ -135,7 +136,7 @@ impl Pool {
         self.avoided.store(server.map_or(0, |server| server + 1), Ordering::SeqCst);
     }
 
-    /// Returns this server, or the next one if clients avoid this server.
+    /// Returns `server`, or the next server if clients avoid `server`.
     pub fn choose(&self, server: usize, servers: usize) -> usize {
         match self.avoided.load(Ordering::SeqCst) == server + 1 {
             true => (server + 1) % servers,
@@ -143,7 +144,7 @@ impl Pool {
         }
     }
 
-    /// Sleeps until this time, or until [`Pool::end`].
+    /// Sleeps until `until`, or until [`Pool::end`] is called.
     pub async fn sleep_until(&self, until: Instant) {
         while !self.is_over() && Instant::now() < until {
             tokio::time::sleep(LOOK.min(until.saturating_duration_since(Instant::now()))).await;

@@ -95,9 +95,9 @@ impl WireCheck {
         }
     }
 
-    /// Returns all promises of this version's document, each of which tests must cover: the
-    /// statuses of each operation, the headers, codes and fields of each status, the listed values,
-    /// and the query parameters.
+    /// Returns all promises of this version's document: query parameters, the statuses of each
+    /// operation, and for each status its headers, error codes, body fields and enum values. Tests
+    /// must cover each promise.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();

@@ -46,7 +46,7 @@ impl Framing {
                     httparse::parse_chunk_size(&bytes[consumed..])
                 {
                     let (start, length) = (consumed + start, usize::try_from(length).unwrap());
-                    // Each chunk ends with a line break.
+                    // Each chunk ends with a line break of two bytes.
                     consumed = start.saturating_add(length).saturating_add(2);
                     body.extend_from_slice(&bytes.get(start..consumed)?[..length]);
                     if length == 0 {
@@ -127,7 +127,7 @@ impl ResponseReader {
         received
     }
 
-    /// Returns the status if the response to this request has started but not ended.
+    /// Returns the status if the response to `asked` has started but not ended.
     pub fn unfinished(&self, asked: &SentRequest) -> Option<u16> {
         self.head(Some(asked)).map(|(response, ..)| response.status)
     }

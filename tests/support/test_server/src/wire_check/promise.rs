@@ -23,7 +23,6 @@ pub struct Promise<'a> {
 }
 
 impl<'a> Promise<'a> {
-    /// Returns a promise for each documented part of an operation.
     pub fn from_operation(operation: &'a Operation) -> Vec<Promise<'a>> {
         let promise =
             |place: String, what: String| Promise { operation: Some(operation), place, what };

@@ -26,7 +26,6 @@ impl WireCheckProxy {
         WireCheckProxy { relay: Relay::read_along(server.port(), connection).unwrap(), observer }
     }
 
-    /// Returns the address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.relay.address()
     }

@@ -95,7 +95,7 @@ impl Cluster {
         Ok(server)
     }
 
-    /// Starts a new standby with this name, which follows the new primary at this port.
+    /// Starts a new standby called `name`, which follows the new primary at `port`.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
         // No server ever ran on the template, so a copy of it can follow a primary that runs on
         // another copy.
