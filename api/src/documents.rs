@@ -15,7 +15,7 @@ pub struct Document {
     pub version: &'static str,
     /// The name of the version, such as `v1`.
     pub name: &'static str,
-    /// The difference from other versions, for people who choose one.
+    /// How the version differs from other versions, for people who choose one.
     pub about: &'static str,
     /// The path prefix of the operations.
     pub base_path: &'static str,
@@ -25,12 +25,11 @@ pub struct Document {
     pub reference: &'static str,
     /// The checked-in document, in JSON.
     pub text: &'static str,
-    /// Returns the error codes.
+    /// Returns the error codes that the document defines.
     pub error_codes: fn() -> Vec<&'static str>,
     emit: fn() -> Result<Value, DocumentError>,
 }
 
-/// The number of versions, which is also the length of [`DOCUMENTS`].
 pub const COUNT: usize = versions::VERSIONS.len();
 
 macro_rules! documents {
@@ -49,7 +48,7 @@ macro_rules! documents {
         /// The document of each version, in ascending order.
         pub static DOCUMENTS: [&Document; COUNT] = [$(&$name),*];
 
-        /// Returns the operations of these handlers, in the order of [`DOCUMENTS`].
+        /// Returns the operations that `H` implements, in the order of [`DOCUMENTS`].
         pub fn api_descriptions<H, C>() -> Result<[ApiDescription<C>; COUNT], DocumentError>
         where
             C: ServerContext,

@@ -38,7 +38,8 @@ pub trait Schemas: Send + Sync + 'static {
     fn add_to(generator: &mut SchemaGenerator);
 }
 
-/// Emits the document of an API with this title, this version and all schemas of `S`.
+/// Emits the document of an API with this title and this version. The document contains all schemas
+/// of `S`.
 pub fn emitted<S: Schemas>(
     api: ApiDescription<StubContext>,
     title: &str,

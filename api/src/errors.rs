@@ -1,7 +1,6 @@
 //! The errors that the middleware sends before any handler runs, and the messages of all errors.
 //!
-//! A message is the text of an example in the document, in which the numbers of the request replace
-//! the numbers of the example.
+//! The messages are those of the examples in the document, with the numbers of the actual request.
 
 use crate::documents::{DOCUMENTS, Document, V1};
 use crate::headers;
@@ -87,7 +86,7 @@ pub enum SentCredentials {
     SchemeAlone,
     /// More than one `Authorization` header.
     SeveralHeaders,
-    /// A text after `Bearer` that does not have the form of a key.
+    /// The text after `Bearer` does not have the form of a key.
     MalformedKey,
     /// A key of the right form whose check digits do not match the rest of it.
     WrongCheckDigits,

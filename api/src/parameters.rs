@@ -18,17 +18,14 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 /// The maximum length of an unknown parameter's name that an error repeats. Keys are longer, so no
-/// error repeats a key.
+/// error repeats a whole key.
 const MAX_NAME_CHARS: usize = 32;
 
 /// The location of a parameter in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// A segment of the path, such as `{orderId}`.
     Path,
-    /// The query, after `?`.
     Query,
-    /// The request headers.
     Header,
 }
 
@@ -95,10 +92,10 @@ const CURSOR: &str = "cursor";
 pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
     /// The only location from which these parameters are read.
     const LOCATION: Location;
-    /// The names of the parameters in the document.
+    /// The names of the parameters, as in the document.
     const NAMES: &'static [&'static str];
 
-    /// Parses the parameters.
+    /// Parses the parameters. Fails if one of them does not match its schema.
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid>;
 }
 
@@ -182,7 +179,8 @@ impl<'a> SentParameters<'a> {
     }
 }
 
-/// Returns the name of an unknown parameter if an error may repeat it.
+/// Returns the name of an unknown parameter if it is short and plain enough to be quoted in an
+/// error message.
 fn repeatable(name: &str) -> Option<String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.[]".contains(letter);
     let repeats = (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain);
