@@ -278,7 +278,6 @@ impl AccountJson {
     }
 }
 
-/// The JSON output of `accounts close`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ClosedAccount {
@@ -287,7 +286,6 @@ struct ClosedAccount {
     revoked_keys: i64,
 }
 
-/// The JSON output of `accounts show`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ShownAccount {

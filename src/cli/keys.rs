@@ -193,7 +193,8 @@ struct IssuedJson<'a> {
 #[serde(untagged)]
 enum IssuedRest<'a> {
     Record(Box<KeyJson>),
-    /// The key is shown with only its id, because its record cannot be read.
+    /// The output if the record of an issued key cannot be read. Besides the key itself, it has
+    /// only the key's id.
     Id {
         id: &'a str,
     },

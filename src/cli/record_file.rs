@@ -54,7 +54,6 @@ pub fn read_records<R: Record>(
     })
 }
 
-/// Decides how many bad rows the message shows.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ShownErrors {
     /// Show all bad rows of the file instead of the first 20
@@ -105,7 +104,6 @@ pub fn show_failure(
         .show(&json!({ "error": failure, done: count, "badRows": bad_rows, "errors": errors }), "")
 }
 
-/// A problem with a row, as JSON.
 #[derive(Serialize)]
 pub struct RowError {
     #[serde(skip_serializing_if = "Option::is_none")]
