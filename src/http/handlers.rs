@@ -197,8 +197,8 @@ async fn cancel_if_match(
     tags: RequiredTags<'_>,
 ) -> Result<Option<CancelOutcome>, HandlerFailure> {
     loop {
-        // The middleware queries the store only for operations that read the list, so each round
-        // makes a query of its own.
+        // The middleware queries the store only for operations that read the list, which this one
+        // does not. So each round makes its own query.
         let list = timeout_at(request.caller.deadline.into(), current_list(request)).await;
         let (list, position) =
             list.map_err(|_| cancel_failure(request, CancelError::TimedOut))??;

@@ -62,7 +62,6 @@ pub struct InnerRouter {
     versions: Vec<ApiVersion>,
 }
 
-/// The operations of one API version, by their paths below its base path.
 struct ApiVersion {
     document: &'static Document,
     operations: Vec<Operation>,
@@ -389,7 +388,8 @@ mod tests {
         relative_path(document, path).filter(|path| is_plain(path))
     }
 
-    /// Responses that depend on the list have an entity tag, and caches must revalidate them.
+    /// `reads_list` decides whether caches may store a response and must revalidate it. So it must
+    /// be true for exactly the operations that document an `ETag`.
     #[test]
     fn operations_that_read_the_list_are_those_with_an_entity_tag() {
         let router = InnerRouter::new().unwrap();

@@ -51,9 +51,8 @@ pub struct RequestScope {
     pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
-    /// The key, if it is valid.
     pub key: Option<Arc<KnownKey>>,
-    /// The reason for a refusal, for the log.
+    /// The reason why the request was refused, for the log.
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
@@ -65,7 +64,6 @@ pub struct RequestScope {
 }
 
 impl RequestScope {
-    /// Begins the scope when the request arrives.
     pub fn begin(context: &DropshotContext, client: IpAddr, started: Instant) -> RequestScope {
         let (server, request) = (context.context(), &context.request);
         let is_logged = server.request_log.is_on();
