@@ -160,7 +160,6 @@ impl Body for ListBody {
     }
 }
 
-/// All responses that send lists.
 #[derive(Debug)]
 pub struct Readers {
     state: Arc<Mutex<ListInMemory>>,
@@ -172,7 +171,6 @@ pub struct Readers {
     log: Logger,
 }
 
-/// A response that sends a list.
 #[derive(Debug)]
 pub struct Reader {
     list: Arc<SentList>,
@@ -181,7 +179,7 @@ pub struct Reader {
 
 impl Readers {
     pub fn new(state: Arc<Mutex<ListInMemory>>, bound: usize, log: &Logger) -> Readers {
-        // More threads than processors would not be faster.
+        // More threads than processors would not compress faster.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Readers {
             state,
@@ -213,8 +211,8 @@ impl Readers {
         &self.lists_cut_off
     }
 
-    /// Cuts off outdated lists, the oldest first, until the others are within the bound. Call it
-    /// when a list has become outdated.
+    /// Cuts off outdated lists, the oldest first, until the others are within the bound. Must be
+    /// called whenever a list has become outdated.
     pub fn cut_off_excess(&self) {
         let excess = self.state.lock().excess(self.bound);
         // Dropping a snapshot can take long, so the lock is not held here.
