@@ -55,7 +55,7 @@ row! {
         pub used_at: Option<i64> = [used_at bigint],
         /// The public name, `key_…`, of the key that replaces this one.
         pub successor: Option<Box<str>> = [successor text],
-        /// The key's latest ban, or the lifting of its latest ban.
+        /// The key's latest ban, or the record that the operator lifted it.
         pub ban: KeyBan = [banned_until bigint, ban_seconds integer, ban_number integer],
     }
 }
@@ -163,7 +163,6 @@ impl KeyRecord {
         Ok(KeyRecord { key: Key::read(row, first + Account::COLUMNS.len())?, account })
     }
 
-    /// The time at which the key was revoked or its account was closed, whichever was earlier.
     pub fn revoked_at(&self) -> Option<i64> {
         let closed_at = self.account.closed_at.map(|at| at.timestamp_millis());
         self.key.revoked_at.into_iter().chain(closed_at).min()
@@ -217,7 +216,7 @@ pub fn select_changed_keys(after: &str) -> String {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyChange {
-    /// An account that has changed, without its keys.
+    /// An account that has changed. Its keys are not included.
     Account(Account),
     /// A key that has changed, with its account.
     Key(KeyRecord),

@@ -33,7 +33,7 @@ pub enum StoreError {
     /// version that this program does not support.
     #[error("{0}")]
     Unusable(String),
-    /// The operator named an order, account or key that does not exist.
+    /// An order, account or key that the operator named does not exist.
     #[error("{0}")]
     NotFound(String),
     /// A rule forbids the change.

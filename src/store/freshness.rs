@@ -40,7 +40,6 @@ pub struct LookedUpKeys {
     pub keys: Vec<KeyRecord>,
 }
 
-/// The answer to a query for the last changes.
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
     /// The last changes, including every change that was committed before the query.

@@ -10,7 +10,6 @@ use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredColumn {
-    /// The column's name, which is the same on both engines.
     pub name: &'static str,
     /// The column's type in PostgreSQL.
     pub sql_type: &'static str,
@@ -103,7 +102,6 @@ impl<T> Cell for T where
 {
 }
 
-/// A row as an engine returns it.
 pub trait Cells {
     fn cell<T: Cell>(&self, column: usize) -> Result<T, StoreError>;
 
@@ -142,7 +140,7 @@ impl<'a, R: Cells> Cursor<'a, R> {
         self.parse_optional()?.ok_or_else(|| self.row.damaged(column, "it is NULL"))
     }
 
-    /// Skips columns. Returns the first of them.
+    /// Skips this many columns. Returns the index of the first of them.
     pub fn skip(&mut self, columns: usize) -> usize {
         let column = self.column;
         self.column += columns;

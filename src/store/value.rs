@@ -4,7 +4,6 @@ use chrono::{DateTime, Timelike, Utc};
 use std::str::FromStr;
 use store_orders_api::types::utc_text;
 
-/// A value of a parameter or of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Null,
@@ -99,7 +98,6 @@ impl FromStr for StoredDate {
     }
 }
 
-/// The text is not a [`StoredDate`].
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("not a date in UTC")]
 pub struct NotADate;

@@ -43,8 +43,8 @@ impl OrdersRead {
 
     /// Describes a read of one page, which contains whole changes up to the number `highest`
     /// (`None` if the page is empty). `before` is the store's last change before the read. If the
-    /// page is full, there may be later changes, and rows that they have rewritten are missing from
-    /// the page.
+    /// page is full, there may be later changes, and the rows that they have rewritten are missing
+    /// from the page.
     pub fn page(
         after: Position,
         before: Position,

@@ -37,9 +37,8 @@ pub struct CheckReport {
     pub accounts: Option<i64>,
     /// The number of keys that were ever issued.
     pub keys: Option<i64>,
-    /// Empty if the store is sound.
     pub problems: Vec<String>,
-    /// What an operator should change in a store although it is sound.
+    /// Advice on what the operator should change. A sound store may also have warnings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -115,7 +114,7 @@ pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     (report.pets, report.accounts, report.keys) = (pets, accounts, keys);
 }
 
-/// The engine's message, without the failed action.
+/// Returns the engine's message, without the action that failed.
 fn cause(error: StoreError) -> String {
     match error {
         StoreError::Damaged(source) | StoreError::Engine { source, .. } => source.to_string(),
@@ -185,7 +184,6 @@ fn large_ids(
     }))
 }
 
-/// Reads the id and a column of all rows, in pages.
 fn visit_in_pages(
     statements: &dyn Statements,
     table: &str,
@@ -216,7 +214,7 @@ mod tests {
     use crate::store::statements::Parameters;
     use rusqlite::Connection;
 
-    /// Fails if a query reads more rows than a page.
+    /// A connection whose queries fail if they read more rows than a page.
     struct Pages(Connection);
 
     impl Statements for Pages {

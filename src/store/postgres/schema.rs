@@ -11,7 +11,6 @@ use tokio_postgres::{Client, GenericClient, Row};
 /// The step from one version of a schema to the next, applied in its own transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
-    /// Describes the step to the operator.
     pub what: &'static str,
     pub sql: &'static str,
     /// The oldest program that may use the database after this step. Running servers of this
@@ -172,7 +171,7 @@ pub async fn require_current(
 }
 
 /// Reads the version that the database records; `None` if the database lacks these tables. Fails if
-/// an earlier build made them.
+/// an earlier build created them.
 async fn read_version(
     client: &impl GenericClient,
     Schema { name, version_table, .. }: Schema<'_>,

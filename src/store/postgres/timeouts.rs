@@ -183,7 +183,7 @@ const _: () = {
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // A request that was counted has time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // If another count has a time more than a second later than its own, count.sql concludes that
-    // the clock was set back. So no count may wait for a second.
+    // If the row's last count is more than a second later than the time of its own batch, count.sql
+    // concludes that the clock was set back. So no count may wait for a second.
     assert!(LIMITER.statement_ms < 1_000);
 };

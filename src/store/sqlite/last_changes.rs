@@ -42,7 +42,8 @@ pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusql
     Ok(number)
 }
 
-/// Sets the change number of this scope. The same transaction must have read the previous number.
+/// Sets the change number of this scope. The caller must have read the previous number in the same
+/// transaction.
 pub fn set_change_number(
     connection: &Connection,
     scope: ChangeScope,
@@ -98,7 +99,6 @@ const FORMAT: [u8; 4] = 3_007_000_u32.to_ne_bytes();
 /// The length of the header, without the copy that follows it.
 const HEADER_BYTES: usize = 48;
 
-/// The bytes of a header. They change with every commit.
 type Header = [u8; HEADER_BYTES];
 
 #[derive(Debug)]

@@ -63,7 +63,6 @@ impl Role {
     }
 }
 
-/// Cancels orders.
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
 /// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
@@ -84,5 +83,4 @@ pub const LIMITER: Role = Role::new("store-orders counts", timeouts::LIMITER, fa
 /// Reads the whole table of orders, on a connection that is closed afterwards.
 pub const SCANNER: Role = Role::new("store-orders scanner", timeouts::LONG_READER, true);
 
-/// Runs one command of the operator.
 pub const COMMAND: Role = Role::new("store-orders command", timeouts::COMMAND, true);

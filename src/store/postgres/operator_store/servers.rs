@@ -53,8 +53,8 @@ impl PostgresOperatorStore {
         let connection = self.connection.lock();
         self.runtime.block_on(async {
             let all_beat = timeout_at(until, all_have_beaten(&connection.client)).await;
-            // After an error, such as a lost connection, wait for the whole time, which is always
-            // enough.
+            // After an error, such as a lost connection, wait for the whole duration of a lease,
+            // which is always enough.
             if !matches!(all_beat, Ok(Ok(()))) {
                 sleep_until(until).await;
             }
@@ -72,7 +72,6 @@ impl PostgresOperatorStore {
     }
 }
 
-/// Waits for a heartbeat of each server that has a row.
 async fn all_have_beaten(client: &Client) -> Result<(), StoreError> {
     let first = heartbeats(client).await?;
     while !silent_since(client, &first).await?.is_empty() {
