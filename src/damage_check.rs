@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The longest read transaction of the check.
+/// A longer read transaction would let the write-ahead log grow too much.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A check that is running or has finished.
@@ -43,7 +43,6 @@ impl DamageCheck {
         check
     }
 
-    /// Ends the check and its read transaction.
     pub fn stop(&self) {
         self.0.is_stopped.store(true, Ordering::Relaxed);
     }

@@ -159,7 +159,6 @@ pub enum Decision {
     Admitted(RateLimitStatus),
     /// 429 `rate_limit_exceeded`: this window is exhausted.
     Limited(RateLimitStatus, Window),
-    /// 429 `key_banned`.
     Banned {
         /// The status for the headers. Its reset is the end of the ban.
         status: RateLimitStatus,
@@ -204,10 +203,10 @@ pub trait RateLimiter: Send + Sync {
     /// Counts a request without a valid key against its address, or rejects it.
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision;
 
-    /// The status of an address, for the headers of a request that is not counted.
+    /// Returns the status of an address without counting a request, for the headers of a request
+    /// that is not counted.
     fn unauthenticated_status(&self, address: IpAddr, now: Now) -> RateLimitStatus;
 
-    /// The counter and recorder of new bans.
     fn bans(&self) -> &BegunBans;
 
     /// Returns the reason why requests cannot be counted at the moment and are therefore refused.

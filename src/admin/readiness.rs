@@ -142,7 +142,6 @@ impl Gauges {
 }
 
 impl Readiness {
-    /// Creates the check, and registers its gauges among the server's metrics.
     pub fn new(server: Arc<ServerContext>) -> prometheus::Result<Readiness> {
         let gauges = Gauges::register(&server.metrics.registry)?;
         Ok(Readiness { server, query_lock: Arc::default(), lag: Arc::default(), gauges })
@@ -156,7 +155,6 @@ impl Readiness {
         self.query_store().await.unready.or_else(|| self.refusal_reason())
     }
 
-    /// Sets the gauges to their current values.
     pub async fn observe(&self) {
         let StoreState { is_reachable, unready } = self.query_store().await;
         let unready = self.check_without_store().or(unready).or_else(|| self.refusal_reason());
@@ -183,8 +181,8 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns an [`Unready`] if requests cannot be counted or keys cannot be checked. Does not
-    /// query the store.
+    /// Returns an [`Unready`] if all requests are refused because they cannot be counted or their
+    /// keys cannot be checked. Does not query the store.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.rate_limiter.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");

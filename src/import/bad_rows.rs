@@ -28,7 +28,6 @@ pub enum Problem {
 
 #[derive(Debug)]
 pub struct BadRow {
-    /// The start of the row.
     pub location: Location,
     pub problem: Problem,
 }
@@ -51,7 +50,6 @@ impl BadRows {
         self.rows.len()
     }
 
-    /// Returns all bad rows, in the order of the file.
     pub fn rows(&self) -> impl Iterator<Item = &BadRow> {
         self.rows.values()
     }

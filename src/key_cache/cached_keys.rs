@@ -138,8 +138,8 @@ impl CachedKeys {
     }
 }
 
-/// The reason for refusing a key. It appears in the log. A response does not show whether the key
-/// is unknown, revoked or expired.
+/// The reason for refusing a key. It appears only in the log: a response does not show whether the
+/// key is unknown, revoked or expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
     /// The request has no `Authorization` header, or one with a scheme other than `Bearer`.
@@ -183,7 +183,7 @@ pub struct KnownKey {
     expires_at_ms: Option<i64>,
     /// True if the operator revoked this key. Closing its account does not set this field.
     is_revoked: bool,
-    /// The key's latest ban, or the lifting of its latest ban.
+    /// The key's latest ban, or the record that the operator lifted it.
     ban: KeyBan,
     /// The key and its account reflect all changes up to this position.
     read: Position,
@@ -282,8 +282,8 @@ mod tests {
         KeyRecord { key, account }
     }
 
-    /// A lookup reads the key after its revocation. The answer of a poll that was sent before the
-    /// revocation arrives later.
+    /// A poll is sent before a revocation, and its answer arrives after a lookup has read the
+    /// revoked key. The answer must not make the key valid again.
     #[test]
     fn a_late_refresh_does_not_replace_the_rows_of_a_lookup() {
         let position = |number| Position { history: 0, number };

@@ -104,7 +104,7 @@ impl ReloadableCertificate {
     }
 
     /// Requests that [`ReloadableCertificate::keep_current`] reload the files even if they look
-    /// unchanged. All requests during a reload lead to one further reload.
+    /// unchanged. Several requests during one reload lead to only one further reload.
     pub fn request_reload(&self) {
         self.reload_requested.notify_one();
     }
@@ -112,7 +112,7 @@ impl ReloadableCertificate {
     /// Reloads the files if they have changed, or if a reload was requested. Blocks.
     fn check(&self, is_requested: bool, log: &Logger) {
         if is_requested {
-            // Log an unreadable file again.
+            // Log an unreadable file again, because the operator asked for this reload.
             self.versions.lock().is_unreadable = false;
         }
         if is_requested || self.has_changed() {
