@@ -17,7 +17,6 @@ pub struct Document {
     pub name: &'static str,
     /// How the version differs from other versions, for people who choose one.
     pub about: &'static str,
-    /// The path prefix of the operations.
     pub base_path: &'static str,
     /// The path under which the server publishes the document.
     pub path: &'static str,
@@ -25,7 +24,6 @@ pub struct Document {
     pub reference: &'static str,
     /// The checked-in document, in JSON.
     pub text: &'static str,
-    /// Returns the error codes that the document defines.
     pub error_codes: fn() -> Vec<&'static str>,
     emit: fn() -> Result<Value, DocumentError>,
 }
@@ -94,7 +92,6 @@ impl Document {
     }
 }
 
-/// Formats a document as it is checked in and served.
 pub fn text(document: &Value) -> Result<String, DocumentError> {
     serde_json::to_string_pretty(document).map(|text| text + "\n").map_err(DocumentError::new)
 }

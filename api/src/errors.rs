@@ -78,13 +78,11 @@ pub enum SentCredentials {
     ApiKeyHeader,
     /// A query parameter named like a key instead of an `Authorization` header.
     QueryParameter,
-    /// The scheme `Basic`.
     Basic,
     /// An unknown scheme, or none.
     OtherScheme,
     /// `Bearer` without a space and a key.
     SchemeAlone,
-    /// More than one `Authorization` header.
     SeveralHeaders,
     /// The text after `Bearer` does not have the form of a key.
     MalformedKey,
@@ -173,7 +171,7 @@ fn with_body(code: ErrorCode, body: Body, document: &Document) -> Response<Body>
     response
 }
 
-/// Returns the response of an error in [`BODIES`].
+/// Returns the response for an error whose body is in [`BODIES`].
 fn plain(code: ErrorCode, document: &Document) -> Response<Body> {
     let mut all = BODIES.iter();
     let entry = all.find(|(other, path, _)| *other == code && *path == document.path);

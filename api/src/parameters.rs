@@ -21,7 +21,6 @@ use std::sync::OnceLock;
 /// error repeats a whole key.
 const MAX_NAME_CHARS: usize = 32;
 
-/// The location of a parameter in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
     Path,
@@ -44,9 +43,7 @@ impl fmt::Display for Location {
 pub enum Invalid {
     /// A parameter does not match its schema. The last field is the expected value in words.
     Malformed(Location, &'static str, String),
-    /// A required parameter is missing.
     Missing(Location, &'static str),
-    /// A parameter was sent more than once.
     Repeated(Location, &'static str),
     /// An unknown query parameter was sent. The name is `None` if it is too long or has unusual
     /// characters. The list has the supported names.
@@ -222,7 +219,6 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
     }
 }
 
-/// The schema of a parameter or of a member of a body.
 pub trait Rule {
     /// The type into which a valid value is parsed.
     type Value;
@@ -298,7 +294,6 @@ fn is_plain_integer(text: &str) -> bool {
     }
 }
 
-/// `true` or `false`.
 #[derive(Clone, Copy, Debug)]
 pub struct Boolean;
 
@@ -321,7 +316,6 @@ pub struct Text {
 }
 
 impl Text {
-    /// Any string, for a schema without a pattern.
     pub const ANY: Text = Text { form: None };
 
     /// Adds a pattern that the string must match.
