@@ -46,7 +46,7 @@ Example:
         /// The new name: 1 to 64 printable characters; must be unique
         new_name: String,
     },
-    /// Move an account to another plan, from the next request on
+    /// Move an account to another plan; a running server applies it within a second
     #[command(after_help = "\
 Example:
   store-orders accounts set-plan acme --plan business")]

@@ -81,7 +81,7 @@ Examples:
   store-orders keys list --state banned
   store-orders keys unban key_4fQm0ZxW7yTb")]
     Unban {
-        /// The id of the key
+        /// The key's id (`key_…`), as `keys list` shows it
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },

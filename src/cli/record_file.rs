@@ -54,6 +54,7 @@ pub fn read_records<R: Record>(
     })
 }
 
+/// Decides how many bad rows the message shows.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ShownErrors {
     /// Show all bad rows of the file instead of the first 20
