@@ -101,7 +101,6 @@ impl Docs {
     }
 }
 
-/// Builds a 308 to another path.
 fn moved_permanently(path: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;

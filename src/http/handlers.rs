@@ -22,7 +22,6 @@ use store_orders_api::operation::Json;
 use store_orders_api::{v1, v2};
 use tokio::time::timeout_at;
 
-/// Implements the API traits of all versions.
 pub enum Handlers {}
 
 /// True if this operation, in any version, reads the list. The middleware then queries the store

@@ -57,7 +57,6 @@ pub enum BuildError {
     CatchAll(#[from] ApiDescriptionRegisterError),
 }
 
-/// Finds and calls the operations of all versions.
 pub struct InnerRouter {
     versions: Vec<ApiVersion>,
 }
@@ -98,15 +97,12 @@ struct StaticRoute {
 pub enum Route<'a> {
     /// An operation, and the metadata that dropshot's extractors need.
     Found(&'a Operation, RequestEndpointMetadata),
-    /// The path is unknown in its API version.
     NotFound,
     /// The path is unknown in its API version, but exists without the slash at its end.
     SlashAtEnd,
-    /// The path is outside all API versions.
     OutsideVersions,
     /// The path has operations, but for other methods.
     OtherMethod {
-        /// The value of the `Allow` header.
         allow: String,
         /// True if any operation of the path is deprecated, so the response has the headers of a
         /// deprecated operation.

@@ -31,13 +31,12 @@ const CLIENT_CLOSED_REQUEST: u16 = 499;
 /// cancelled orders.
 const REVALIDATED: &str = "private, no-cache";
 
-/// `Cache-Control` of all other responses.
+/// `Cache-Control` of responses without an entity tag.
 const NOT_STORED: &str = "no-store";
 
 pub struct RequestScope {
     server: Arc<ServerContext>,
     started: Instant,
-    /// The time when the request arrived.
     pub now: Now,
     method: Method,
     version: Version,
