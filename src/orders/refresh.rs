@@ -141,7 +141,7 @@ impl Refresh {
     }
 }
 
-/// A refresh that needs no more reads.
+/// A refresh that has read everything it needs from the store.
 #[derive(Debug)]
 pub struct ReadRefresh {
     /// The snapshot, with the changes that were read from the store.
@@ -234,7 +234,7 @@ mod tests {
         Position { history: 0, number }
     }
 
-    /// A list of several pages at change 5.
+    /// A list of several pages that reflects change 5.
     fn state() -> Mutex<ListInMemory> {
         let snapshot = Arc::new(snapshot(200));
         Mutex::new(ListInMemory::new(snapshot, change(5)))
@@ -255,7 +255,6 @@ mod tests {
         state.plan_refresh(latest)
     }
 
-    /// Runs a refresh that does not read the store.
     async fn run_refresh(state: &Mutex<ListInMemory>, refresh: Refresh) -> Arc<Snapshot> {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();

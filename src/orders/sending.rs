@@ -24,7 +24,6 @@ use tokio::task::JoinError;
 /// Shorter bodies are not compressed, because they fit into one TCP segment.
 const MIN_GZIP_BYTES: usize = 1_024;
 
-/// JSON that is ready to send.
 pub struct Payload {
     pub body: PayloadBody,
     pub is_gzip: bool,
@@ -59,7 +58,6 @@ impl Payload {
     }
 }
 
-/// The reason why a body ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     /// The thread that compressed a page panicked.
@@ -165,7 +163,6 @@ pub struct Readers {
     state: Arc<Mutex<ListInMemory>>,
     /// The bytes that outdated lists may use.
     bound: usize,
-    /// Limits the threads that compress pages.
     compressions: Arc<Semaphore>,
     lists_cut_off: IntCounter,
     log: Logger,

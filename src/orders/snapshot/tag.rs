@@ -27,7 +27,6 @@ impl ContentHash {
     }
 }
 
-/// Returns the tag of a page of a list.
 pub fn page_tag(json: &[u8]) -> HeaderValue {
     weak_tag(XxHash3_128::oneshot(json))
 }
