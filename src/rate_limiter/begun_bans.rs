@@ -14,7 +14,6 @@ pub struct NewBan {
 
 #[derive(Debug)]
 pub struct BegunBans {
-    /// The number of bans since the start of the server.
     pub count: IntCounter,
     recorder: Mutex<Option<UnboundedSender<NewBan>>>,
 }

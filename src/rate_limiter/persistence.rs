@@ -100,7 +100,7 @@ impl CountsFile {
         if !self.limits.take_changed() && !self.must_write {
             return Ok(());
         }
-        // If this write fails, force the next one.
+        // If this write fails, the next call must write again.
         self.must_write = true;
         let limits = self.limits.saved_windows(now.wall.into());
         let store_id = self.store_id.clone();

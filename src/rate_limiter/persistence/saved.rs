@@ -26,7 +26,6 @@ pub struct SavedCounts {
     pub limits: SavedWindows,
 }
 
-/// The reason why the counts file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("{0}")]
