@@ -41,7 +41,6 @@ row! {
         pub id: Box<str> = [id text],
         pub account: i64 = [account bigint],
         pub environment: Environment = [environment text],
-        /// The digest of the whole key.
         pub digest: Digest = [digest bytea],
         /// The operator's name for the key.
         pub label: Option<Box<str>> = [label text],
@@ -51,7 +50,6 @@ row! {
         /// The time at which the operator revoked this key. Closing its account does not set this
         /// field.
         pub revoked_at: Option<i64> = [revoked_at bigint],
-        /// The last recorded use.
         pub used_at: Option<i64> = [used_at bigint],
         /// The public name, `key_…`, of the key that replaces this one.
         pub successor: Option<Box<str>> = [successor text],
@@ -218,7 +216,7 @@ pub fn select_changed_keys(after: &str) -> String {
 pub enum KeyChange {
     /// An account that has changed. Its keys are not included.
     Account(Account),
-    /// A key that has changed, with its account.
+    /// A key that has changed. Its account is included.
     Key(KeyRecord),
 }
 
@@ -235,7 +233,6 @@ impl KeyChange {
 
 #[derive(Clone, Debug)]
 pub struct NewKey<'a> {
-    /// The name of the key's account.
     pub account: &'a str,
     pub environment: Environment,
     /// `None` if it never expires.
@@ -252,7 +249,6 @@ pub struct IssuedKey {
     pub key: ApiKey,
 }
 
-/// A request to replace a key with a successor.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a> {
     /// The public name, `key_…`, of the key to be replaced.

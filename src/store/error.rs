@@ -18,7 +18,6 @@ pub enum StoreError {
     )]
     Newer {
         path: PathBuf,
-        /// The schema version of the file.
         found: i64,
         /// The newest schema version that this program supports.
         known: i64,

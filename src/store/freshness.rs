@@ -11,7 +11,6 @@ use crate::clock::BootInstant;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// The part of the store that a change belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeScope {
     Orders,

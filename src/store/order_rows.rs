@@ -45,7 +45,6 @@ row! {
         /// Expected or actual ship date.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub ship_date: Option<DateTime<Utc>> = [ship_date text],
-        /// True if the order has been fulfilled.
         pub complete: bool = [complete boolean],
         #[serde(flatten)]
         pub status: OrderStatus = [status text, cancelled_at text, cancelled_by text],
@@ -229,7 +228,6 @@ impl RecordKind {
     }
 }
 
-/// Records of one type.
 #[derive(Clone, Copy, Debug)]
 pub enum Records<'a> {
     Orders(&'a [Order]),

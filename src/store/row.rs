@@ -25,7 +25,6 @@ pub trait StoredRow: Sized {
 
     fn values(&self) -> Vec<Value>;
 
-    /// Returns the names of the columns, separated by commas.
     fn names() -> String {
         join(Self::COLUMNS, |column| column.name.to_string())
     }
@@ -155,7 +154,6 @@ pub trait Field: Sized {
     /// Reads the field from its columns. On success, all of its columns are consumed.
     fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Self, StoreError>;
 
-    /// Appends one value for each column.
     fn write(&self, values: &mut Vec<Value>);
 }
 

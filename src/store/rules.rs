@@ -135,7 +135,6 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
     Ok(text)
 }
 
-/// Returns the error for issuing a key for a closed account.
 pub fn account_closed(name: &str) -> StoreError {
     refused(format!("the account {name:?} is closed, and gets no keys; create another account"))
 }
@@ -158,12 +157,10 @@ pub fn limits_in_force(plan: Plan, own: Option<PlanLimits>) -> Result<PlanLimits
     }
 }
 
-/// The error for a name that an account already has.
 pub fn account_exists(name: &str) -> StoreError {
     refused(format!("there is an account {name:?} already"))
 }
 
-/// The error for a name that no account has.
 pub fn no_account(name: &str) -> StoreError {
     StoreError::NotFound(format!(
         "there is no account {:?}; `store-orders accounts list` shows those there are",
@@ -171,7 +168,6 @@ pub fn no_account(name: &str) -> StoreError {
     ))
 }
 
-/// The error for an id that no key has.
 pub fn no_key(key_id: &str) -> StoreError {
     StoreError::NotFound(format!(
         "there is no key {}; `store-orders keys list` shows those there are",

@@ -78,7 +78,6 @@ pub struct OpenStore {
     scanner: Mutex<Connection>,
     /// Reads keys. It is separate because a revocation must not wait for a long read.
     keys: Mutex<Connection>,
-    /// Reads single rows.
     reader: Mutex<Connection>,
     /// Reads only the last changes, so that its lock is never held for long.
     last_changes: Mutex<CachedLastChanges>,

@@ -13,12 +13,10 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
-/// A type that can be a statement's parameter.
 pub trait Parameter {
     fn value(&self) -> Value;
 }
 
-/// A type that a column can be read as.
 pub trait FromValue: Sized {
     /// Converts a value. Returns `None` if the value has another type or is out of range.
     fn from_value(value: &Value) -> Option<Self>;

@@ -117,10 +117,9 @@ impl<I> Opening<I> {
     }
 }
 
-/// The reason why an answer is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerRejected {
-    /// The primary may have been replaced.
+    /// The primary may have been replaced, so its answer may lack changes.
     LeaseExpired,
     /// The journal lacks the last seen change: the session must end.
     OtherHistory,

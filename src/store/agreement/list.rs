@@ -6,7 +6,6 @@ use super::position::Position;
 /// the snapshot was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListState<S, R> {
-    /// The orders at `snapshot_position`.
     pub snapshot: S,
     snapshot_position: Position,
     /// Cancelled orders that are still in the snapshot.

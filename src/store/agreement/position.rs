@@ -45,7 +45,6 @@ impl Position {
 pub struct LastChanges {
     /// The last change of orders, such as an import, a shipment or a batch of cancellations.
     pub orders: Position,
-    /// The last change of accounts or keys.
     pub keys: Position,
 }
 

@@ -9,7 +9,7 @@ pub enum ReadScope {
     /// All rows that exist now. They do not show which rows were removed, so the reader starts from
     /// an empty list or cache.
     All,
-    /// Rows that changed after the change with this number.
+    /// Rows with a change number above this one.
     After(i64),
 }
 
@@ -23,7 +23,6 @@ impl ReadScope {
     }
 }
 
-/// The changes that a read of orders includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrdersRead {
     /// The read includes every change up to this one. But a row that a later change has rewritten

@@ -13,7 +13,6 @@ use store_orders_api::types::MAX_ID;
 /// The maximum number of problems that each check reports.
 pub const MAX_PROBLEMS: usize = 20;
 
-/// The tables and columns that contain dates.
 const DATES: [(&str, &str); 4] = [
     ("orders", "ship_date"),
     ("orders", "cancelled_at"),
@@ -31,7 +30,6 @@ pub struct CheckReport {
     pub orders: Option<OrderCounts>,
     /// The number of the last change of orders.
     pub orders_change_number: Option<i64>,
-    /// The number of the last change of accounts and keys.
     pub keys_change_number: Option<i64>,
     pub pets: Option<i64>,
     pub accounts: Option<i64>,

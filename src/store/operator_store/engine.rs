@@ -6,7 +6,6 @@ use crate::store::{ChangeScope, StoreError};
 /// The rows that a change reads and writes.
 #[derive(Clone, Copy)]
 pub enum Scope<'a> {
-    /// The orders with these ids.
     Orders(&'a [i64]),
     /// Accounts and keys.
     Keys,

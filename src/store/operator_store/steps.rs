@@ -26,7 +26,6 @@ const PAUSE_FACTOR: u32 = 3;
 /// for [`PAUSE_FACTOR`] times the suspension.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// An import that ended before its last record.
 #[derive(Debug)]
 pub struct UnfinishedImport {
     /// The records imported and skipped so far. Imported records stay in the store.
@@ -62,7 +61,6 @@ impl std::error::Error for UnfinishedImport {
     }
 }
 
-/// Work in steps that ended before its last item.
 pub struct UnfinishedSteps {
     pub completed: usize,
     /// The error that ended the work. `None` if `step` stopped it by returning `Break`.
@@ -133,7 +131,6 @@ pub fn existing_in_steps(
     read_in_steps(store, ids, |ids| store.existing(kind, ids))
 }
 
-/// Returns the status of each of these orders that exists.
 pub fn statuses_in_steps(
     store: &dyn OperatorStore,
     ids: &[i64],

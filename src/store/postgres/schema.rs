@@ -23,7 +23,6 @@ pub struct Migration {
 pub struct Schema<'a> {
     /// The name that messages use for these tables.
     pub name: &'static str,
-    /// The table that records the version.
     pub version_table: &'static str,
     /// The migration at index n leads from version n to n + 1.
     pub migrations: &'a [Migration],
@@ -61,7 +60,6 @@ pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 /// shared mode while it adds itself to `replicas`. The number is "stor" in ASCII, then 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
-/// The schema version that a database records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RecordedVersion {
     version: usize,

@@ -90,9 +90,7 @@ pub const SILENT_FOR: Duration = Duration::from_secs(120);
 /// Timeouts that PostgreSQL enforces, in milliseconds. 0 means no limit.
 #[derive(Clone, Copy)]
 pub struct ServerTimeouts {
-    /// `lock_timeout`.
     pub lock_ms: u64,
-    /// `statement_timeout`.
     pub statement_ms: u64,
     /// `idle_in_transaction_session_timeout`. It keeps a suspended or unreachable client from
     /// blocking cancellations; a working client sends its next statement immediately.
@@ -111,7 +109,6 @@ pub const FRESHNESS: ServerTimeouts = timeouts(100, 2_000, 10_000);
 /// request seldom waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
-/// Timeouts for reading single orders and pets.
 pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
 
 /// Timeouts for recording the uses of keys, removing old rows, and checking the schema version and
@@ -127,7 +124,6 @@ pub const CONCURRENT_COUNTS: usize = 4;
 
 pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
 
-/// Timeouts for reading whole tables.
 pub const LONG_READER: ServerTimeouts = timeouts(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
 /// Timeouts for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].

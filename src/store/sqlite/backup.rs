@@ -112,7 +112,6 @@ pub fn last_backup(directory: &Path) -> Option<SystemTime> {
 }
 
 pub struct Replaced {
-    /// The contents of the restored store.
     pub report: CheckReport,
     /// The directory with the files of the old store, or `None` if there were none.
     pub old: Option<PathBuf>,

@@ -12,7 +12,6 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The store's file in the data directory.
 pub const FILE_NAME: &str = "store.sqlite";
 
 /// The lock file of waiting commands in the data directory. It is never removed, because processes

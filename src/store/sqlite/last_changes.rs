@@ -20,7 +20,6 @@ use std::path::Path;
 
 pub const SELECT_LAST_CHANGES: &str = "SELECT orders, keys FROM last_changes";
 
-/// Reads a row of [`SELECT_LAST_CHANGES`].
 pub fn last_changes_in(row: &Row<'_>) -> rusqlite::Result<LastChanges> {
     Ok(LastChanges::new(0, row.get(0)?, row.get(1)?))
 }

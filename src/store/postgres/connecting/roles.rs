@@ -23,7 +23,6 @@ const SETTINGS: [(&str, &str); 8] = [
 
 /// The purpose of a connection, which determines its settings.
 pub struct Role {
-    /// The `application_name`.
     pub name: &'static str,
     timeouts: ServerTimeouts,
     /// Allows sequential scans. Off for roles that read only a few rows, because outdated

@@ -102,7 +102,6 @@ impl PostgresUrl {
         self.limits_database.clone().unwrap_or_else(default)
     }
 
-    /// Returns the URL of the database of the request counts.
     #[must_use]
     pub fn counts_database(&self) -> PostgresUrl {
         let mut limits = self.clone();

@@ -15,7 +15,6 @@ use tokio::runtime::Runtime;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-/// A statement that writes, with its parameters.
 pub type PendingWrite = (String, Vec<Value>);
 
 pub struct Blocking<'a, C> {

@@ -15,7 +15,6 @@ use tokio_postgres::error::SqlState;
 pub struct Migrated {
     /// A line for each step. If a schema needed no step, a line that says so.
     pub lines: Vec<String>,
-    /// True if there was a step.
     pub has_changed: bool,
 }
 

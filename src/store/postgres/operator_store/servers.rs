@@ -16,9 +16,7 @@ use tokio_postgres::{Client, Row};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaRow {
-    /// Identifies the server process.
     pub id: String,
-    /// The version of the program.
     pub program: String,
     /// The address on which the server listens; empty until the server listens.
     pub address: String,

@@ -43,7 +43,6 @@ impl Counter {
         self.state.require_lease().map(|()| decisions)
     }
 
-    /// Removes all expired counts from the database.
     pub async fn remove_expired(&self) {
         // An error ends this loop; the next call tries again.
         while let Ok(true) = remove_expired(&self.connection.client).await {}

@@ -6,7 +6,6 @@ use crate::store::postgres::journal::JournalSeen;
 use crate::store::{CancelledBatch, Position, Standbys};
 use parking_lot::Mutex;
 
-/// This server process, as a replica of the store.
 #[derive(Debug)]
 pub struct Replica {
     id: String,
@@ -51,7 +50,6 @@ impl Replica {
         self.state.lock().has_left
     }
 
-    /// Records that the server's list reflects this change.
     pub fn set_listed(&self, reflected: Position) {
         let listed = &mut self.state.lock().listed;
         // Keep a later position: since `reflected` was computed, a batch of cancellations may have

@@ -125,10 +125,9 @@ fn update_orders() -> String {
 /// The outcome of a cancellation, or the reason why it was not executed.
 type Outcome = Result<CancelOutcome, NotExecuted>;
 
-/// The role of a cancellation in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
-    /// Too little time is left to execute this cancellation.
+    /// Too little time was left to execute this cancellation.
     Expired,
     /// The cancellation of this order that is sent. It gets the outcome of the update.
     Sent(i64),
@@ -220,7 +219,6 @@ pub struct BatchWriter {
     begin: Statement,
     /// Sets the transaction's `lock_timeout`.
     limit_lock_waits: Statement,
-    /// Takes the change lock.
     lock: Statement,
     /// Cancels the pending orders, and returns the state of each order. Parameters: ids, keys,
     /// times, highest change numbers, the batch's id, and the number and id of the last seen change.
