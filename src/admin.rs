@@ -25,7 +25,6 @@ use std::sync::Arc;
 use store_orders_api::operation::json_response;
 use tokio::sync::Mutex;
 
-/// The body of `/livez` and `/readyz`.
 #[derive(Serialize)]
 struct AdminState<'a> {
     /// `live`, `ready` or `unready`.

@@ -17,7 +17,6 @@ pub struct Now {
 }
 
 impl Now {
-    /// Returns both readings advanced by this duration.
     pub fn after(self, elapsed: Duration) -> Now {
         Now {
             monotonic: self.monotonic.saturating_add(elapsed),
@@ -56,7 +55,6 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that a test sets.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Now>);
 

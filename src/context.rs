@@ -17,15 +17,12 @@ use tokio::sync::Semaphore;
 pub struct ServerContext {
     /// The order list, which also cancels orders.
     pub orders: Arc<OrderList>,
-    /// The store, for lookups of single rows.
     pub store: Arc<dyn Store>,
-    /// Limits concurrent lookups of single rows.
     pub row_lookups: Arc<Semaphore>,
     pub damage_check: DamageCheck,
     pub keys: Arc<KeyCache>,
     pub rate_limiter: Arc<dyn RateLimiter>,
     pub clock: Arc<dyn Clock>,
-    /// The environment whose keys are accepted.
     pub environment: Environment,
     pub metrics: Metrics,
     pub log: Logger,

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 /// A longer read transaction would let the write-ahead log grow too much.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A check that is running or has finished.
 #[derive(Clone, Debug)]
 pub struct DamageCheck(Arc<Inner>);
 

@@ -82,7 +82,6 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use store_orders_api::limit_constants::{DAY_SECONDS, MINUTE_SECONDS};
 use store_orders_api::plans::PlanLimits;
 
-/// A request with a valid key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedRequest {
     /// The account's row in the store. Windows are per account.
@@ -155,7 +154,6 @@ fn seconds_rounded_up(duration: Duration) -> u64 {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Admitted and counted.
     Admitted(RateLimitStatus),
     /// 429 `rate_limit_exceeded`: this window is exhausted.
     Limited(RateLimitStatus, Window),

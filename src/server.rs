@@ -46,7 +46,6 @@ const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 pub struct Dependencies {
-    /// Holds orders, pets, accounts and keys.
     pub store: Arc<dyn Store>,
     pub rate_limiter: Arc<dyn RateLimiter>,
     pub clock: Arc<dyn Clock>,
@@ -72,7 +71,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// Reads the store and starts to listen.
     pub async fn start(config: &ServerConfig, parts: Dependencies) -> anyhow::Result<Server> {
         let (log, log_buffer) = (parts.log.clone(), parts.log_buffer.clone());
         let certificate = match TlsFiles::from_config(config) {
@@ -161,7 +159,6 @@ impl Server {
         }
     }
 
-    /// The address of the API's listener.
     pub fn address(&self) -> SocketAddr {
         self.http.local_addr()
     }
@@ -218,7 +215,6 @@ impl Server {
     }
 }
 
-/// Reads the store and assembles the server's state.
 async fn open(
     config: &ServerConfig,
     parts: Dependencies,

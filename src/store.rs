@@ -80,7 +80,6 @@ pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Structure {
     Sound,
-    /// Describes the first damage.
     Damaged(String),
     /// Not checked here: the database server checks each page when it reads it.
     CheckedByEngine,
@@ -98,7 +97,6 @@ pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 /// standbys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standbys {
-    /// The number of standbys that must confirm.
     pub required: u32,
     /// The number of standbys that are able to confirm.
     pub confirming: u32,

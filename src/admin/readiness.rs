@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A reason why requests should not be sent to this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     Stopping,
@@ -33,7 +32,7 @@ pub enum Reason {
     /// Orders cannot be cancelled.
     WritesFail,
     CountsUnavailable,
-    /// The cached keys may be out of date.
+    /// The cached keys may be out of date, so requests with a key are refused.
     KeysOutdated,
 }
 

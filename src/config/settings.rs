@@ -217,8 +217,11 @@ impl ServerConfig {
 /// The lines that are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
+    /// Nothing.
     Off,
+    /// Errors.
     Error,
+    /// Errors and warnings.
     #[value(alias = "warn")]
     Warning,
     /// Also one line for each request.

@@ -19,11 +19,7 @@ pub enum Problem {
     Refused(StoreError),
     /// The id is in use, perhaps by a cancelled order.
     #[error("{noun} {id} is already in the store")]
-    InStore {
-        /// The kind of the record, such as `order`.
-        noun: &'static str,
-        id: i64,
-    },
+    InStore { noun: &'static str, id: i64 },
 }
 
 #[derive(Debug)]

@@ -70,7 +70,6 @@ const MAX_NAMES: usize = 20;
 /// The treatment of fields whose names are unknown.
 #[derive(Debug)]
 pub enum Unknown {
-    /// Unknown fields are problems.
     Refused,
     /// Unknown fields are ignored. Contains the names of the first ones.
     Ignored(BTreeSet<String>),
@@ -95,7 +94,6 @@ impl Unknown {
     }
 }
 
-/// The fields of one record, and the problems with them.
 pub struct RecordFields<'a> {
     fields: Vec<(&'static str, FieldValue<'a>)>,
     problems: Vec<FieldProblem>,
@@ -177,7 +175,6 @@ impl<'a> RecordFields<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub enum FieldValue<'a> {
-    /// A CSV cell, which has no type.
     Cell(&'a str),
     Json(&'a RawValue),
 }
@@ -199,7 +196,6 @@ impl<'a> FieldValue<'a> {
         self.read(|cell| Some(cell.into()))
     }
 
-    /// Describes the value for a message.
     fn describe(self) -> String {
         let raw = match self {
             FieldValue::Cell(text) => return quote(text),

@@ -144,12 +144,10 @@ impl CachedKeys {
 pub enum KeyRefusal {
     /// The request has no `Authorization` header, or one with a scheme other than `Bearer`.
     NoKey,
-    /// The request has more than one `Authorization` header.
     SeveralHeaders,
     Malformed,
     /// A well-formed key of this environment, which is not the server's.
     OtherEnvironment(Environment),
-    /// The store has no such key.
     Unknown,
     /// The operator revoked the key or closed its account.
     Revoked,
@@ -177,7 +175,6 @@ pub struct KnownKey {
     /// The key's public name, `key_…`, which also appears in logs.
     pub id: Arc<str>,
     pub account: Account,
-    /// The id of the key's row in the store.
     pub(super) row: i64,
     /// Wall time in milliseconds from which the key is refused.
     expires_at_ms: Option<i64>,

@@ -19,7 +19,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// The initial capacity of a line's buffer, enough for a line with a short path.
 const LINE_CAPACITY_BYTES: usize = 512;
 
-/// The maximum length of a logged path, in characters.
+/// Longer paths are cut at this many characters in the log.
 const LOGGED_PATH_CHARS: usize = 200;
 
 /// The maximum length of a logged user agent, in bytes.

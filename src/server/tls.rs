@@ -26,7 +26,6 @@ use x509_cert::der::Decode;
 /// Interval between checks of the files. A check takes two system calls.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The PEM files of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The chain; the server's own certificate is first.
