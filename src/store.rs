@@ -135,8 +135,8 @@ pub trait Store: Send + Sync {
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError>;
 
     /// Sends every order that changed after the change `after`, in ascending order of id. Returns
-    /// the last change that the read has reached. Fails if the store now has another history than
-    /// `after`.
+    /// the last change that the read has reached. Fails if the store no longer follows the history
+    /// of `after`.
     ///
     /// If the number of `after` is 0, sends all orders that are not cancelled. Orders that change
     /// during the read may be sent in their new state, although the returned change is an earlier

@@ -75,7 +75,7 @@ pub struct Snapshot {
     held_bytes: usize,
     /// The number of responses that sent the list plain.
     plain_responses: AtomicUsize,
-    /// The array in one buffer. Created for the second response that sends the list plain.
+    /// The JSON array in one buffer, created for the second response that sends the list plain.
     joined: OnceLock<Bytes>,
     sizes: Sizes,
     content: ContentHash,

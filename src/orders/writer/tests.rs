@@ -54,7 +54,6 @@ fn request(order_id: i64, deadline: Instant) -> QueuedCancel {
     (Cancellation { order_id, key_id, at, deadline, unchanged_since }, oneshot::channel().0)
 }
 
-/// Returns the sizes of the batches that these requests form.
 async fn batch_sizes(all: impl Iterator<Item = QueuedCancel>) -> Vec<usize> {
     let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
     all.for_each(|request| queue.try_send(request).unwrap());

@@ -188,7 +188,7 @@ fn visit_in_pages(
     column: &str,
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    // A page includes rows that do not match. Otherwise the query could read the whole table to
+    // Select rows that do not match as well. Otherwise the query could read the whole table to
     // fill a page.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");

@@ -194,7 +194,6 @@ impl Batch {
         self.slots.iter().map(outcome).collect()
     }
 
-    /// Returns the outcomes of a batch whose cancellations have all expired.
     pub fn expired(&self) -> Vec<Outcome> {
         vec![Err(NotExecuted::Expired); self.slots.len()]
     }
