@@ -25,7 +25,6 @@ use std::sync::Arc;
 use store_orders_api::operation::json_response;
 use tokio::sync::Mutex;
 
-/// The body of `/livez` and `/readyz`.
 #[derive(Serialize)]
 struct AdminState<'a> {
     /// `live`, `ready` or `unready`.
@@ -33,7 +32,6 @@ struct AdminState<'a> {
     /// The reason why the server is not ready: one of [`readiness::Reason`].
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
-    /// The reason in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
     /// The damage that was found in the store, if any.
@@ -44,7 +42,7 @@ struct AdminState<'a> {
 pub struct AdminContext {
     server: Arc<ServerContext>,
     readiness: Readiness,
-    /// Locked while metrics are encoded, so that only one scrape encodes at a time.
+    /// Locked while metrics are encoded, because only one scrape may encode at a time.
     encoding: Arc<Mutex<()>>,
 }
 
@@ -66,7 +64,7 @@ impl AdminContext {
 
 type AdminRequest = RequestContext<Arc<AdminContext>>;
 
-/// Answers 200. A server that does not answer needs a restart.
+/// Always answers 200, so a server that does not answer is hung and must be restarted.
 async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
     let live = AdminState { state: "live", reason: None, message: None, damaged: None };
     answer(StatusCode::OK, &live)
@@ -93,7 +91,7 @@ fn answer(status: StatusCode, state: &AdminState<'_>) -> Result<Response<Body>, 
     response.map_err(|error| HttpError::for_internal_error(error.to_string()))
 }
 
-/// Answers with the metrics, in the text format of Prometheus.
+/// Answers with the metrics, always in the text format of Prometheus, whatever `Accept` says.
 async fn metrics(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = Arc::clone(context.context());
     admin.readiness.observe().await;

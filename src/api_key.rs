@@ -8,7 +8,7 @@ use std::fmt;
 use store_orders_api::key_form::{CHECKSUM_CHARS, PRODUCTION_PREFIX, RANDOM_CHARS, STAGING_PREFIX};
 use strum::{EnumString, IntoStaticStr};
 
-/// The environment that a server runs in and a key is valid in.
+/// The environment in which a server runs and a key is valid.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum, EnumString, IntoStaticStr,
 )]

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use std::ops::Add;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The time since an instant before the server started. It never goes back, and it also
@@ -18,7 +17,6 @@ pub struct Now {
 }
 
 impl Now {
-    /// Returns both readings advanced by this duration.
     pub fn after(self, elapsed: Duration) -> Now {
         Now {
             monotonic: self.monotonic.saturating_add(elapsed),
@@ -57,7 +55,6 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that a test sets.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Now>);
 
@@ -72,13 +69,11 @@ impl ManualClock {
         ManualClock::new(self.now().wall)
     }
 
-    /// Advances both clocks.
     pub fn advance(&self, by: Duration) {
         let mut now = self.0.lock();
         *now = now.after(by);
     }
 
-    /// Sets only the wall clock, forward or back.
     pub fn set_wall(&self, wall: Duration) {
         self.0.lock().wall = wall;
     }
@@ -120,7 +115,6 @@ impl BootInstant {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Returns the instant that is earlier by this duration.
     #[cfg(test)]
     pub fn earlier(self, by: Duration) -> BootInstant {
         BootInstant(self.0 - by)

@@ -17,21 +17,14 @@ use tokio::sync::Semaphore;
 pub struct ServerContext {
     /// The order list, which also cancels orders.
     pub orders: Arc<OrderList>,
-    /// The store, for lookups of single rows.
     pub store: Arc<dyn Store>,
-    /// Limits concurrent lookups of single rows.
     pub row_lookups: Arc<Semaphore>,
     pub damage_check: DamageCheck,
-    /// The cached keys, which authenticate requests.
     pub keys: Arc<KeyCache>,
     pub rate_limiter: Arc<dyn RateLimiter>,
-    /// The clock, which tests can replace.
     pub clock: Arc<dyn Clock>,
-    /// The environment whose keys are accepted.
     pub environment: Environment,
-    /// Counters and histograms of requests and cancellations.
     pub metrics: Metrics,
-    /// The event log.
     pub log: Logger,
     /// Logs one line per request.
     pub request_log: RequestLog,

@@ -15,10 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The longest read transaction of the check.
+/// A longer read transaction would let the write-ahead log grow too much.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A check that is running or has finished.
 #[derive(Clone, Debug)]
 pub struct DamageCheck(Arc<Inner>);
 
@@ -43,7 +42,6 @@ impl DamageCheck {
         check
     }
 
-    /// Ends the check and its read transaction.
     pub fn stop(&self) {
         self.0.is_stopped.store(true, Ordering::Relaxed);
     }

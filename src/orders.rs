@@ -206,8 +206,8 @@ impl OrderList {
         (pending.saturating_sub(removed), shipped)
     }
 
-    /// Prepares a part of the list for sending, as gzip if the client accepts gzip. Fails if the
-    /// compression panicked.
+    /// Prepares a part of the list for sending, as gzip if the client accepts gzip and the part is
+    /// not too short. Fails if the compression panicked.
     pub async fn part_payload(
         &self,
         json: Vec<u8>,
@@ -320,7 +320,8 @@ mod tests {
         assert!(Arc::ptr_eq(&pages(&first), &pages(&second)), "the list was refreshed twice");
     }
 
-    /// The store is queried when the request arrives, and the list is awaited later.
+    /// The store is queried when the request arrives, but the list is awaited later. The list must
+    /// be as fresh as the store was at the query.
     #[tokio::test]
     async fn a_list_is_as_fresh_as_the_store_at_the_time_of_the_query() {
         let (orders, store, _directory) = one_order().await;

@@ -21,7 +21,7 @@ pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     }
     let mut create = OpenOptions::new();
     match create.read(true).write(true).create_new(true).mode(0o600).open(path) {
-        // Another process created the file.
+        // Another process has just created the file.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             open_private_file(path, OpenOptions::new().read(true).write(true))
         }
@@ -118,7 +118,8 @@ mod tests {
         open("new").unwrap();
     }
 
-    /// Without root, this test cannot detect a wrong owner, because every file has the same one.
+    /// Unless the test runs as root, it cannot detect a wrong owner, because every file then has
+    /// the same owner.
     #[test]
     fn only_created_files_are_given_to_the_directorys_owner() {
         let directory = tempfile::tempdir().unwrap();

@@ -82,7 +82,6 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use store_orders_api::limit_constants::{DAY_SECONDS, MINUTE_SECONDS};
 use store_orders_api::plans::PlanLimits;
 
-/// A request with a valid key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedRequest {
     /// The account's row in the store. Windows are per account.
@@ -155,11 +154,9 @@ fn seconds_rounded_up(duration: Duration) -> u64 {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Admitted and counted.
     Admitted(RateLimitStatus),
     /// 429 `rate_limit_exceeded`: this window is exhausted.
     Limited(RateLimitStatus, Window),
-    /// 429 `key_banned`.
     Banned {
         /// The status for the headers. Its reset is the end of the ban.
         status: RateLimitStatus,
@@ -204,10 +201,10 @@ pub trait RateLimiter: Send + Sync {
     /// Counts a request without a valid key against its address, or rejects it.
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision;
 
-    /// The status of an address, for the headers of a request that is not counted.
+    /// Returns the status of an address without counting a request, for the headers of a request
+    /// that is not counted.
     fn unauthenticated_status(&self, address: IpAddr, now: Now) -> RateLimitStatus;
 
-    /// The counter and recorder of new bans.
     fn bans(&self) -> &BegunBans;
 
     /// Returns the reason why requests cannot be counted at the moment and are therefore refused.

@@ -45,14 +45,10 @@ const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 /// Time for the admin listener to close after the API's listener.
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The parts that a server is assembled from.
 pub struct Dependencies {
-    /// Holds orders, pets, accounts and keys.
     pub store: Arc<dyn Store>,
     pub rate_limiter: Arc<dyn RateLimiter>,
-    /// The clock, which tests can replace.
     pub clock: Arc<dyn Clock>,
-    /// The event log.
     pub log: Logger,
     /// Buffers log lines; `None` if nothing is logged.
     pub log_buffer: Option<Arc<LogBuffer>>,
@@ -75,7 +71,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// Reads the store and starts to listen.
     pub async fn start(config: &ServerConfig, parts: Dependencies) -> anyhow::Result<Server> {
         let (log, log_buffer) = (parts.log.clone(), parts.log_buffer.clone());
         let certificate = match TlsFiles::from_config(config) {
@@ -164,12 +159,10 @@ impl Server {
         }
     }
 
-    /// The address of the API's listener.
     pub fn address(&self) -> SocketAddr {
         self.http.local_addr()
     }
 
-    /// The base URL of the API: scheme, address and base path.
     pub fn url(&self) -> String {
         let scheme = if self.certificate.is_some() { "https" } else { "http" };
         format!("{scheme}://{}{BASE_PATH}", self.address())
@@ -190,9 +183,9 @@ impl Server {
     }
 
     /// Stops the server: keeps serving for the stop delay, then accepts no more connections and
-    /// waits for running requests, at most for the drain timeout. Meanwhile `/readyz` answers 503,
-    /// and responses over HTTP/1.1 close their connections. Over HTTP/2, clients get GOAWAY after the
-    /// delay, because dropshot sends it only when it stops accepting connections.
+    /// waits for running requests, at most for the drain timeout. From the beginning, `/readyz`
+    /// answers 503, and responses over HTTP/1.1 close their connections. Over HTTP/2, clients get
+    /// GOAWAY after the delay, because dropshot sends it only when it stops accepting connections.
     pub async fn stop(self) {
         info!(self.log, "stopping");
         let context = Arc::clone(self.http.app_private());
@@ -222,7 +215,6 @@ impl Server {
     }
 }
 
-/// Reads the store and assembles the server's state.
 async fn open(
     config: &ServerConfig,
     parts: Dependencies,

@@ -80,7 +80,6 @@ pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Structure {
     Sound,
-    /// Describes the first damage.
     Damaged(String),
     /// Not checked here: the database server checks each page when it reads it.
     CheckedByEngine,
@@ -92,14 +91,12 @@ pub const SENT_ORDERS: usize = 1_000;
 /// Receives changed orders, at most [`SENT_ORDERS`] per message.
 pub type OrderSender = mpsc::Sender<Vec<Order>>;
 
-/// Returns true once a check should stop.
 pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 
 /// Synchronous standbys, which must confirm each commit. Both numbers are zero on an engine without
 /// standbys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standbys {
-    /// The number of standbys that must confirm.
     pub required: u32,
     /// The number of standbys that are able to confirm.
     pub confirming: u32,
@@ -138,8 +135,8 @@ pub trait Store: Send + Sync {
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError>;
 
     /// Sends every order that changed after the change `after`, in ascending order of id. Returns
-    /// the last change that the read has reached. Fails unless the store follows the history of
-    /// `after`.
+    /// the last change that the read has reached. Fails if the store no longer follows the history
+    /// of `after`.
     ///
     /// If the number of `after` is 0, sends all orders that are not cancelled. Orders that change
     /// during the read may be sent in their new state, although the returned change is an earlier
@@ -151,7 +148,7 @@ pub trait Store: Send + Sync {
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError>;
 
-    /// Cancels a batch in one transaction, which is durable on return. On an error nothing has
+    /// Cancels a batch in one transaction, which is durable on return. After an error, nothing has
     /// changed, with two exceptions: files of the store were removed or moved, or PostgreSQL's
     /// answer to the commit was lost. Deadlines are checked under the write lock: a cancellation
     /// past its deadline is not executed.
@@ -159,8 +156,8 @@ pub trait Store: Send + Sync {
 
     /// Returns the order if it is cancelled and no failover can lose the cancellation. `history` is
     /// the history of the list in which the caller did not find the order. Fails if the store now
-    /// has another history. The order may be pending there, and would then be found neither in the
-    /// list nor here.
+    /// has another history, because the order may be pending in it: the caller would then find the
+    /// order neither in its list nor here, although it exists.
     async fn cancelled_order(&self, id: i64, history: u64) -> Result<Option<Order>, StoreError>;
 
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
@@ -171,7 +168,7 @@ pub trait Store: Send + Sync {
     }
 
     /// The Unix time of the last `backup` of the store, or 0 if none is known. `None` if the engine
-    /// has backups of its own.
+    /// has its own means of backup.
     fn last_backup(&self) -> Option<f64> {
         None
     }
@@ -180,7 +177,8 @@ pub trait Store: Send + Sync {
     /// whole store without delaying other calls. Fails once `gives_up` returns true.
     async fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
 
-    /// Fails if this server should receive no requests although its store answers.
+    /// Fails if this server should not receive requests, for example because its session or its
+    /// lease has ended. The store may still answer.
     fn require_ready(&self) -> Result<(), StoreError> {
         Ok(())
     }

@@ -15,9 +15,8 @@ pub struct Document {
     pub version: &'static str,
     /// The name of the version, such as `v1`.
     pub name: &'static str,
-    /// The difference from other versions, for people who choose one.
+    /// How the version differs from other versions, for people who choose one.
     pub about: &'static str,
-    /// The path prefix of the operations.
     pub base_path: &'static str,
     /// The path under which the server publishes the document.
     pub path: &'static str,
@@ -25,12 +24,10 @@ pub struct Document {
     pub reference: &'static str,
     /// The checked-in document, in JSON.
     pub text: &'static str,
-    /// Returns the error codes.
     pub error_codes: fn() -> Vec<&'static str>,
     emit: fn() -> Result<Value, DocumentError>,
 }
 
-/// The number of versions, which is also the length of [`DOCUMENTS`].
 pub const COUNT: usize = versions::VERSIONS.len();
 
 macro_rules! documents {
@@ -49,7 +46,7 @@ macro_rules! documents {
         /// The document of each version, in ascending order.
         pub static DOCUMENTS: [&Document; COUNT] = [$(&$name),*];
 
-        /// Returns the operations of these handlers, in the order of [`DOCUMENTS`].
+        /// Returns the operations that `H` implements, in the order of [`DOCUMENTS`].
         pub fn api_descriptions<H, C>() -> Result<[ApiDescription<C>; COUNT], DocumentError>
         where
             C: ServerContext,
@@ -95,7 +92,6 @@ impl Document {
     }
 }
 
-/// Formats a document as it is checked in and served.
 pub fn text(document: &Value) -> Result<String, DocumentError> {
     serde_json::to_string_pretty(document).map(|text| text + "\n").map_err(DocumentError::new)
 }

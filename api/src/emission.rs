@@ -26,7 +26,6 @@ impl fmt::Display for DocumentError {
 impl std::error::Error for DocumentError {}
 
 impl DocumentError {
-    /// Creates an error with this reason as its message.
     pub fn new(reason: impl fmt::Display) -> DocumentError {
         DocumentError(reason.to_string())
     }
@@ -34,11 +33,11 @@ impl DocumentError {
 
 /// All schemas of a document, including those that dropshot's operations do not refer to.
 pub trait Schemas: Send + Sync + 'static {
-    /// Adds each schema to the generator.
     fn add_to(generator: &mut SchemaGenerator);
 }
 
-/// Emits the document of an API with this title, this version and all schemas of `S`.
+/// Emits the document of an API with this title and this version. The document contains all schemas
+/// of `S`.
 pub fn emitted<S: Schemas>(
     api: ApiDescription<StubContext>,
     title: &str,

@@ -1,7 +1,6 @@
 //! The errors that the middleware sends before any handler runs, and the messages of all errors.
 //!
-//! A message is the text of an example in the document, in which the numbers of the request replace
-//! the numbers of the example.
+//! The messages are those of the examples in the document, with the numbers of the actual request.
 
 use crate::documents::{DOCUMENTS, Document, V1};
 use crate::headers;
@@ -79,15 +78,13 @@ pub enum SentCredentials {
     ApiKeyHeader,
     /// A query parameter named like a key instead of an `Authorization` header.
     QueryParameter,
-    /// The scheme `Basic`.
     Basic,
     /// An unknown scheme, or none.
     OtherScheme,
     /// `Bearer` without a space and a key.
     SchemeAlone,
-    /// More than one `Authorization` header.
     SeveralHeaders,
-    /// A text after `Bearer` that does not have the form of a key.
+    /// The text after `Bearer` does not have the form of a key.
     MalformedKey,
     /// A key of the right form whose check digits do not match the rest of it.
     WrongCheckDigits,
@@ -174,7 +171,7 @@ fn with_body(code: ErrorCode, body: Body, document: &Document) -> Response<Body>
     response
 }
 
-/// Returns the response of an error in [`BODIES`].
+/// Returns the response for an error whose body is in [`BODIES`].
 fn plain(code: ErrorCode, document: &Document) -> Response<Body> {
     let mut all = BODIES.iter();
     let entry = all.find(|(other, path, _)| *other == code && *path == document.path);

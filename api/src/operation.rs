@@ -1,5 +1,5 @@
 //! The layer between dropshot and handlers: the requests that handlers get, and the responses that
-//! dropshot sends for their successes and documented errors.
+//! dropshot sends for successes and documented errors.
 //!
 //! Handlers do not return dropshot's error, because it cannot have headers and the middleware
 //! cannot inspect it. The errors that handlers return are converted to responses here.
@@ -21,14 +21,13 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A request as a handler gets it, without parameters and body.
+/// A request as a handler gets it. The handler gets the parameters and the body separately.
 #[derive(Debug)]
 pub struct Request<'a, C, K = ()> {
-    /// The state that all handlers share.
     pub context: &'a C,
     /// The caller, as authenticated by the middleware.
     pub caller: &'a K,
-    /// All request headers, also those that are not parameters.
+    /// All request headers, including those that are not parameters.
     pub headers: &'a HeaderMap,
     /// The request id, as in the log.
     pub id: &'a str,
@@ -50,7 +49,6 @@ impl<'a, C, K> Request<'a, C, K> {
 pub trait Success: Send + Sync + 'static {
     /// The body of the documented success, or [`NoContent`].
     type Body: JsonSchema + 'static;
-    /// The status of the documented success, such as 200.
     const STATUS: StatusCode;
     /// The description of the documented success, as in the document.
     const DESCRIPTION: &'static str;
@@ -323,7 +321,6 @@ impl<B: RequestBody> ExclusiveExtractor for Sent<B> {
     }
 }
 
-/// A type that can be the request body of an operation.
 #[async_trait]
 pub trait RequestBody: Send + Sync + Sized + 'static {
     /// Reads the body of a request. Fails if the body does not match its schema.
@@ -355,7 +352,6 @@ impl RequestBody for NoBody {
     }
 }
 
-/// A request body of this type, in JSON.
 #[derive(Debug)]
 pub struct JsonBody<T>(pub T);
 

@@ -18,17 +18,13 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 /// The maximum length of an unknown parameter's name that an error repeats. Keys are longer, so no
-/// error repeats a key.
+/// error repeats a whole key.
 const MAX_NAME_CHARS: usize = 32;
 
-/// The location of a parameter in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// A segment of the path, such as `{orderId}`.
     Path,
-    /// The query, after `?`.
     Query,
-    /// The request headers.
     Header,
 }
 
@@ -47,9 +43,7 @@ impl fmt::Display for Location {
 pub enum Invalid {
     /// A parameter does not match its schema. The last field is the expected value in words.
     Malformed(Location, &'static str, String),
-    /// A required parameter is missing.
     Missing(Location, &'static str),
-    /// A parameter was sent more than once.
     Repeated(Location, &'static str),
     /// An unknown query parameter was sent. The name is `None` if it is too long or has unusual
     /// characters. The list has the supported names.
@@ -95,10 +89,10 @@ const CURSOR: &str = "cursor";
 pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
     /// The only location from which these parameters are read.
     const LOCATION: Location;
-    /// The names of the parameters in the document.
+    /// The names of the parameters, as in the document.
     const NAMES: &'static [&'static str];
 
-    /// Parses the parameters.
+    /// Parses the parameters. Fails if one of them does not match its schema.
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid>;
 }
 
@@ -182,7 +176,8 @@ impl<'a> SentParameters<'a> {
     }
 }
 
-/// Returns the name of an unknown parameter if an error may repeat it.
+/// Returns the name of an unknown parameter if it is short and plain enough to be quoted in an
+/// error message.
 fn repeatable(name: &str) -> Option<String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.[]".contains(letter);
     let repeats = (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain);
@@ -224,7 +219,6 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
     }
 }
 
-/// The schema of a parameter or of a member of a body.
 pub trait Rule {
     /// The type into which a valid value is parsed.
     type Value;
@@ -300,7 +294,6 @@ fn is_plain_integer(text: &str) -> bool {
     }
 }
 
-/// `true` or `false`.
 #[derive(Clone, Copy, Debug)]
 pub struct Boolean;
 
@@ -323,7 +316,6 @@ pub struct Text {
 }
 
 impl Text {
-    /// Any string, for a schema without a pattern.
     pub const ANY: Text = Text { form: None };
 
     /// Adds a pattern that the string must match.

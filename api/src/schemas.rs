@@ -59,7 +59,7 @@ impl<T: JsonSchema> JsonSchema for Inline<T> {
     }
 }
 
-/// A type with the schema of an integer without a format.
+/// A type whose schema is an integer without a format.
 #[derive(Debug)]
 pub enum PlainInteger {}
 

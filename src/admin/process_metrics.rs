@@ -22,7 +22,6 @@ pub struct ProcessMetrics {
 }
 
 impl ProcessMetrics {
-    /// Creates the metrics. `collect` sets their values.
     pub fn new() -> prometheus::Result<ProcessMetrics> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let uptime = clock_gettime(ClockId::Boottime);

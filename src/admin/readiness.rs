@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A reason why requests should not be sent to this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     Stopping,
@@ -33,7 +32,7 @@ pub enum Reason {
     /// Orders cannot be cancelled.
     WritesFail,
     CountsUnavailable,
-    /// The cached keys may be out of date.
+    /// The cached keys may be out of date, so requests with a key are refused.
     KeysOutdated,
 }
 
@@ -142,7 +141,6 @@ impl Gauges {
 }
 
 impl Readiness {
-    /// Creates the check, and registers its gauges among the server's metrics.
     pub fn new(server: Arc<ServerContext>) -> prometheus::Result<Readiness> {
         let gauges = Gauges::register(&server.metrics.registry)?;
         Ok(Readiness { server, query_lock: Arc::default(), lag: Arc::default(), gauges })
@@ -156,7 +154,6 @@ impl Readiness {
         self.query_store().await.unready.or_else(|| self.refusal_reason())
     }
 
-    /// Sets the gauges to their current values.
     pub async fn observe(&self) {
         let StoreState { is_reachable, unready } = self.query_store().await;
         let unready = self.check_without_store().or(unready).or_else(|| self.refusal_reason());
@@ -183,8 +180,8 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns an [`Unready`] if requests cannot be counted or keys cannot be checked. Does not
-    /// query the store.
+    /// Returns an [`Unready`] if all requests are refused because they cannot be counted or their
+    /// keys cannot be checked. Does not query the store.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.rate_limiter.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");

@@ -46,7 +46,7 @@ Example:
         /// The new name: 1 to 64 printable characters; must be unique
         new_name: String,
     },
-    /// Move an account to another plan, from the next request on
+    /// Move an account to another plan; a running server applies it within a second
     #[command(after_help = "\
 Example:
   store-orders accounts set-plan acme --plan business")]
@@ -278,7 +278,6 @@ impl AccountJson {
     }
 }
 
-/// The JSON output of `accounts close`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ClosedAccount {
@@ -287,7 +286,6 @@ struct ClosedAccount {
     revoked_keys: i64,
 }
 
-/// The JSON output of `accounts show`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ShownAccount {

@@ -12,7 +12,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::Serialize;
 use store_orders_api::types::utc_text;
 
-/// A change as the audit log records it. The line leaves out fields that are not set.
+/// A change, as the audit log records it. The log line leaves out fields that are not set.
 #[derive(Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change<'a> {
@@ -39,7 +39,6 @@ pub struct Change<'a> {
     pub ids: Option<(i64, i64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported: Option<usize>,
-    /// The text of `--reason`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
 }
@@ -58,7 +57,8 @@ pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
     write(Ok(store), change);
 }
 
-/// Writes a change to the audit log of a store that was opened only for this.
+/// Writes a change to the audit log of a store that was opened only for this purpose. Only warns if
+/// the store could not be opened.
 pub fn record_in(opened: Result<impl OperatorStore, StoreError>, change: Change<'_>) {
     write(opened.as_ref().map(|store| store as &dyn OperatorStore), change);
 }

@@ -33,7 +33,6 @@ pub struct RestoreArgs {
     replace: bool,
 }
 
-/// The JSON output of `restore`.
 #[derive(Serialize)]
 struct RestoreOutput {
     #[serde(flatten)]
@@ -102,7 +101,6 @@ impl RestoreArgs {
     }
 }
 
-/// Runs `copy` and shows its progress in percent.
 fn with_percent<T>(copy: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
     show_progress("{wide_bar} {percent} %{left}", |report| copy(&|copied, all| report(copied, all)))
 }

@@ -85,8 +85,9 @@ impl PendingChange<'_> {
         }
     }
 
-    /// Fails if an order with this status cannot be changed. An order that has been changed already
-    /// passes, because it stays as it is. `None` is the status of an order that does not exist.
+    /// Fails if an order with this status cannot be changed. If the order has been changed already,
+    /// succeeds, because the order then stays as it is. `status` is `None` if the order does not
+    /// exist.
     fn check(self, id: i64, status: Option<Status>) -> Result<(), StoreError> {
         match self {
             PendingChange::Ship => can_ship(id, status).map(drop),
@@ -117,7 +118,6 @@ impl PendingChange<'_> {
         Ok((changed, others))
     }
 
-    /// Shows which orders were changed, and which had been changed before.
     fn show(self, now: &[i64], before: &[i64], printer: &mut Printer<'_>) -> std::io::Result<()> {
         let mut text = format!("{} {}", self.participle(), format_order_count(now.len()));
         if !before.is_empty() {
@@ -262,8 +262,8 @@ fn change(
         Some(why @ StoreError::Unconfirmed) => anyhow::Error::from(why)
             .context(format!("before the last step, {changed} of {count} were {done}")),
         Some(why) if changed == 0 => with_changes(why, NOTHING_CHANGED).into(),
-        // An order was cancelled after the check, so the step that contains the order changed
-        // nothing.
+        // An order was cancelled after the check, so the step that contains the order failed and
+        // changed nothing.
         Some(why @ (StoreError::Refused(_) | StoreError::NotFound(_))) => {
             let before = format!("{changed} of {count} were {done} before");
             let rest = "leave it out, and repeat the command for the rest";

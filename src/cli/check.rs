@@ -20,7 +20,7 @@ pub(super) struct CheckOutput {
     pub counted_accounts: Option<usize>,
 }
 
-/// Shows the counts, warnings and all problems. Any problem makes the command fail.
+/// Shows the counts, the warnings and all problems. Fails if there is a problem.
 pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let (name, store, counted) = match options.store.location()? {
         StoreLocation::Directory(directory) => {

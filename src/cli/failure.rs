@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde_json::json;
 use std::io;
 
-/// The failure of a command, as JSON for programs.
 #[derive(Serialize)]
 pub struct Failure {
     /// A fixed word for the kind of failure, which programs can compare.
@@ -29,9 +28,7 @@ pub enum FailureCode {
     NotFound,
     /// The store is not there, or cannot be reached, opened, read or written.
     StoreUnavailable,
-    /// A signal ended the command.
     Interrupted,
-    /// Any other failure.
     Failed,
 }
 

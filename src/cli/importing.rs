@@ -146,7 +146,6 @@ fn store_all<R: NewRecord>(
     })
 }
 
-/// The JSON output of an import, or of a dry run.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Imported {

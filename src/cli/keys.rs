@@ -81,7 +81,7 @@ Examples:
   store-orders keys list --state banned
   store-orders keys unban key_4fQm0ZxW7yTb")]
     Unban {
-        /// The id of the key
+        /// The key's id (`key_…`), as `keys list` shows it
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
@@ -193,7 +193,8 @@ struct IssuedJson<'a> {
 #[serde(untagged)]
 enum IssuedRest<'a> {
     Record(Box<KeyJson>),
-    /// The key is shown with only its id, because its record cannot be read.
+    /// The output if the record of an issued key cannot be read. Besides the key itself, it has
+    /// only the key's id.
     Id {
         id: &'a str,
     },

@@ -28,8 +28,8 @@ pub struct Options {
 
 impl Options {
     /// Lowers the priority of a long command on PostgreSQL, so that requests come first. A command
-    /// on an embedded store keeps its priority, because a server waits while the command has locked
-    /// the store.
+    /// on an embedded store keeps its priority: while the command has locked the store, a server
+    /// waits for it.
     pub fn lower_priority(&self) {
         if self.store.store.is_some() {
             // If this fails, the command runs at its usual priority.

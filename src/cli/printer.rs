@@ -7,8 +7,8 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Warns on standard error, because a program may read standard output. If standard error is
-/// closed, the command goes on.
+/// Prints a warning to standard error, because a program may read standard output. If standard
+/// error is closed, the command goes on.
 pub fn warn(text: impl Display) {
     const WARNING: Style = AnsiColor::Yellow.on_default().bold();
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {text}");
@@ -33,7 +33,6 @@ impl<'a> Printer<'a> {
         self.has_shown
     }
 
-    /// Returns the output, for text that is the same with and without `--json`.
     pub fn out(&mut self) -> &mut dyn Write {
         self.out
     }

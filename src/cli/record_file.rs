@@ -105,7 +105,6 @@ pub fn show_failure(
         .show(&json!({ "error": failure, done: count, "badRows": bad_rows, "errors": errors }), "")
 }
 
-/// A problem with a row, as JSON.
 #[derive(Serialize)]
 pub struct RowError {
     #[serde(skip_serializing_if = "Option::is_none")]

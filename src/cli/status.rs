@@ -66,7 +66,6 @@ fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     Ok(printer.show(&status, status.text()?)?)
 }
 
-/// The JSON output of `status` for a store in PostgreSQL.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SharedStatus {

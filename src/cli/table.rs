@@ -37,17 +37,14 @@ impl Column {
         Column { name, kind: Kind::Text }
     }
 
-    /// A column of numbers, aligned right.
     pub const fn number(name: &'static str) -> Column {
         Column { name, kind: Kind::Number }
     }
 
-    /// A column of times, shown as days.
     pub const fn day(name: &'static str) -> Column {
         Column { name, kind: Kind::Day }
     }
 
-    /// A column of times, shown to the minute.
     pub const fn minute(name: &'static str) -> Column {
         Column { name, kind: Kind::Minute }
     }

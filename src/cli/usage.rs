@@ -7,7 +7,6 @@ use serde::Serialize;
 use std::fmt;
 use store_orders_api::plans::PlanLimits;
 
-/// The usage of an account, as JSON for programs; `Display` is for people.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageJson {

@@ -9,7 +9,6 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A configuration file in which every key is a setting and every value is valid.
 #[derive(Debug)]
 pub struct ConfigFile {
     entries: Vec<FileEntry>,

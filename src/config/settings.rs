@@ -174,7 +174,7 @@ pub fn may_hold_password(setting: &Arg) -> bool {
     setting.get_id() == "store"
 }
 
-/// Converts a value to JSON: numbers and booleans without quotes.
+/// Converts a value to JSON. Writes numbers and booleans without quotes.
 pub fn json_value(raw: &str) -> serde_json::Value {
     match (raw.parse::<i64>(), raw.parse::<bool>()) {
         (Ok(number), _) if number.to_string() == raw => number.into(),

@@ -19,7 +19,7 @@ use store_orders_api::errors::{self, SentCredentials};
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
 /// The data that the middleware passes to the handler of an authenticated request: the key, the
-/// deadline, and a query of the store.
+/// deadline and, if the operation reads the list, the pending result of the freshness query.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The key with its account.
@@ -27,14 +27,12 @@ pub struct Caller {
     /// The time by which the response is due, which the middleware computes when the request
     /// arrives.
     pub deadline: Instant,
-    /// The pending result of the query for the store's last changes. `None` if the operation does
-    /// not read the list, or if the query could not be sent.
+    /// `None` if the operation does not read the list, or if the freshness query could not be sent.
     pub freshness: Option<Freshness>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
-    /// The response is a 401.
     Refused {
         refusal: KeyRefusal,
         /// True if a key was sent, so that the challenge has `invalid_token`.
@@ -46,8 +44,8 @@ pub enum Unauthenticated {
     KeysOutdated,
 }
 
-/// Returns the request's valid key. If the key is not cached, looks it up in the store, and waits
-/// until the deadline at most.
+/// Returns the request's key if it is valid. Looks up a key that is not cached in the store, and
+/// waits for the store until the deadline at most.
 pub async fn authenticate(
     server: &ServerContext,
     headers: &HeaderMap,
@@ -63,8 +61,8 @@ pub async fn authenticate(
 }
 
 /// Builds the 401 response. Its challenge has `invalid_token` if a key was sent (RFC 6750, 3). Its
-/// message describes the credentials that were sent. The message does not reveal whether an invalid
-/// key ever existed.
+/// message describes the credentials that were sent, but does not reveal whether an invalid key
+/// ever existed.
 pub fn unauthorized(
     refusal: KeyRefusal,
     key_sent: bool,

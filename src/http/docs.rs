@@ -41,7 +41,6 @@ macro_rules! references {
 }
 with_versions!(references);
 
-/// The pages and their assets with their paths.
 pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
@@ -102,7 +101,6 @@ impl Docs {
     }
 }
 
-/// Builds a 308 to another path.
 fn moved_permanently(path: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
@@ -122,7 +120,6 @@ fn reference(template: &str, document: &Value) -> ServedPage {
     ServedPage::plain(HTML, Policy::Reference, template.replace(BASE_URLS, &settings))
 }
 
-/// Returns the operator's contact details that are set, separated by commas.
 fn contact(document: &Value) -> Option<String> {
     let contact = document.pointer("/info/contact")?;
     let fields = ["name", "url", "email"].map(|field| contact.get(field).and_then(Value::as_str));

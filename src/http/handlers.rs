@@ -22,7 +22,6 @@ use store_orders_api::operation::Json;
 use store_orders_api::{v1, v2};
 use tokio::time::timeout_at;
 
-/// Implements the API traits of all versions.
 pub enum Handlers {}
 
 /// True if this operation, in any version, reads the list. The middleware then queries the store
@@ -197,8 +196,8 @@ async fn cancel_if_match(
     tags: RequiredTags<'_>,
 ) -> Result<Option<CancelOutcome>, HandlerFailure> {
     loop {
-        // The middleware queries the store only for operations that read the list, so each round
-        // makes a query of its own.
+        // The middleware queries the store only for operations that read the list, which this one
+        // does not. So each round makes its own query.
         let list = timeout_at(request.caller.deadline.into(), current_list(request)).await;
         let (list, position) =
             list.map_err(|_| cancel_failure(request, CancelError::TimedOut))??;

@@ -57,12 +57,10 @@ pub enum BuildError {
     CatchAll(#[from] ApiDescriptionRegisterError),
 }
 
-/// Finds and calls the operations of all versions.
 pub struct InnerRouter {
     versions: Vec<ApiVersion>,
 }
 
-/// The operations of one API version, by their paths below its base path.
 struct ApiVersion {
     document: &'static Document,
     operations: Vec<Operation>,
@@ -99,15 +97,12 @@ struct StaticRoute {
 pub enum Route<'a> {
     /// An operation, and the metadata that dropshot's extractors need.
     Found(&'a Operation, RequestEndpointMetadata),
-    /// The path is unknown in its API version.
     NotFound,
     /// The path is unknown in its API version, but exists without the slash at its end.
     SlashAtEnd,
-    /// The path is outside all API versions.
     OutsideVersions,
     /// The path has operations, but for other methods.
     OtherMethod {
-        /// The value of the `Allow` header.
         allow: String,
         /// True if any operation of the path is deprecated, so the response has the headers of a
         /// deprecated operation.
@@ -389,7 +384,8 @@ mod tests {
         relative_path(document, path).filter(|path| is_plain(path))
     }
 
-    /// Responses that depend on the list have an entity tag, and caches must revalidate them.
+    /// `reads_list` decides whether caches may store a response and must revalidate it. So it must
+    /// be true for exactly the operations that document an `ETag`.
     #[test]
     fn operations_that_read_the_list_are_those_with_an_entity_tag() {
         let router = InnerRouter::new().unwrap();

@@ -22,8 +22,6 @@ use store_orders_api::errors;
 use store_orders_api::plans::Plan;
 use tokio::time::sleep_until;
 
-/// The middleware: the router, the public pages and the trusted proxies. Dropshot passes the
-/// server's context with each request.
 pub struct Middleware {
     router: InnerRouter,
     docs: Docs,
@@ -141,8 +139,8 @@ async fn admit(
             ControlFlow::Break(unauthorized(refusal, key_sent, request, here, document))
         }
         Err(Unauthenticated::KeysOutdated) => {
-            // The key may be valid. If its request were counted, callers without a key at the same
-            // address would get 429 after the outage.
+            // The key may be valid, so do not count the request against the address. If it were
+            // counted, callers without a key at the same address would get 429 after the outage.
             show_status_of_address(scope);
             let why = "the key cannot be checked: the store has not answered in time";
             ControlFlow::Break(scope.log_unavailable(&why))

@@ -1,6 +1,7 @@
 //! Reads the headers by which a client selects a response: `Accept-Encoding` selects gzip,
 //! `If-None-Match` a 304 instead of a body that the client has, and `If-Match` a 412 instead of a
-//! change of what the client has not seen (RFC 9110, 12.5.3, 13.1.2 and 13.1.1).
+//! change to an order that the client has not seen in its current state (RFC 9110, 12.5.3, 13.1.2
+//! and 13.1.1).
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -42,12 +43,11 @@ pub fn field_matches_tag(if_none_match: &str, tag: &str) -> bool {
 }
 
 /// Returns the tags that this `If-Match` requires a resource to have, or `None` if it is `*`. Tags
-/// after a malformed tag are ignored, so that a mistake prevents the change.
+/// after a malformed tag are ignored, so a mistake in the header can only prevent a change.
 pub fn required_tags(if_match: &str) -> Option<RequiredTags<'_>> {
     (!is_any(if_match)).then_some(RequiredTags(if_match))
 }
 
-/// The tags of an `If-Match`.
 #[derive(Clone, Copy, Debug)]
 pub struct RequiredTags<'a>(&'a str);
 

@@ -21,7 +21,6 @@ pub struct PageRequest {
     limit: usize,
 }
 
-/// A page of the list, ready to send.
 pub struct PageAnswer {
     pub json: Vec<u8>,
     /// The `Link` header to the next page, if there is one.

@@ -31,13 +31,12 @@ const CLIENT_CLOSED_REQUEST: u16 = 499;
 /// cancelled orders.
 const REVALIDATED: &str = "private, no-cache";
 
-/// `Cache-Control` of all other responses.
+/// `Cache-Control` of responses without an entity tag.
 const NOT_STORED: &str = "no-store";
 
 pub struct RequestScope {
     server: Arc<ServerContext>,
     started: Instant,
-    /// The time when the request arrived.
     pub now: Now,
     method: Method,
     version: Version,
@@ -51,9 +50,8 @@ pub struct RequestScope {
     pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
-    /// The key, if it is valid.
     pub key: Option<Arc<KnownKey>>,
-    /// The reason for a refusal, for the log.
+    /// The reason why the request was refused, for the log.
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
@@ -65,7 +63,6 @@ pub struct RequestScope {
 }
 
 impl RequestScope {
-    /// Begins the scope when the request arrives.
     pub fn begin(context: &DropshotContext, client: IpAddr, started: Instant) -> RequestScope {
         let (server, request) = (context.context(), &context.request);
         let is_logged = server.request_log.is_on();

@@ -19,16 +19,11 @@ pub enum Problem {
     Refused(StoreError),
     /// The id is in use, perhaps by a cancelled order.
     #[error("{noun} {id} is already in the store")]
-    InStore {
-        /// The kind of the record, such as `order`.
-        noun: &'static str,
-        id: i64,
-    },
+    InStore { noun: &'static str, id: i64 },
 }
 
 #[derive(Debug)]
 pub struct BadRow {
-    /// The start of the row.
     pub location: Location,
     pub problem: Problem,
 }
@@ -51,7 +46,6 @@ impl BadRows {
         self.rows.len()
     }
 
-    /// Returns all bad rows, in the order of the file.
     pub fn rows(&self) -> impl Iterator<Item = &BadRow> {
         self.rows.values()
     }

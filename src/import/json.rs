@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The characters that may separate two elements.
+/// The white space that JSON allows around an array and its elements.
 const WHITESPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Parses the elements of the array one by one, so that an invalid record does not end the parsing.

@@ -12,7 +12,6 @@ pub struct ParsedRow<R> {
 pub struct Parsed<R> {
     /// The valid records in ascending order of id, each id once.
     pub rows: Vec<ParsedRow<R>>,
-    /// The rows that are invalid or repeat an id.
     pub bad: BadRows,
     /// The unknown fields that were ignored, if unknown fields are not problems.
     pub unknown: Unknown,

@@ -71,7 +71,6 @@ proptest! {
     }
 }
 
-/// Checks that every location is on a line of the file.
 fn check_positions(content: &[u8]) {
     let lines = content.split(|byte| *byte == b'\n').count();
     let on_a_line = |line: usize| assert!((1..=lines).contains(&line), "line {line} of {lines}");
@@ -183,7 +182,6 @@ fn files<R: Record>(rows: &[Value]) -> [String; 3] {
     [csv, format!("[\n{}\n]", lines.join(",\n")), lines.join("\n")]
 }
 
-/// Parses a file that must not have invalid rows.
 fn parse_valid<R: Record>(text: &str) -> Vec<R> {
     let Parsed { rows, bad, .. } = parse(text.as_bytes(), Unknown::Refused).unwrap();
     assert_eq!(bad.count(), 0, "{bad}");

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// A type of record that a file can have.
 pub trait Record: Sized {
     const KIND: RecordKind;
     /// The names of the fields in a file.
@@ -21,7 +20,6 @@ pub trait Record: Sized {
     fn id(&self) -> i64;
 }
 
-/// A type of record that an import adds.
 pub trait NewRecord: Record {
     fn records(records: &[Self]) -> Records<'_>;
 }
@@ -72,7 +70,6 @@ const MAX_NAMES: usize = 20;
 /// The treatment of fields whose names are unknown.
 #[derive(Debug)]
 pub enum Unknown {
-    /// Unknown fields are problems.
     Refused,
     /// Unknown fields are ignored. Contains the names of the first ones.
     Ignored(BTreeSet<String>),
@@ -97,13 +94,11 @@ impl Unknown {
     }
 }
 
-/// The fields of one record, and the problems with them.
 pub struct RecordFields<'a> {
     fields: Vec<(&'static str, FieldValue<'a>)>,
     problems: Vec<FieldProblem>,
 }
 
-/// A problem with a record or with one of its fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldProblem {
     /// The field; `None` for the record as a whole.
@@ -136,7 +131,6 @@ impl<'a> RecordFields<'a> {
         RecordFields { fields: fields.collect(), problems }
     }
 
-    /// Returns the record, or all its problems.
     pub fn read<R: Record>(mut self) -> Result<R, Vec<FieldProblem>> {
         let record = R::read(&mut self);
         record.filter(|_| self.problems.is_empty()).ok_or(self.problems)
@@ -179,10 +173,8 @@ impl<'a> RecordFields<'a> {
     }
 }
 
-/// A value in the format of the file.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldValue<'a> {
-    /// A CSV cell, which has no type.
     Cell(&'a str),
     Json(&'a RawValue),
 }
@@ -204,7 +196,6 @@ impl<'a> FieldValue<'a> {
         self.read(|cell| Some(cell.into()))
     }
 
-    /// Describes the value for a message.
     fn describe(self) -> String {
         let raw = match self {
             FieldValue::Cell(text) => return quote(text),

@@ -14,7 +14,7 @@ impl Record for Order {
     const REQUIRED: &'static [&'static str] = &["id", "petId", "quantity"];
 
     fn read(fields: &mut RecordFields<'_>) -> Option<Order> {
-        // Every field is read, so that all problems are reported.
+        // Read all fields before returning, so that all problems are reported.
         let (id, pet_id) = (fields.required("id", new_id), fields.required("petId", new_id));
         let quantity = fields.required("quantity", quantity);
         let ship_date = fields.optional("shipDate", date_time);

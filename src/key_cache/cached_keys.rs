@@ -138,18 +138,16 @@ impl CachedKeys {
     }
 }
 
-/// The reason for refusing a key. It appears in the log. A response does not show whether the key
-/// is unknown, revoked or expired.
+/// The reason for refusing a key. It appears only in the log: a response does not show whether the
+/// key is unknown, revoked or expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
     /// The request has no `Authorization` header, or one with a scheme other than `Bearer`.
     NoKey,
-    /// The request has more than one `Authorization` header.
     SeveralHeaders,
     Malformed,
     /// A well-formed key of this environment, which is not the server's.
     OtherEnvironment(Environment),
-    /// The store has no such key.
     Unknown,
     /// The operator revoked the key or closed its account.
     Revoked,
@@ -177,13 +175,12 @@ pub struct KnownKey {
     /// The key's public name, `key_…`, which also appears in logs.
     pub id: Arc<str>,
     pub account: Account,
-    /// The id of the key's row in the store.
     pub(super) row: i64,
     /// Wall time in milliseconds from which the key is refused.
     expires_at_ms: Option<i64>,
     /// True if the operator revoked this key. Closing its account does not set this field.
     is_revoked: bool,
-    /// The key's latest ban, or the lifting of its latest ban.
+    /// The key's latest ban, or the record that the operator lifted it.
     ban: KeyBan,
     /// The key and its account reflect all changes up to this position.
     read: Position,
@@ -282,8 +279,8 @@ mod tests {
         KeyRecord { key, account }
     }
 
-    /// A lookup reads the key after its revocation. The answer of a poll that was sent before the
-    /// revocation arrives later.
+    /// A poll is sent before a revocation, and its answer arrives after a lookup has read the
+    /// revoked key. The answer must not make the key valid again.
     #[test]
     fn a_late_refresh_does_not_replace_the_rows_of_a_lookup() {
         let position = |number| Position { history: 0, number };

@@ -25,7 +25,6 @@ pub struct LookedUp {
     pub as_of: BootInstant,
 }
 
-/// A request that waits for the lookup of its key.
 pub struct Waiter {
     pub digest: Digest,
     /// Receives the result. Dropped without a result if the query failed.

@@ -391,7 +391,8 @@ async fn uses_that_could_not_be_recorded_are_recorded_later() {
     assert!(cache.uses.lock().is_empty());
 }
 
-/// A client may send a mistyped key, or a key of another store, many times.
+/// A client may send a mistyped key, or a key of another store, many times. Only the first of these
+/// requests may cost a lookup, until keys change.
 #[tokio::test]
 async fn a_key_that_was_never_issued_is_looked_up_once_until_keys_change() {
     let store = TestStore::new(Duration::ZERO);

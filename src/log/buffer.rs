@@ -76,7 +76,7 @@ impl LogBuffer {
         &self.dropped_lines
     }
 
-    /// Waits until everything is written, or the timeout has passed.
+    /// Waits until all lines are written or the timeout has passed.
     pub fn flush(&self, timeout: Duration) {
         let deadline = Instant::now() + timeout;
         let mut state = self.state.lock();

@@ -1,5 +1,3 @@
-//! Displays an error and its causes on one line.
-
 use std::error::Error;
 use std::fmt;
 

@@ -34,7 +34,6 @@ pub struct RouteId(usize);
 impl RouteId {
     /// An unknown path, or a method that its path does not support.
     pub const UNKNOWN: RouteId = RouteId(0);
-    /// A public page.
     pub const PUBLIC: RouteId = RouteId(1);
 
     /// Returns the route of the operation at this index of the list passed to [`Requests::new`].

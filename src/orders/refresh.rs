@@ -25,7 +25,6 @@ impl ListInMemory {
         ListInMemory { list: ListState::new(snapshot, applied), sent: SentLists::default() }
     }
 
-    /// Reads all orders from the store.
     pub async fn open(store: &dyn Store, sizes: Sizes) -> Result<ListInMemory, StoreError> {
         let history = store.poll_changes().await?.last_changes.orders.history;
         let empty = Arc::new(Snapshot::empty(sizes));
@@ -39,7 +38,7 @@ impl ListInMemory {
         self.list.add_removals(batch.positions, add);
     }
 
-    /// The change that the list reflects once the pending removals are applied.
+    /// The change that the list reflects if its pending removals count as applied.
     pub fn position(&self) -> Position {
         self.list.position()
     }
@@ -67,7 +66,8 @@ impl ListInMemory {
         self.list.publish(Arc::clone(snapshot), reached, drop_applied)
     }
 
-    /// Returns the reference that all responses with this snapshot share.
+    /// Returns the [`SentList`] of this snapshot, which all its responses share so that they can be
+    /// cut off together. Creates it if there is none.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         self.sent.register(snapshot)
     }
@@ -83,7 +83,8 @@ impl ListInMemory {
         self.sent.excess(&self.list.snapshot, bound)
     }
 
-    /// Plans how the snapshot catches up with the store. The caller must run one refresh at a time.
+    /// Plans how the snapshot catches up with the store. Two refreshes must not run at the same
+    /// time: the caller must ensure that.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
@@ -140,7 +141,7 @@ impl Refresh {
     }
 }
 
-/// A refresh that needs no more reads.
+/// A refresh that has read everything it needs from the store.
 #[derive(Debug)]
 pub struct ReadRefresh {
     /// The snapshot, with the changes that were read from the store.
@@ -233,7 +234,7 @@ mod tests {
         Position { history: 0, number }
     }
 
-    /// A list of several pages at change 5.
+    /// A list of several pages that reflects change 5.
     fn state() -> Mutex<ListInMemory> {
         let snapshot = Arc::new(snapshot(200));
         Mutex::new(ListInMemory::new(snapshot, change(5)))
@@ -248,14 +249,12 @@ mod tests {
         FreshnessReport { last_changes, changes }
     }
 
-    /// Plans the refresh of a list that lacks changes.
     fn plan(state: &Mutex<ListInMemory>, latest: FreshnessReport) -> Refresh {
         let state = state.lock();
         assert!(state.current(latest.last_changes.orders).is_none());
         state.plan_refresh(latest)
     }
 
-    /// Runs a refresh that does not read the store.
     async fn run_refresh(state: &Mutex<ListInMemory>, refresh: Refresh) -> Arc<Snapshot> {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
@@ -324,7 +323,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_read_that_begins_again_drops_the_rows_of_the_previous_one() {
-        // An import that is committed during the first read makes the server read everything again.
+        // An import is committed during the first read, so the server must read everything again.
         // Order 5 of the first read is cancelled before the second read.
         let mut reads = (0..).zip([5, 901]);
         let empty = Arc::new(snapshot(0));

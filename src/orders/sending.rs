@@ -24,7 +24,6 @@ use tokio::task::JoinError;
 /// Shorter bodies are not compressed, because they fit into one TCP segment.
 const MIN_GZIP_BYTES: usize = 1_024;
 
-/// JSON that is ready to send.
 pub struct Payload {
     pub body: PayloadBody,
     pub is_gzip: bool,
@@ -59,7 +58,6 @@ impl Payload {
     }
 }
 
-/// The reason why a body ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     /// The thread that compressed a page panicked.
@@ -160,19 +158,16 @@ impl Body for ListBody {
     }
 }
 
-/// All responses that send lists.
 #[derive(Debug)]
 pub struct Readers {
     state: Arc<Mutex<ListInMemory>>,
     /// The bytes that outdated lists may use.
     bound: usize,
-    /// Limits the threads that compress pages.
     compressions: Arc<Semaphore>,
     lists_cut_off: IntCounter,
     log: Logger,
 }
 
-/// A response that sends a list.
 #[derive(Debug)]
 pub struct Reader {
     list: Arc<SentList>,
@@ -181,7 +176,7 @@ pub struct Reader {
 
 impl Readers {
     pub fn new(state: Arc<Mutex<ListInMemory>>, bound: usize, log: &Logger) -> Readers {
-        // More threads than processors would not be faster.
+        // More threads than processors would not compress faster.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Readers {
             state,
@@ -213,8 +208,8 @@ impl Readers {
         &self.lists_cut_off
     }
 
-    /// Cuts off outdated lists, the oldest first, until the others are within the bound. Call it
-    /// when a list has become outdated.
+    /// Cuts off outdated lists, the oldest first, until the others are within the bound. Must be
+    /// called whenever a list has become outdated.
     pub fn cut_off_excess(&self) {
         let excess = self.state.lock().excess(self.bound);
         // Dropping a snapshot can take long, so the lock is not held here.

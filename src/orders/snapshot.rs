@@ -75,7 +75,7 @@ pub struct Snapshot {
     held_bytes: usize,
     /// The number of responses that sent the list plain.
     plain_responses: AtomicUsize,
-    /// The array in one buffer, made for the second of these responses.
+    /// The JSON array in one buffer, created for the second response that sends the list plain.
     joined: OnceLock<Bytes>,
     sizes: Sizes,
     content: ContentHash,
@@ -139,8 +139,8 @@ impl Snapshot {
     }
 
     /// Returns the array in one buffer if the list is short, except for the first response that
-    /// sends the list plain. One buffer is sent faster than pages: 10,000 orders at 1.18 times the
-    /// speed. But most snapshots are sent only once if orders change often, and then the copy would
+    /// sends the list plain. One buffer is sent faster than pages: for 10,000 orders, 1.18 times as
+    /// fast. But if orders change often, most snapshots are sent only once, and then the copy would
     /// cost more than it saves.
     pub fn join_unless_first(&self) -> Option<Bytes> {
         if self.length > self.sizes.short_list_bytes

@@ -110,13 +110,11 @@ pub struct Writer {
     stuck_after: Duration,
 }
 
-/// The state of the writer's task.
 struct Work {
     store: Arc<dyn Store>,
     state: Arc<Mutex<ListInMemory>>,
-    /// The sizes of batches that succeeded.
+    /// The histogram of the sizes of successful batches.
     batches: Histogram,
-    /// True if the last batch failed.
     failed: Arc<AtomicBool>,
     running: RunningBatch,
     log: Logger,

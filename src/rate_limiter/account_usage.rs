@@ -14,9 +14,8 @@ pub trait CountsReport {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountUsage {
-    /// `None` if the window is not open.
+    /// Both windows: `None` if the window is not open.
     pub minute: Option<WindowUsage>,
-    /// `None` if the window is not open.
     pub day: Option<WindowUsage>,
     /// The age of these counts, which is always 0 in PostgreSQL. `None` if no counts were ever
     /// saved.

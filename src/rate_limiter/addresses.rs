@@ -33,7 +33,6 @@ impl From<IpAddr> for AddressKey {
     }
 }
 
-/// The minute windows of addresses.
 #[derive(Debug)]
 pub struct AddressTable {
     windows: HashMap<AddressKey, FixedWindow>,

@@ -6,17 +6,14 @@ use parking_lot::Mutex;
 use prometheus::IntCounter;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// A new ban, to be written to the row of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewBan {
-    /// The key's row in the store.
     pub key: i64,
     pub ban: KeyBan,
 }
 
 #[derive(Debug)]
 pub struct BegunBans {
-    /// The number of bans since the start of the server.
     pub count: IntCounter,
     recorder: Mutex<Option<UnboundedSender<NewBan>>>,
 }

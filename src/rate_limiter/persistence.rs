@@ -100,7 +100,7 @@ impl CountsFile {
         if !self.limits.take_changed() && !self.must_write {
             return Ok(());
         }
-        // If this write fails, force the next one.
+        // If this write fails, the next call must write again.
         self.must_write = true;
         let limits = self.limits.saved_windows(now.wall.into());
         let store_id = self.store_id.clone();
@@ -233,7 +233,8 @@ mod tests {
         assert!(writes(&mut setup), "the write before failed");
     }
 
-    /// Opening a FIFO waits for a process that writes to it.
+    /// Opening a FIFO would wait for a process that writes to it, so the server must refuse to open
+    /// one.
     #[test]
     fn a_fifo_in_place_of_the_file_is_unavailable_until_it_is_removed() {
         let directory = tempfile::tempdir().unwrap();
@@ -245,8 +246,8 @@ mod tests {
         assert!(setup.file.write());
     }
 
-    /// A file written by a server that runs as root must be readable for a server that runs as the
-    /// directory's owner.
+    /// A server that runs as root writes the file. Later, a server that runs as the directory's
+    /// owner must be able to read it.
     #[test]
     fn the_file_belongs_to_the_owner_of_its_directory() {
         let mut setup = Setup::new();
@@ -264,7 +265,8 @@ mod tests {
         setup.admit(1, 5);
         setup.file.write();
         let inode = setup.inode();
-        // No more requests are counted, but windows close and are removed from memory.
+        // No more requests are counted, but windows close and are removed from memory. Neither of
+        // these changes may cause a write.
         for step in [WRITE_INTERVAL, CLEANUP_INTERVAL, Window::Day.length()] {
             for _ in 0..10 {
                 setup.clock.advance(step);

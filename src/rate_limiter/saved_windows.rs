@@ -1,5 +1,3 @@
-//! The windows of all accounts, as saved in the counts file.
-
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};
 

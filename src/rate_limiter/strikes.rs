@@ -137,7 +137,8 @@ mod tests {
         assert_eq!(ban_key(after(10), &mut strikes), Duration::from_secs(300));
         let before = strikes;
         for _ in 0..5 {
-            // This request read the clock before the request that began the ban.
+            // This request read the clock before the request that began the ban did. It must not
+            // lengthen the ban.
             assert!(strikes.strike(after(9), 1).is_some());
         }
         assert_eq!(strikes, before);

@@ -53,9 +53,9 @@ impl FixedWindow {
 
     /// Counts a request unless `limit` is reached.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
-        // Record the end even if the request is refused. If the clock was set back, `remaining`
-        // moves the end to one window length from now. Without the recorded end, each later refusal
-        // would move it again.
+        // Record the end of the window even if the request is refused. If the clock was set back,
+        // `remaining` moves the end to one window length from now. If that end were not recorded,
+        // each later refusal would move it again.
         *self = self.remaining(now, window);
         let mut current = self.current(now, window);
         if let Some((status, window)) = current.exhausted(now, window, limit) {
@@ -81,8 +81,8 @@ impl FixedWindow {
         (self.requests >= limit).then_some((status, window))
     }
 
-    /// Merges two separate counts of a window. If both are open, adds their requests and keeps the
-    /// earlier end.
+    /// Merges two separate counts of the same window. If both are open, adds their requests and
+    /// keeps the earlier end.
     fn merge(self, other: FixedWindow, now: Timestamp) -> FixedWindow {
         match (self.is_open(now), other.is_open(now)) {
             (_, false) => self,

@@ -79,7 +79,7 @@ async fn write_bans(
 ) {
     while new_bans.recv_many(bans, MAX_BATCH).await > 0 {
         for attempt in 1..=ATTEMPTS {
-            // A panic ends only this attempt.
+            // If `record_bans` panics, only this attempt fails.
             let result = AssertUnwindSafe(store.record_bans(bans.clone())).catch_unwind().await;
             let error = match result {
                 Ok(Ok(())) => break,

@@ -218,7 +218,8 @@ mod tests {
         drop((waiting, more));
     }
 
-    /// A client that connects shortly before the socket closes is refused, not reset.
+    /// A client that connects shortly before the socket closes must be refused. Its connection must
+    /// not be reset, because the client could not know whether its request was executed.
     #[test]
     fn new_connections_are_ignored_until_the_socket_closes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -26,7 +26,6 @@ use x509_cert::der::Decode;
 /// Interval between checks of the files. A check takes two system calls.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The PEM files of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The chain; the server's own certificate is first.
@@ -104,7 +103,7 @@ impl ReloadableCertificate {
     }
 
     /// Requests that [`ReloadableCertificate::keep_current`] reload the files even if they look
-    /// unchanged. All requests during a reload lead to one further reload.
+    /// unchanged. Several requests during one reload lead to only one further reload.
     pub fn request_reload(&self) {
         self.reload_requested.notify_one();
     }
@@ -112,7 +111,7 @@ impl ReloadableCertificate {
     /// Reloads the files if they have changed, or if a reload was requested. Blocks.
     fn check(&self, is_requested: bool, log: &Logger) {
         if is_requested {
-            // Log an unreadable file again.
+            // Log an unreadable file again, because the operator asked for this reload.
             self.versions.lock().is_unreadable = false;
         }
         if is_requested || self.has_changed() {

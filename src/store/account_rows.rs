@@ -41,7 +41,6 @@ row! {
         pub id: Box<str> = [id text],
         pub account: i64 = [account bigint],
         pub environment: Environment = [environment text],
-        /// The digest of the whole key.
         pub digest: Digest = [digest bytea],
         /// The operator's name for the key.
         pub label: Option<Box<str>> = [label text],
@@ -51,11 +50,10 @@ row! {
         /// The time at which the operator revoked this key. Closing its account does not set this
         /// field.
         pub revoked_at: Option<i64> = [revoked_at bigint],
-        /// The last recorded use.
         pub used_at: Option<i64> = [used_at bigint],
         /// The public name, `key_…`, of the key that replaces this one.
         pub successor: Option<Box<str>> = [successor text],
-        /// The key's latest ban, or the lifting of its latest ban.
+        /// The key's latest ban, or the record that the operator lifted it.
         pub ban: KeyBan = [banned_until bigint, ban_seconds integer, ban_number integer],
     }
 }
@@ -163,7 +161,6 @@ impl KeyRecord {
         Ok(KeyRecord { key: Key::read(row, first + Account::COLUMNS.len())?, account })
     }
 
-    /// The time at which the key was revoked or its account was closed, whichever was earlier.
     pub fn revoked_at(&self) -> Option<i64> {
         let closed_at = self.account.closed_at.map(|at| at.timestamp_millis());
         self.key.revoked_at.into_iter().chain(closed_at).min()
@@ -217,9 +214,9 @@ pub fn select_changed_keys(after: &str) -> String {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyChange {
-    /// An account that has changed, without its keys.
+    /// An account that has changed. Its keys are not included.
     Account(Account),
-    /// A key that has changed, with its account.
+    /// A key that has changed. Its account is included.
     Key(KeyRecord),
 }
 
@@ -236,7 +233,6 @@ impl KeyChange {
 
 #[derive(Clone, Debug)]
 pub struct NewKey<'a> {
-    /// The name of the key's account.
     pub account: &'a str,
     pub environment: Environment,
     /// `None` if it never expires.
@@ -253,7 +249,6 @@ pub struct IssuedKey {
     pub key: ApiKey,
 }
 
-/// A request to replace a key with a successor.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a> {
     /// The public name, `key_…`, of the key to be replaced.

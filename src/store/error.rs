@@ -18,7 +18,6 @@ pub enum StoreError {
     )]
     Newer {
         path: PathBuf,
-        /// The schema version of the file.
         found: i64,
         /// The newest schema version that this program supports.
         known: i64,
@@ -33,7 +32,7 @@ pub enum StoreError {
     /// version that this program does not support.
     #[error("{0}")]
     Unusable(String),
-    /// The operator named an order, account or key that does not exist.
+    /// An order, account or key that the operator named does not exist.
     #[error("{0}")]
     NotFound(String),
     /// A rule forbids the change.

@@ -11,7 +11,6 @@ use crate::clock::BootInstant;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// The part of the store that a change belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeScope {
     Orders,
@@ -40,7 +39,6 @@ pub struct LookedUpKeys {
     pub keys: Vec<KeyRecord>,
 }
 
-/// The answer to a query for the last changes.
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
     /// The last changes, including every change that was committed before the query.

@@ -28,9 +28,9 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// The store's id: 128 random bits in hex. A restored store has another id.
     fn id(&self) -> Result<String, StoreError>;
 
-    /// Stores all of these records or none, in one transaction. For more than [`STEP_RECORDS`], use
-    /// [`import_in_steps`]. A record whose id the store already has is skipped if `skip_existing`,
-    /// otherwise the import fails.
+    /// Stores all of these records in one transaction, or none of them. For more than
+    /// [`STEP_RECORDS`], use [`import_in_steps`]. If the store already has the id of a record,
+    /// skips the record if `skip_existing` is true; otherwise fails.
     fn import(
         &self,
         records: Records<'_>,

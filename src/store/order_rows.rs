@@ -45,7 +45,6 @@ row! {
         /// Expected or actual ship date.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub ship_date: Option<DateTime<Utc>> = [ship_date text],
-        /// True if the order has been fulfilled.
         pub complete: bool = [complete boolean],
         #[serde(flatten)]
         pub status: OrderStatus = [status text, cancelled_at text, cancelled_by text],
@@ -85,7 +84,7 @@ pub enum OrderStatus {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cancelled {
-    /// The time of the request.
+    /// The time of the request to cancel.
     #[serde(rename = "cancelledAt")]
     pub at: DateTime<Utc>,
     /// The public name, `key_…`, of the key that cancelled the order, or `operator:NAME` for
@@ -95,7 +94,6 @@ pub struct Cancelled {
 }
 
 impl OrderStatus {
-    /// The status without the cancellation.
     pub fn status(&self) -> Status {
         match self {
             OrderStatus::Pending => Status::Pending,
@@ -155,7 +153,6 @@ pub struct Cancellation {
 pub enum CancelOutcome {
     /// The order was pending and is now durably cancelled.
     Cancelled,
-    /// The order does not exist or was already cancelled.
     NotFound,
     /// The order has shipped and is unchanged.
     AlreadyShipped,
@@ -172,7 +169,7 @@ pub enum NotExecuted {
     Changed,
 }
 
-/// The outcomes of a batch of cancellations, which were executed in one transaction.
+/// The outcomes of a batch of cancellations, which one transaction executed.
 #[derive(Debug)]
 pub struct CancelledBatch {
     /// One per request, in the order of the requests.
@@ -231,7 +228,6 @@ impl RecordKind {
     }
 }
 
-/// Records of one type.
 #[derive(Clone, Copy, Debug)]
 pub enum Records<'a> {
     Orders(&'a [Order]),
@@ -261,7 +257,6 @@ impl Records<'_> {
         }
     }
 
-    /// The ids, in the order of the records.
     pub fn ids(&self) -> Vec<i64> {
         match self {
             Records::Orders(orders) => orders.iter().map(|order| order.id).collect(),

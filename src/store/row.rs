@@ -10,7 +10,6 @@ use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredColumn {
-    /// The column's name, which is the same on both engines.
     pub name: &'static str,
     /// The column's type in PostgreSQL.
     pub sql_type: &'static str,
@@ -26,7 +25,6 @@ pub trait StoredRow: Sized {
 
     fn values(&self) -> Vec<Value>;
 
-    /// Returns the names of the columns, separated by commas.
     fn names() -> String {
         join(Self::COLUMNS, |column| column.name.to_string())
     }
@@ -103,7 +101,6 @@ impl<T> Cell for T where
 {
 }
 
-/// A row as an engine returns it.
 pub trait Cells {
     fn cell<T: Cell>(&self, column: usize) -> Result<T, StoreError>;
 
@@ -142,7 +139,7 @@ impl<'a, R: Cells> Cursor<'a, R> {
         self.parse_optional()?.ok_or_else(|| self.row.damaged(column, "it is NULL"))
     }
 
-    /// Skips columns. Returns the first of them.
+    /// Skips this many columns. Returns the index of the first of them.
     pub fn skip(&mut self, columns: usize) -> usize {
         let column = self.column;
         self.column += columns;
@@ -157,7 +154,6 @@ pub trait Field: Sized {
     /// Reads the field from its columns. On success, all of its columns are consumed.
     fn read<R: Cells>(cells: &mut Cursor<'_, R>) -> Result<Self, StoreError>;
 
-    /// Appends one value for each column.
     fn write(&self, values: &mut Vec<Value>);
 }
 

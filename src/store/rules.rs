@@ -14,8 +14,9 @@ pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 /// The minimum time between two recorded uses of a key. A busy key costs one write per minute.
 pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 
-/// The gap in the ids of accounts and keys after a restore. Ids that the old store issued after the
-/// backup must not be reused, because they may still be in logs and saved counts.
+/// After a restore, the ids of new accounts and keys begin this far above the highest id in the
+/// backup. Ids that the old store issued after the backup must not be reused, because they may
+/// still be in logs and saved counts.
 pub const ID_GAP: i64 = 1_000_000;
 
 /// The tables and columns whose ids are never reused.
@@ -75,9 +76,9 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     }
 }
 
-/// Returns the outcome of importing these records, if the engine stored `stored` of them.
-/// `existing_id` is the first id that the store already had, or `None` if two of the records have
-/// the same id.
+/// Returns the outcome of importing these records if the engine stored `stored` of them.
+/// `existing_id` is the first id that the store already had. It is `None` if the store had none of
+/// them but two of the records have the same id.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,
@@ -134,7 +135,6 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
     Ok(text)
 }
 
-/// Returns the error for issuing a key for a closed account.
 pub fn account_closed(name: &str) -> StoreError {
     refused(format!("the account {name:?} is closed, and gets no keys; create another account"))
 }
@@ -157,12 +157,10 @@ pub fn limits_in_force(plan: Plan, own: Option<PlanLimits>) -> Result<PlanLimits
     }
 }
 
-/// The error for a name that an account already has.
 pub fn account_exists(name: &str) -> StoreError {
     refused(format!("there is an account {name:?} already"))
 }
 
-/// The error for a name that no account has.
 pub fn no_account(name: &str) -> StoreError {
     StoreError::NotFound(format!(
         "there is no account {:?}; `store-orders accounts list` shows those there are",
@@ -170,7 +168,6 @@ pub fn no_account(name: &str) -> StoreError {
     ))
 }
 
-/// The error for an id that no key has.
 pub fn no_key(key_id: &str) -> StoreError {
     StoreError::NotFound(format!(
         "there is no key {}; `store-orders keys list` shows those there are",
@@ -178,7 +175,6 @@ pub fn no_key(key_id: &str) -> StoreError {
     ))
 }
 
-/// Adds a duration to Unix milliseconds.
 pub fn add_ms(now_ms: i64, by: Duration) -> i64 {
     now_ms.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX))
 }

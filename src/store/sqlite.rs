@@ -65,7 +65,7 @@ const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// pages. Small batches reach the limit of commits in [`write_access`] first.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
-/// The embedded store. Clones share it, and so does work on a blocking thread.
+/// The embedded store. Clones share the open store. Work on a blocking thread owns such a clone.
 #[derive(Clone, Debug)]
 pub struct SqliteStore(Arc<OpenStore>);
 
@@ -78,7 +78,6 @@ pub struct OpenStore {
     scanner: Mutex<Connection>,
     /// Reads keys. It is separate because a revocation must not wait for a long read.
     keys: Mutex<Connection>,
-    /// Reads single rows.
     reader: Mutex<Connection>,
     /// Reads only the last changes, so that its lock is never held for long.
     last_changes: Mutex<CachedLastChanges>,
@@ -108,7 +107,7 @@ impl SqliteStore {
         open().map_err(doing("opened")).map_err(|error| explain_unwritable(directory, error))
     }
 
-    /// Like [`SqliteStore::open_existing`], but creates a missing store.
+    /// Like [`SqliteStore::open_existing`], but creates the store if it is missing.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         create_if_missing(directory)?;
         SqliteStore::open_existing(directory)
@@ -211,7 +210,6 @@ impl Drop for OpenStore {
     }
 }
 
-/// Creates the directory and a new store in it, if missing.
 fn create_if_missing(directory: &Path) -> Result<(), StoreError> {
     directory::create(directory)
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
@@ -220,7 +218,7 @@ fn create_if_missing(directory: &Path) -> Result<(), StoreError> {
     }
     require_no_traces(directory)?;
     create_store(directory).or_else(|error| {
-        // Another process may have created the store.
+        // Another process may have created the store since this function checked.
         if exists(directory)? { Ok(()) } else { Err(error) }
     })
 }

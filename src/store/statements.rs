@@ -79,7 +79,6 @@ impl dyn Statements + '_ {
 }
 
 pub struct Row<'a> {
-    /// Returns the name of the column with this index.
     pub name: &'a dyn Fn(usize) -> Option<&'a str>,
     pub values: Vec<Value>,
 }

@@ -4,7 +4,6 @@ use chrono::{DateTime, Timelike, Utc};
 use std::str::FromStr;
 use store_orders_api::types::utc_text;
 
-/// A value of a parameter or of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Null,
@@ -14,12 +13,10 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
-/// A type that can be a statement's parameter.
 pub trait Parameter {
     fn value(&self) -> Value;
 }
 
-/// A type that a column can be read as.
 pub trait FromValue: Sized {
     /// Converts a value. Returns `None` if the value has another type or is out of range.
     fn from_value(value: &Value) -> Option<Self>;
@@ -99,7 +96,6 @@ impl FromStr for StoredDate {
     }
 }
 
-/// The text is not a [`StoredDate`].
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("not a date in UTC")]
 pub struct NotADate;

@@ -33,7 +33,7 @@ pub enum BuildError {
 }
 
 impl Client {
-    /// Builds a client with the default time-outs and [`RetryPolicy`](crate::RetryPolicy).
+    /// Builds a client with the default timeouts and [`RetryPolicy`](crate::RetryPolicy).
     ///
     /// `base_url` may end in a version, such as `/v2`, but the ending does not select the version:
     /// this client always calls version 1, and the client from [`v2`](Self::v2) always version 2.
@@ -146,19 +146,19 @@ impl ClientBuilder {
     }
 
     /// Limits the number of concurrent calls of the client and its clones to `calls`, or to 1 if
-    /// `calls` is 0. A call counts until the end of its response, also while it waits for the rate
-    /// limit or for a retry. Further calls wait until another call ends, or fail when their
-    /// [`call_timeout`](Self::call_timeout) expires. The time of their [`RetryPolicy`] begins after
-    /// this wait. There is no limit by default.
+    /// `calls` is 0. A call counts until its response has ended, including its waits for the rate
+    /// limit and for retries. Further calls wait until another call ends, or fail when their
+    /// [`call_timeout`](Self::call_timeout) expires. [`RetryPolicy::total`] does not include this
+    /// wait. There is no limit by default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
         self
     }
 
     /// Sets the HTTP client to start from, for example with a proxy or a private certificate
-    /// authority. This crate sets the key, the time-outs and the redirects, but not `User-Agent`:
-    /// if you set none with [`user_agent`](reqwest::ClientBuilder::user_agent), none is sent.
-    /// Without a custom HTTP client, `User-Agent` is `store-orders-client/VERSION`.
+    /// authority. This crate sets the key, the timeouts and the redirects, but not `User-Agent`: if
+    /// you set none with [`user_agent`](reqwest::ClientBuilder::user_agent), none is sent. Without
+    /// a custom HTTP client, `User-Agent` is `store-orders-client/VERSION`.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = Some(http);
         self

@@ -29,7 +29,6 @@ pub struct Call {
     sent: Arc<OnceLock<Sent>>,
 }
 
-/// The record of a call's attempts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) attempts: u32,
@@ -37,10 +36,10 @@ pub(crate) struct Sent {
     pub(crate) may_be_done: bool,
     /// The head of the response to the last attempt, if there was a response.
     pub(crate) head: Option<Head>,
-    /// The deadline of the call, and the `call_timeout` that sets it. `None` without a
-    /// `call_timeout`.
+    /// The deadline of the call, and the `call_timeout` from which it was computed. `None` if there
+    /// is no `call_timeout`.
     pub(crate) ends: Option<(Instant, Duration)>,
-    /// The reason, if the client itself ended the call.
+    /// The reason why the client itself ended the call, if it did.
     pub(crate) stopped: Option<Stopped>,
 }
 
@@ -81,7 +80,7 @@ impl Call {
         debug_assert!(result.is_ok(), "a call was sent twice");
     }
 
-    /// Returns the record of the attempts, empty if nothing was sent.
+    /// Returns the record of the attempts. The record is empty if nothing was sent.
     pub(crate) fn sent(&self) -> Sent {
         self.sent.get().cloned().unwrap_or_default()
     }

@@ -17,8 +17,8 @@ struct State {
     /// The waiting calls by number. A call keeps its number, so it goes first again after a 429.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The time until which the rate limit forbids requests, as the waiting calls were last
-    /// notified. They are notified again only if this time changes.
+    /// The time until which the rate limit forbids requests, as of the last notification of the
+    /// waiting calls. They are notified again only if this time changes.
     held_until: Option<Instant>,
 }
 
@@ -45,7 +45,7 @@ struct QueuePosition<'a> {
 }
 
 impl CallQueue {
-    /// Returns the number of a new call, which is its position in the queue.
+    /// Returns the number of a new call. Calls are served in the order of their numbers.
     pub(crate) fn next_call(&self) -> u64 {
         let mut state = self.state();
         state.calls += 1;
@@ -53,8 +53,8 @@ impl CallQueue {
     }
 
     /// Waits until this call may send a request. If the limit lasts beyond the deadline,
-    /// immediately returns the limit's remaining time as an error. If the deadline passes while
-    /// other calls go first, the error is zero.
+    /// immediately fails with the limit's remaining time. If the deadline passes while other calls
+    /// go first, fails with zero.
     pub(crate) async fn wait(
         &self,
         call: u64,
@@ -98,7 +98,7 @@ impl CallQueue {
 }
 
 impl State {
-    /// Lets waiting calls send as far as the limits allow. Returns when the next call may send.
+    /// Lets as many waiting calls send as the limits allow. Returns when the next call may send.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limit.next(now) != Next::Send {
@@ -174,7 +174,7 @@ mod tests {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Returns a queue whose rate limit is exhausted for this time.
+    /// Returns a queue whose rate limit is exhausted for `hold`.
     async fn held_queue(hold: Duration) -> CallQueue {
         let queue = CallQueue::default();
         queue.wait(queue.next_call(), None).await.unwrap().record_response(refused(hold)).unwrap();

@@ -80,8 +80,7 @@ impl Error {
         self.0.cursor.as_deref()
     }
 
-    /// The kind of failure, which tells an error response from a lost connection or an expired
-    /// limit, for example.
+    /// The kind of failure, for example an error response, a lost connection or an expired limit.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -159,7 +158,6 @@ impl Error {
         self.0.sent.head.as_ref()
     }
 
-    /// Returns the message, without the request id.
     fn message(&self) -> String {
         if let (Some(body), Some(status)) = (self.body(), self.status()) {
             let (code, message) = (&body.code, &body.message);

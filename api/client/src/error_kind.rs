@@ -10,7 +10,7 @@ pub enum ErrorKind {
     Response,
     /// No connection could be opened, or the connection was lost before the response.
     Connection,
-    /// The connection or the server took longer than the time-outs allow.
+    /// The connection or the server took longer than the timeouts allow.
     Timeout,
     /// The call as a whole took longer than its
     /// [`call_timeout`](crate::ClientBuilder::call_timeout).

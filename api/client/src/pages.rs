@@ -20,8 +20,8 @@ pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
     fn parts(page: Self::Page) -> (Vec<Self::Item>, Option<String>);
 }
 
-/// A stream of the records of all pages. Each page is requested when the records of the previous
-/// one have been taken.
+/// A stream of the records of all pages. The next page is requested when all records of the
+/// previous one have been taken.
 ///
 /// The stream ends with the first error that retries did not resolve. All records of earlier pages
 /// have been returned, so the same request with [`Error::cursor`] continues at the failed page.

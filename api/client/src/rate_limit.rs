@@ -16,9 +16,9 @@ const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 pub struct RateLimit {
     /// The number of requests that the window of this limit allows.
     pub limit: u64,
-    /// Requests remaining in the current window of that limit.
+    /// The number of requests that remain in the current window of this limit.
     pub remaining: u64,
-    /// The time at which that limit resets.
+    /// The time at which this limit resets.
     pub reset: DateTime<Utc>,
 }
 
@@ -35,8 +35,8 @@ impl RateLimit {
     }
 
     /// Returns the time until the reset, by the server's clock. Returns `None` if the reset has
-    /// passed or is more than about a minute away, because then a clock is wrong, or the headers
-    /// report the day limit. A 429 for the day limit has the wait in `Retry-After`.
+    /// passed or is more than about a minute away. In these cases a clock is wrong, or the headers
+    /// report the day limit, for which a 429 has the wait in `Retry-After`.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

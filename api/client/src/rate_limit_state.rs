@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The maximum response time of the service. After this time a request without a response no longer
-/// counts as in flight, because the program may have stopped polling the call.
+/// The maximum response time of the service. A request that has no response after this time no
+/// longer counts as in flight, because the program may have stopped polling the call.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum random extra wait after a limit. All clients of an account wait for the same
 /// instant; the random waits spread their next requests.
@@ -26,7 +26,7 @@ pub(crate) enum Next {
     HeldUntil(Instant),
 }
 
-/// The rate limit in a response.
+/// What a response says about the rate limit, in `X-RateLimit-*` and `Retry-After`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReportedLimit {
     pub(crate) remaining: Option<u64>,
@@ -77,7 +77,7 @@ impl RateLimitState {
             return Next::HeldUntil(until);
         }
         let resets_at = self.resets_at.filter(|at| *at > now);
-        // One request may go if the limit has reset or the reset time is unknown.
+        // One request may be sent if the limit has reset or the reset time is unknown.
         let remaining = self.remaining.max(u64::from(resets_at.is_none()));
         let times_out_at = self.in_flight.values().map(|sent| *sent + RESPONSE_TIMEOUT);
         let times_out_at = times_out_at.filter(|at| *at > now);
@@ -151,7 +151,6 @@ mod tests {
     use super::*;
     use crate::tests::{SECOND, refused, remaining};
 
-    /// Sends as many requests as allowed and returns their numbers.
     fn send_all(state: &mut RateLimitState, now: Instant) -> Vec<u64> {
         let mut numbers = Vec::new();
         while state.next(now) == Next::Send && numbers.len() < 1_000 {

@@ -9,7 +9,7 @@ use progenitor_client::ResponseValue;
 pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
 
 pub(crate) trait Request {
-    /// The body of a success.
+    /// The body of a successful response.
     type Value;
 
     /// The options of the call, and the record of its attempts.
@@ -18,7 +18,7 @@ pub(crate) trait Request {
     /// Creates the span of the call, with the operation and the identifiers in its parameters.
     fn span(&self) -> Span;
 
-    /// Calls progenitor's method.
+    /// Sends the request, with the method that progenitor generated for the operation.
     fn execute(self) -> impl Future<Output = Answer<Self::Value>> + Send;
 }
 

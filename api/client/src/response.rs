@@ -7,7 +7,6 @@ use reqwest::header::HeaderMap;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-/// Status and headers of a response, success or error.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Head {
     pub(crate) status: StatusCode,
@@ -56,7 +55,7 @@ impl<T> Response<T> {
         self.head.status
     }
 
-    /// All headers of the response, also those for which there is no method.
+    /// All headers of the response, including those for which there is no method.
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers
     }

@@ -52,7 +52,7 @@ impl<'a> Attempts<'a> {
         loop {
             let turn = self.turn(number, deadline).await?;
             let method = request.method().clone();
-            // `None` if the body is a stream, which cannot be sent twice.
+            // `None` if the request's body is a stream, which cannot be sent twice.
             let again = request.try_clone();
             if let Some((at, _)) = self.sent.ends {
                 // This timeout also limits the body of the response.
@@ -100,8 +100,8 @@ impl<'a> Attempts<'a> {
         turn.map(Some).map_err(|holds_for| Stopped::RateLimit { holds_for })
     }
 
-    /// Returns the wait before the next attempt, if the policy allows one. After a 429, also makes
-    /// the other calls wait.
+    /// Returns the wait before the next attempt, if the policy allows one. After a 429, the other
+    /// calls of the queue wait as well.
     fn next_wait(
         &self,
         result: &reqwest::Result<Response>,
@@ -133,7 +133,7 @@ impl<'a> Attempts<'a> {
         self.call.observer.notify(&attempt);
     }
 
-    /// Awaits the future. Fails if the future has not ended at the call's deadline.
+    /// Awaits the future, at most until the call's deadline. Fails if the deadline passes first.
     async fn in_time<T>(
         &self,
         while_it: &'static str,
@@ -218,8 +218,8 @@ mod tests {
         Response::from(response.body("").unwrap())
     }
 
-    /// Responds 429 this many times, then 200. Returns the status, the number of requests, and the
-    /// seconds that passed on the paused clock.
+    /// Runs a call against a server that responds 429 `times` times, then 200. Returns the status,
+    /// the number of requests, and the seconds that passed on the paused clock.
     async fn run(
         policy: RetryPolicy,
         times: usize,

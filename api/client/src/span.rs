@@ -39,7 +39,7 @@ pub(crate) async fn in_span<T>(
 #[cfg(feature = "tracing")]
 pub(crate) fn trace_retry(attempt: &Attempt<'_>) {
     if attempt.wait.is_some() {
-        // The message has the wait, the status and the request id of this attempt. The span gets a
+        // The event names the status and the request id of this attempt, because the span gets a
         // status and a request id only at the end of the call.
         tracing::warn!(target: "store_orders_client", "{attempt}");
     }

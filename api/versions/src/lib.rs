@@ -19,12 +19,12 @@ pub struct Version {
     pub path: &'static str,
     /// The path under which the server publishes the reference page of the document.
     pub reference: &'static str,
-    /// The difference from other versions, for people who choose one.
+    /// How the version differs from other versions, for people who choose one.
     pub about: &'static str,
 }
 
-/// Calls a macro with the table of versions, a row for each version in ascending order. Code that
-/// has an item per version gets these items from the table.
+/// Calls a macro with the table of versions. The table has a row for each version, in ascending
+/// order. Code that needs an item for each version generates these items from the table.
 #[macro_export]
 macro_rules! with_versions {
     ($callback:ident) => {

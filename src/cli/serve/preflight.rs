@@ -10,7 +10,8 @@ use crate::server::{ReloadableCertificate, TlsFiles};
 use crate::store::postgres;
 use std::net::SocketAddr;
 
-/// Reports all problems with the settings of a server. Blocks while names are looked up.
+/// Fails with the problems of a server's settings. If settings contradict each other, reports only
+/// that contradiction. Blocks while host names are looked up.
 pub fn check_settings(
     effective: &EffectiveSettings,
     store: &StoreSettings,

@@ -108,7 +108,7 @@ impl Process {
         if let Some(server) = &server {
             systemd::notify(&self.log, NotifyState::Ready);
             let watchdog = systemd::keep_watchdog(server.running_batch().clone(), self.log.clone());
-            // The watchdog task ends with the runtime.
+            // This task runs until the runtime ends.
             tokio::spawn(watchdog);
             if must_reload {
                 reload(server, &self.log);
@@ -160,8 +160,8 @@ impl Process {
         Ok(server)
     }
 
-    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Leaves
-    /// time before the deadline for the last log lines.
+    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Ends early
+    /// enough before the deadline to write the last log lines.
     async fn finish(self, deadline: Instant) {
         let remaining = || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if let Some(persister) = self.served.persister

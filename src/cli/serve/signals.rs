@@ -15,7 +15,6 @@ pub struct Signals {
     hang_up: Signal,
 }
 
-/// The effect of SIGHUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HangUp {
     /// Reloads the certificate.

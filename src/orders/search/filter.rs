@@ -1,5 +1,3 @@
-//! The filter of an order list.
-
 use crate::store::{Order, OrderStatus};
 use chrono::{DateTime, Utc};
 use std::fmt::Write;

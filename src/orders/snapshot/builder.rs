@@ -14,7 +14,6 @@ use store_orders_api::v2;
 pub struct PagesBuilder {
     sizes: Sizes,
     pages: Vec<Arc<Page>>,
-    /// The orders of the page that is being filled.
     orders: Vec<Order>,
     v1: Encoded,
     /// `None` if the page will be encoded in version 2 on its first use.

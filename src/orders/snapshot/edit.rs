@@ -19,7 +19,6 @@ pub struct Edit<'a> {
     scratch: Vec<u8>,
 }
 
-/// An old page that is being copied.
 #[derive(Debug)]
 struct OpenPage<'a> {
     page: &'a Page,
@@ -156,7 +155,6 @@ pub mod tests {
         (0..many).map(change).collect()
     }
 
-    /// Random edits give the same list as a map that is encoded from scratch.
     #[test]
     fn edits_agree_with_a_map() {
         let mut most_pages = 0;

@@ -6,7 +6,6 @@ use std::ops::Range;
 
 #[derive(Clone, Debug, Default)]
 pub struct Encoded {
-    /// The orders with their separators.
     pub bytes: Vec<u8>,
     /// The byte offsets where the orders end.
     pub ends: Vec<u32>,
@@ -23,7 +22,7 @@ impl Encoded {
     pub fn new<T: Serialize>(orders: impl Iterator<Item = T>) -> Encoded {
         let mut encoded = Encoded::default();
         orders.for_each(|order| encoded.encode(b',', &order));
-        // A clone has no spare capacity.
+        // A clone has no spare capacity, so it uses less memory.
         encoded.clone()
     }
 

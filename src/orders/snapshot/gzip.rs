@@ -18,7 +18,6 @@ pub fn length(blocks: usize) -> usize {
     HEADER.len() + blocks + END_BYTES
 }
 
-/// A part that is compressed to deflate blocks.
 #[derive(Clone, Debug)]
 pub struct Deflated {
     /// The blocks, which end with a full flush.

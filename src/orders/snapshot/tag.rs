@@ -1,7 +1,7 @@
-//! Entity tags (RFC 9110, 8.8.3) made from content. They are the same on every server, after a
-//! restart or a restore, and in every encoding. The tags of lists are weak,
-//! because lists have several encodings; an order has only one, so its tag is strong. 128 bits make accidental collisions negligible, and
-//! a deliberate one would gain nothing.
+//! Entity tags (RFC 9110, 8.8.3), which are hashes of the content. They are the same on every
+//! server, after a restart or a restore, and in every encoding. The tags of lists are weak, because
+//! lists have several encodings; an order has only one, so its tag is strong. 128 bits make
+//! accidental collisions negligible, and a deliberate one would gain nothing.
 
 use http::HeaderValue;
 use twox_hash::XxHash3_128;
@@ -27,7 +27,6 @@ impl ContentHash {
     }
 }
 
-/// Returns the tag of a page of a list.
 pub fn page_tag(json: &[u8]) -> HeaderValue {
     weak_tag(XxHash3_128::oneshot(json))
 }

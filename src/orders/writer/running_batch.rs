@@ -22,7 +22,7 @@ impl RunningBatch {
         self.began_nanos.store(nanos.max(1), Ordering::Relaxed);
     }
 
-    /// Records that the batch has ended or panicked.
+    /// Also called if the batch panicked.
     pub fn end(&self) {
         self.began_nanos.store(0, Ordering::Relaxed);
     }

@@ -39,6 +39,7 @@ async fn queued_requests_form_one_batch_up_to_the_maximum_size() {
 }
 
 /// The store has stalled, so some requests have only 0.6 s left while others have just arrived.
+/// They must not share a batch, because the batch would fail at its earliest deadline.
 #[tokio::test]
 async fn requests_with_distant_deadlines_are_in_different_batches() {
     let now = Instant::now();
@@ -53,7 +54,6 @@ fn request(order_id: i64, deadline: Instant) -> QueuedCancel {
     (Cancellation { order_id, key_id, at, deadline, unchanged_since }, oneshot::channel().0)
 }
 
-/// Returns the sizes of the batches that these requests form.
 async fn batch_sizes(all: impl Iterator<Item = QueuedCancel>) -> Vec<usize> {
     let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
     all.for_each(|request| queue.try_send(request).unwrap());

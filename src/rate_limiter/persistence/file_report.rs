@@ -1,4 +1,4 @@
-//! Reads the counts file for the operator's commands, also while a server writes it.
+//! Reads the counts file for the operator's commands, even while a server writes it.
 
 use super::FILE_NAME;
 use super::saved::{ReadError, SavedCounts};
@@ -8,9 +8,9 @@ use crate::rate_limiter::window::FixedWindow;
 use crate::rate_limiter::{AccountUsage, CountsReport, ReportError, Window, WindowUsage};
 use std::path::Path;
 
-/// The counts in a counts file. They lack the requests that a running server has counted in the
-/// last half second and during the last write. `None` if no server has counted anything for this
-/// store.
+/// The counts in a counts file. If a server is running, they lack the requests that it has counted
+/// in the last half second and during the last write. `None` if no server has counted anything for
+/// this store.
 #[derive(Debug)]
 pub struct CountsFileReport(Option<SavedCounts>);
 

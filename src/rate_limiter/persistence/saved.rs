@@ -12,7 +12,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// The first line without the checksum. Files of other versions are rejected.
+/// The beginning of the first line, which the checksum follows. Files of other versions are
+/// rejected.
 const HEADER: &str = "store-orders limits 1, crc32 ";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -22,11 +23,9 @@ pub struct SavedCounts {
     pub store_id: String,
     /// The wall time of the write, since the Unix epoch.
     pub saved_at: Duration,
-    /// The windows that were open.
     pub limits: SavedWindows,
 }
 
-/// The reason why the counts file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("{0}")]

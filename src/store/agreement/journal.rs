@@ -54,7 +54,6 @@ use super::key_cache::ChangesAsOf;
 use super::lease::{Confirmed, Lease, Time};
 use super::position::LastChanges;
 
-/// A row of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Change<I> {
     pub number: i64,
@@ -62,7 +61,8 @@ pub struct Change<I> {
     pub id: I,
 }
 
-/// The last change that this process has seen, and the history that it followed then.
+/// The last change that this process has seen, and the history that the process followed at that
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seen<I> {
     last: Option<(u64, Change<I>)>,
@@ -112,16 +112,14 @@ pub struct Opening<I> {
 }
 
 impl<I> Opening<I> {
-    /// Records the journal's last change as seen.
     pub fn record(self, _: Confirmed, seen: &mut Seen<I>) {
         seen.advance(self.history, self.last);
     }
 }
 
-/// The reason why an answer is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerRejected {
-    /// The primary may have been replaced.
+    /// The primary may have been replaced, so its answer may lack changes.
     LeaseExpired,
     /// The journal lacks the last seen change: the session must end.
     OtherHistory,

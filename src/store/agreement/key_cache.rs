@@ -15,7 +15,6 @@ pub fn keys_valid_until<T: Time>(as_of: T) -> T {
     as_of + KEYS_CURRENT_FOR
 }
 
-/// The way in which cached keys catch up with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeysCatchUp {
     Current,
@@ -27,7 +26,7 @@ pub enum KeysCatchUp {
 }
 
 /// Plans how keys that reflect the change `cached` catch up with the change `stored`. If
-/// `rows_after` is set, the answer has all rows that changed after the change `rows_after`.
+/// `rows_after` is set, the store's answer has all rows that changed after the change `rows_after`.
 pub fn keys_catch_up(
     cached: Position,
     stored: Position,
@@ -53,13 +52,13 @@ pub fn may_enter_cache(read: Position, cached: Position) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChangesAsOf<T> {
     pub last_changes: LastChanges,
-    /// Every change that was acknowledged before this time is included.
+    /// The last changes include every change that was acknowledged before this time.
     pub as_of: T,
 }
 
 impl<T: Time> ChangesAsOf<T> {
-    /// Creates the answer of a store. `as_of` is the earlier of two times: the start of the query,
-    /// and the sending of the last confirmed heartbeat.
+    /// Creates the answer of a store. `as_of` is the time at which the query started or the time at
+    /// which the last confirmed heartbeat was sent, whichever is earlier.
     pub fn new(last_changes: LastChanges, as_of: T) -> ChangesAsOf<T> {
         ChangesAsOf { last_changes, as_of }
     }

@@ -75,7 +75,6 @@ use std::time::Duration;
 /// session reaches a new primary, leases on the old primary can still be valid for this long.
 pub const LEASE: Duration = Duration::from_secs(1);
 
-/// A point in time of any clock.
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
 
 impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
@@ -99,7 +98,8 @@ impl<T> Default for Lease<T> {
 }
 
 impl<T: Time> Lease<T> {
-    /// Renews the lease after a heartbeat sent at this time was confirmed.
+    /// Renews the lease. `sent` is the time at which the heartbeat that was just confirmed was
+    /// sent.
     pub fn renew(&mut self, sent: T) -> Confirmed {
         self.renewed = Some(sent);
         Confirmed(())
@@ -110,10 +110,11 @@ impl<T: Time> Lease<T> {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// Returns the earlier of the query's start (`asked`) and the sending of the last confirmed
-    /// heartbeat; `None` before the first heartbeat. The answer includes every change that was
-    /// acknowledged before the returned time, because the primary had not been replaced when the
-    /// heartbeat was sent. So the answer lacks only changes that were acknowledged afterwards.
+    /// Returns the time at which the query started (`asked`) or the time at which the last
+    /// confirmed heartbeat was sent, whichever is earlier; `None` before the first heartbeat. The
+    /// answer includes every change that was acknowledged before the returned time, because the
+    /// primary had not been replaced when the heartbeat was sent. So the answer lacks only changes
+    /// that were acknowledged afterwards.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
@@ -145,7 +146,7 @@ impl<T: Time> OldLeaseWait<T> {
         OldLeaseWait { until: earliest.max(wait.until) }
     }
 
-    /// Returns proof that the wait is over. Before that, returns the end of the wait as an error.
+    /// Returns proof that the wait is over. If it is not, fails with the time at which it ends.
     pub fn over(&self, now: T) -> Result<WaitIsOver, T> {
         if now < self.until { Err(self.until) } else { Ok(WaitIsOver(())) }
     }

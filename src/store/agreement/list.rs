@@ -2,11 +2,10 @@
 
 use super::position::Position;
 
-/// A list in memory: a snapshot of the orders, and the orders of this snapshot that this process
-/// has cancelled since.
+/// A list in memory: a snapshot of the orders, and the orders that this process has cancelled since
+/// the snapshot was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListState<S, R> {
-    /// The orders at `snapshot_position`.
     pub snapshot: S,
     snapshot_position: Position,
     /// Cancelled orders that are still in the snapshot.
@@ -15,7 +14,6 @@ pub struct ListState<S, R> {
     position: Position,
 }
 
-/// The way in which a snapshot catches up with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CatchUp {
     Nothing,
@@ -54,7 +52,7 @@ impl<S, R: Default> ListState<S, R> {
     }
 
     /// Plans how the snapshot catches up with the store, which is at the position `stored`. If
-    /// `rows_after` is set, the answer has all rows that changed after that position.
+    /// `rows_after` is set, the store's answer has all rows that changed after that position.
     pub fn plan(&self, stored: Position, rows_after: Option<Position>) -> CatchUp {
         if !stored.has_more_than(self.snapshot_position) {
             return CatchUp::Nothing;

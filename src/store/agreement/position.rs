@@ -13,7 +13,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The state before the first change of a history.
+    /// The position before the first change of a history.
     pub fn beginning(history: u64) -> Position {
         Position { history, number: 0 }
     }
@@ -28,9 +28,9 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Moves a list's position over a batch whose orders were removed from the list. `batch` has
-    /// the store's positions before and after the batch. If the list was not at the position before
-    /// the batch, it lacks a change of another process, so its position stays the same.
+    /// Returns the list's position after the orders of a batch were removed from the list. `batch`
+    /// has the store's positions before and after the batch. If the list was not at the position
+    /// before the batch, it lacks a change of another process, so its position stays as it is.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {
@@ -45,7 +45,6 @@ impl Position {
 pub struct LastChanges {
     /// The last change of orders, such as an import, a shipment or a batch of cancellations.
     pub orders: Position,
-    /// The last change of accounts or keys.
     pub keys: Position,
 }
 

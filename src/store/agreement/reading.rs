@@ -9,7 +9,7 @@ pub enum ReadScope {
     /// All rows that exist now. They do not show which rows were removed, so the reader starts from
     /// an empty list or cache.
     All,
-    /// Rows that changed after the change with this number.
+    /// Rows with a change number above this one.
     After(i64),
 }
 
@@ -23,7 +23,6 @@ impl ReadScope {
     }
 }
 
-/// The changes that a read of orders includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrdersRead {
     /// The read includes every change up to this one. But a row that a later change has rewritten
@@ -43,8 +42,8 @@ impl OrdersRead {
 
     /// Describes a read of one page, which contains whole changes up to the number `highest`
     /// (`None` if the page is empty). `before` is the store's last change before the read. If the
-    /// page is full, there may be later changes, and rows that they have rewritten are missing from
-    /// the page.
+    /// page is full, there may be later changes, and the rows that they have rewritten are missing
+    /// from the page.
     pub fn page(
         after: Position,
         before: Position,

@@ -8,17 +8,16 @@ use std::time::Duration;
 /// The accuracy of timers. A shorter wait would take this long, so it is skipped.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
-/// The queries of a session. `C` is the caller's data for one query.
+/// The freshness queries of a session: the next one, and the number in flight. `C` is the data that
+/// the caller keeps for a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SharedQueries<C> {
-    /// The query that is sent next.
     next: C,
     is_awaited: bool,
     under_way: usize,
 }
 
 impl<C> SharedQueries<C> {
-    /// Starts with no query in flight.
     pub fn new(next: C) -> SharedQueries<C> {
         SharedQueries { next, is_awaited: false, under_way: 0 }
     }

@@ -26,11 +26,11 @@ pub trait AccountCommands {
     /// Renames an account. Fails if another account has the new name.
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError>;
 
-    /// Closes an account for good, which ends all its keys. Returns the number of keys that were
-    /// not revoked before; 0 if the account is already closed. The account keeps its name.
+    /// Closes an account for good, so all its keys are refused. Returns the number of keys that
+    /// were not revoked before, or 0 if the account was already closed. The account keeps its name.
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError>;
 
-    /// Moves an account to another plan. The new limits apply from the next request.
+    /// Moves an account to another plan. A running server applies the new limits within a second.
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
 
     /// Returns every account, sorted by name, with the number of its keys that are neither revoked
@@ -95,7 +95,7 @@ impl<E: Engine> AccountCommands for E {
             Ok(Some(id))
         })?;
         // Count only after the transaction, because a transaction blocks all other changes. No key
-        // was added in between, because the account is closed.
+        // can have been added since the transaction, because the account is closed.
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
         let ended = self
@@ -153,7 +153,8 @@ fn account_row(statements: &dyn Statements, name: &str) -> Result<Account, Store
     find_account(statements, name)?.ok_or_else(|| no_account(name))
 }
 
-/// Returns the id of the account with this name. Fails if the account is closed.
+/// Returns the id of the account with this name. Fails if there is no such account or if it is
+/// closed.
 pub fn open_account(statements: &dyn Statements, name: &str) -> Result<i64, StoreError> {
     let Account { id, closed_at, .. } = account_row(statements, name)?;
     if closed_at.is_some() { Err(account_closed(name)) } else { Ok(id) }

@@ -13,7 +13,6 @@ use store_orders_api::types::MAX_ID;
 /// The maximum number of problems that each check reports.
 pub const MAX_PROBLEMS: usize = 20;
 
-/// The tables and columns that contain dates.
 const DATES: [(&str, &str); 4] = [
     ("orders", "ship_date"),
     ("orders", "cancelled_at"),
@@ -31,15 +30,13 @@ pub struct CheckReport {
     pub orders: Option<OrderCounts>,
     /// The number of the last change of orders.
     pub orders_change_number: Option<i64>,
-    /// The number of the last change of accounts and keys.
     pub keys_change_number: Option<i64>,
     pub pets: Option<i64>,
     pub accounts: Option<i64>,
     /// The number of keys that were ever issued.
     pub keys: Option<i64>,
-    /// Empty if the store is sound.
     pub problems: Vec<String>,
-    /// What an operator should change in a store although it is sound.
+    /// Advice on what the operator should change. A sound store may also have warnings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -115,7 +112,7 @@ pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     (report.pets, report.accounts, report.keys) = (pets, accounts, keys);
 }
 
-/// The engine's message, without the failed action.
+/// Returns the engine's message, without the action that failed.
 fn cause(error: StoreError) -> String {
     match error {
         StoreError::Damaged(source) | StoreError::Engine { source, .. } => source.to_string(),
@@ -185,14 +182,13 @@ fn large_ids(
     }))
 }
 
-/// Reads the id and a column of all rows, in pages.
 fn visit_in_pages(
     statements: &dyn Statements,
     table: &str,
     column: &str,
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    // A page includes rows that do not match. Otherwise the query could read the whole table to
+    // Select rows that do not match as well. Otherwise the query could read the whole table to
     // fill a page.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
@@ -216,7 +212,7 @@ mod tests {
     use crate::store::statements::Parameters;
     use rusqlite::Connection;
 
-    /// Fails if a query reads more rows than a page.
+    /// A connection whose queries fail if they read more rows than a page.
     struct Pages(Connection);
 
     impl Statements for Pages {

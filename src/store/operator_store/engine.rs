@@ -6,7 +6,6 @@ use crate::store::{ChangeScope, StoreError};
 /// The rows that a change reads and writes.
 #[derive(Clone, Copy)]
 pub enum Scope<'a> {
-    /// The orders with these ids.
     Orders(&'a [i64]),
     /// Accounts and keys.
     Keys,
@@ -35,7 +34,6 @@ pub trait Engine {
     /// A SQL table whose column `value` contains the objects in `$1`, a JSON array.
     const OBJECTS: &'static str;
 
-    /// Runs `work`, which only reads.
     fn read<T>(
         &self,
         work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
@@ -43,7 +41,7 @@ pub trait Engine {
 
     /// Runs `work` in one transaction, and again if a concurrent transaction changes the rows of
     /// `scope`. `work` must read before it writes, because on some engines its queries do not see
-    /// its own writes. On an error nothing has changed.
+    /// its own writes. After an error, nothing has changed.
     fn change<T>(
         &self,
         scope: Scope<'_>,

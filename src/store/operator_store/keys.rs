@@ -88,7 +88,6 @@ fn key_of_id(statements: &dyn Statements, key_id: &str) -> Result<KeyRecord, Sto
     find_key(statements, "id", &key_id)?.ok_or_else(|| no_key(key_id))
 }
 
-/// Reads the key with this value in a unique column.
 fn find_key(
     statements: &dyn Statements,
     column: &str,

@@ -11,8 +11,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use store_orders_api::types::utc_text;
 
-/// The number of orders per query. Reading them takes some milliseconds, so the round trip to the
-/// engine, about a millisecond, adds little.
+/// The number of orders per query. The round trip to the engine takes about a millisecond. Reading
+/// this many orders takes some milliseconds, so the round trips add little.
 pub const PAGE_ORDERS: usize = 5_000;
 
 pub trait OrderCommands {
@@ -24,8 +24,8 @@ pub trait OrderCommands {
     fn orders_from(&self, first: i64, status: Option<Status>) -> Result<Vec<Order>, StoreError>;
 
     /// Visits every order in ascending order of id, optionally of only one status, until `visit`
-    /// breaks. Each page is a separate read, so that a slow visitor delays neither a checkpoint nor
-    /// vacuuming.
+    /// breaks. Each page is a separate read, because one long read with a slow visitor would delay
+    /// checkpoints and vacuuming.
     fn for_each_order(
         &self,
         status: Option<Status>,
@@ -134,7 +134,7 @@ impl<E: Engine> OrderCommands for E {
     }
 }
 
-/// Changes those of these orders that are pending. If `can_change` fails for one of the orders,
+/// Changes the orders among `ids` that are pending. If `can_change` fails for one of the orders,
 /// changes nothing. `parameters` are the values of `assignments` from `$2` on. Returns the orders
 /// that were changed.
 fn change_pending<E: Engine>(

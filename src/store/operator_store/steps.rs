@@ -1,5 +1,5 @@
 //! Splits long commands into steps, each of which is one change. While a server runs, the command
-//! pauses after each step so that an import does not noticeably delay requests.
+//! pauses after each step, so that a long command does not noticeably delay requests.
 
 use super::OperatorStore;
 use crate::store::{ImportOutcome, RecordKind, Records, Status, StoreError};
@@ -14,26 +14,24 @@ pub const STEP_RECORDS: usize = 10_000;
 /// The number of records in one transaction while a server uses the store. Cancellations wait for
 /// the transaction. With 10,000 records, the 99th percentile of their latency was eight times as
 /// long as without an import; with 500 records, it was less than twice as long (PostgreSQL, three
-/// replicas). With fewer records, an import would consist of more changes, and more list requests
-/// would have to read a change.
+/// replicas). With fewer records per step, an import would consist of more changes, so more list
+/// requests would have to read changes.
 pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
 /// The pause after a step, as a multiple of the step's time. A busy machine slows the steps, and so
 /// lengthens the pauses too.
 const PAUSE_FACTOR: u32 = 3;
 
-/// The longest pause. Without it, a command that was suspended during a step would pause for
-/// [`PAUSE_FACTOR`] times the suspension.
+/// The longest pause. Without this maximum, a command that was suspended during a step would pause
+/// for [`PAUSE_FACTOR`] times the suspension.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// An import that ended before its last record.
 #[derive(Debug)]
 pub struct UnfinishedImport {
     /// The records imported and skipped so far. Imported records stay in the store.
     pub completed: ImportOutcome,
     pub total: usize,
     pub kind: RecordKind,
-    /// The error. `None` if `progress` stopped the import.
     pub why: Option<StoreError>,
 }
 
@@ -63,10 +61,9 @@ impl std::error::Error for UnfinishedImport {
     }
 }
 
-/// Work in steps that ended before its last item.
 pub struct UnfinishedSteps {
     pub completed: usize,
-    /// The error that ended the work. `None` if `step` returned `Break`.
+    /// The error that ended the work. `None` if `step` stopped it by returning `Break`.
     pub why: Option<StoreError>,
 }
 
@@ -134,7 +131,6 @@ pub fn existing_in_steps(
     read_in_steps(store, ids, |ids| store.existing(kind, ids))
 }
 
-/// Returns the status of each of these orders that exists.
 pub fn statuses_in_steps(
     store: &dyn OperatorStore,
     ids: &[i64],
@@ -158,7 +154,6 @@ fn read_in_steps<T, C: IntoIterator<Item = T>, All: Default + Extend<T>>(
     Ok(all)
 }
 
-/// Pauses after a step that began at this time, so that requests can run.
 fn pause_after(began: Instant) {
     std::thread::sleep(MAX_PAUSE.min(PAUSE_FACTOR * began.elapsed()));
 }

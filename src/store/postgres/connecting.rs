@@ -1,8 +1,8 @@
 //! Connects to the primary: tries the hosts in order, each with a timeout, and takes the first that
 //! is not in recovery.
 //!
-//! Each host is a separate attempt. When tokio-postgres got all hosts together, it waited 12 s for
-//! a primary that was suspended (SIGSTOP).
+//! Each host is a separate attempt. If tokio-postgres was given all hosts together, it waited 12 s
+//! for a primary that was suspended (SIGSTOP).
 
 mod link;
 pub(super) mod roles;
@@ -58,15 +58,15 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Closes the socket. PostgreSQL may still execute statements that were sent. They are not
-    /// cancelled, because a COMMIT whose wait for the standby is cancelled succeeds with only a
-    /// warning, although no standby has confirmed it.
+    /// Closes the socket. PostgreSQL may still execute statements that were sent. This method does
+    /// not cancel them, because if a COMMIT's wait for the standby is cancelled, the COMMIT
+    /// succeeds with only a warning, although no standby has confirmed it.
     pub fn close(&self) {
         self.driver.0.abort();
     }
 }
 
-/// The task that transfers a connection's messages. Dropping it ends the task.
+/// The task that transfers a connection's messages. The task ends when this value is dropped.
 struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
@@ -277,7 +277,7 @@ async fn open(
     let (client, connection) = config.connect(tls).await.map_err(explain)?;
     let link = Arc::new(Link::default());
     let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))));
-    // If a later step fails, dropping the driver closes the socket.
+    // If a later step fails, the driver is dropped, which closes the socket.
     let row = client.query_typed_one(SELECT_IDENTITY, &[]).await.map_err(explain)?;
     let flag = |column| row.try_get::<_, bool>(column).map_err(explain);
     if flag(0)? {

@@ -60,7 +60,8 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Returns the error of PostgreSQL or of the connection to it, if such an error is the cause.
+/// Returns the error of PostgreSQL or of the connection to it. Returns `None` if the error has
+/// another cause.
 pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
     let StoreError::Engine { source, .. } = error else { return None };
     source.downcast_ref()

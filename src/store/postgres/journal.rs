@@ -21,8 +21,8 @@ pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// The number of columns of [`select_last_and_known`]. Statements that also select rows put them
-/// into the columns after these.
+/// The number of columns of [`select_last_and_known`]. A statement that also selects rows puts the
+/// rows' columns after these.
 pub const ANSWER_COLUMNS: usize = 5;
 
 /// Selects the last change, and whether the journal has the change with the number `$1` and the id
@@ -36,10 +36,10 @@ pub fn select_last_and_known() -> String {
     )
 }
 
-/// Removes up to 5,000 rows whose successor is more than 10 minutes old. The row's own age does not
-/// count, because servers look up a row as the last change until it has a successor. A server that
-/// was away for longer finds its last seen change missing, and rereads everything. At 2,000 changes
-/// a second the table takes 120 MB.
+/// Removes up to 5,000 rows whose successor is more than 10 minutes old. A row's own age does not
+/// matter, because it is the last change until it has a successor, and servers look up the last
+/// change. A server that was away for longer finds its last seen change missing, and rereads
+/// everything. At 2,000 changes a second the table takes 120 MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
         SELECT change_number, lead(made_at) OVER (ORDER BY change_number) AS followed_at
@@ -138,8 +138,8 @@ pub const RECORD_UNLESS_CHANGED: &str = "
     FROM changes ORDER BY change_number DESC LIMIT 1";
 
 /// Removes some old rows of the journal. `floor` is the number of the last removed row. Returns the
-/// new `floor`. The search starts at the floor, so that it does not reread dead rows, which stay in
-/// the table while another transaction keeps a long snapshot.
+/// new `floor`. The search starts at the floor. Otherwise it would read dead rows again, which stay
+/// in the table while another transaction keeps an old snapshot.
 pub async fn remove_old(client: &Client, floor: i64) -> Result<i64, StoreError> {
     let rows =
         client.query_typed(REMOVE_OLD, &[(&floor, Type::INT8)]).await.map_err(write_error)?;

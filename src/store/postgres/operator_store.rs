@@ -48,7 +48,7 @@ use tokio_postgres::{Client, Transaction};
 
 /// The store, for one command. Its methods block, and must not be called within a tokio runtime.
 pub struct PostgresOperatorStore {
-    /// Drives the connection while a method runs.
+    /// Runs the asynchronous work of each method.
     runtime: Runtime,
     connection: Mutex<Connection>,
     url: PostgresUrl,
@@ -96,7 +96,6 @@ impl PostgresOperatorStore {
         Ok(result)
     }
 
-    /// Runs `work` without a transaction.
     fn run<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
@@ -105,7 +104,7 @@ impl PostgresOperatorStore {
         self.runtime.block_on(work(&connection.client))
     }
 
-    /// Runs `work` in one transaction. After an error nothing is changed.
+    /// Runs `work` in one transaction. After an error, nothing has changed.
     fn write<T>(
         &self,
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -129,8 +128,8 @@ async fn end_transaction<T>(
 ) -> Result<T, StoreError> {
     match result {
         Ok(result) => {
-            // This statement fails if `work` ignored an earlier error. Without it, COMMIT would
-            // roll back and report no error.
+            // This statement fails if `work` ignored an earlier error. Otherwise COMMIT would roll
+            // back without reporting an error.
             transaction.execute("SELECT", &[]).await.map_err(write_error)?;
             let before = link.unconfirmed();
             transaction.commit().await.map_err(commit_error)?;
@@ -206,7 +205,7 @@ pub(super) async fn write_at_once(
         client.query(lock, &[]),
         client.execute(record, &change),
         join_all(writes),
-        // This COMMIT is sent even if an earlier statement fails. It then rolls back.
+        // This COMMIT is sent even if an earlier statement fails. In that case, it rolls back.
         client.batch_execute("COMMIT"),
     );
     begun.map_err(commit_error)?;
@@ -269,9 +268,8 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // `heard_at` is a time by the database's clock. If a failover moves this clock, the answer
-        // may be wrong for a while. Then the steps of a long command have too many or too few
-        // records.
+        // The database's clock sets `heard_at`. If a failover changes this clock, the answer may be
+        // wrong for a while. Then the steps of a long command have too many or too few records.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",

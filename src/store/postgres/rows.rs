@@ -1,4 +1,4 @@
-//! Reads values from rows of PostgreSQL.
+//! Converts rows of PostgreSQL to the `Row` and the types that both engines share.
 
 use super::error::{PostgresError, read_error};
 use crate::store::StoreError;

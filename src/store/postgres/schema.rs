@@ -11,7 +11,6 @@ use tokio_postgres::{Client, GenericClient, Row};
 /// The step from one version of a schema to the next, applied in its own transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
-    /// Describes the step to the operator.
     pub what: &'static str,
     pub sql: &'static str,
     /// The oldest program that may use the database after this step. Running servers of this
@@ -24,7 +23,6 @@ pub struct Migration {
 pub struct Schema<'a> {
     /// The name that messages use for these tables.
     pub name: &'static str,
-    /// The table that records the version.
     pub version_table: &'static str,
     /// The migration at index n leads from version n to n + 1.
     pub migrations: &'a [Migration],
@@ -62,7 +60,6 @@ pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 /// shared mode while it adds itself to `replicas`. The number is "stor" in ASCII, then 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
-/// The schema version that a database records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RecordedVersion {
     version: usize,
@@ -172,7 +169,7 @@ pub async fn require_current(
 }
 
 /// Reads the version that the database records; `None` if the database lacks these tables. Fails if
-/// an earlier build made them.
+/// an earlier build created them.
 async fn read_version(
     client: &impl GenericClient,
     Schema { name, version_table, .. }: Schema<'_>,

@@ -77,8 +77,8 @@ impl PostgresStore {
         current(&self.sessions)?.writer.deregister(timeout).await
     }
 
-    /// Executes a batch, with retries in further sessions until the deadline. All attempts share
-    /// the batch's id, so that it is executed only once.
+    /// Executes a batch. Repeats it, in further sessions if necessary, until the deadline. All
+    /// attempts share the batch's id, so it is executed only once.
     async fn execute(
         &self,
         batch: &Batch,
@@ -123,7 +123,7 @@ impl PostgresStore {
     }
 }
 
-/// Returns the error for data of a history that the session does not follow.
+/// The error for data of a history that the session does not follow.
 fn changes_were_lost() -> StoreError {
     unreachable_because("the store failed over, and changes were lost")
 }
@@ -220,7 +220,7 @@ impl Store for PostgresStore {
     }
 
     async fn try_write(&self) -> Result<(), StoreError> {
-        // An empty batch needs the same locks and rights as any other, and changes nothing.
+        // An empty batch needs the same locks and rights as any other batch, but changes nothing.
         let (empty, deadline) = (Batch::new(&[], Instant::now()), Instant::now() + TEST_LIMIT);
         self.execute(&empty, deadline).await.map(drop)
     }

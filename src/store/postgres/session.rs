@@ -63,8 +63,8 @@ use std::sync::Arc;
 use writer::BatchWriter;
 
 /// Six connections to one server. The fields that `server_store` and `rate_limiter` use are
-/// `pub(super)`. They offer only methods, and the session is shared in an `Arc`, so accessors would
-/// protect nothing.
+/// `pub(super)`. Accessors would not protect them better, because the session is shared in an `Arc`
+/// and the fields' types offer only methods.
 pub struct Session {
     pub(super) writer: BatchWriter,
     pub(super) lists: ListReader,
@@ -74,7 +74,7 @@ pub struct Session {
     heartbeat: Heartbeat,
     pub(super) counter: Counter,
     pub(super) state: Arc<SessionState>,
-    /// The connections that the fields above use, in the order of [`NAMES`].
+    /// The connections of the fields above, in the order of [`NAMES`].
     connections: [Arc<Connection>; 6],
     store_id: String,
     server: ServerIdentity,
@@ -87,7 +87,6 @@ const NAMES: [&str; 6] = ["writer", "freshness", "reader", "maintenance", "heart
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No primary could be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error("the connections came to different servers")]
@@ -111,7 +110,7 @@ impl OpenError {
 }
 
 impl Session {
-    /// Reads a cancelled order, once its cancellation is confirmed.
+    /// Reads a cancelled order, and waits until its cancellation is confirmed.
     pub async fn cancelled_order(&self, id: i64) -> Result<Option<Order>, StoreError> {
         // Request a heartbeat now, so that it confirms the last seen change while the row is read.
         self.heartbeat.confirm_last_seen();

@@ -90,9 +90,7 @@ pub const SILENT_FOR: Duration = Duration::from_secs(120);
 /// Timeouts that PostgreSQL enforces, in milliseconds. 0 means no limit.
 #[derive(Clone, Copy)]
 pub struct ServerTimeouts {
-    /// `lock_timeout`.
     pub lock_ms: u64,
-    /// `statement_timeout`.
     pub statement_ms: u64,
     /// `idle_in_transaction_session_timeout`. It keeps a suspended or unreachable client from
     /// blocking cancellations; a working client sends its next statement immediately.
@@ -111,7 +109,6 @@ pub const FRESHNESS: ServerTimeouts = timeouts(100, 2_000, 10_000);
 /// request seldom waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
-/// Timeouts for reading single orders and pets.
 pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
 
 /// Timeouts for recording the uses of keys, removing old rows, and checking the schema version and
@@ -127,7 +124,6 @@ pub const CONCURRENT_COUNTS: usize = 4;
 
 pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
 
-/// Timeouts for reading whole tables.
 pub const LONG_READER: ServerTimeouts = timeouts(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
 /// Timeouts for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].
@@ -183,7 +179,7 @@ const _: () = {
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // A request that was counted has time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // If another count has a time more than a second later than its own, count.sql concludes that
-    // the clock was set back. So no count may wait for a second.
+    // If the row's last count is more than a second later than the time of its own batch, count.sql
+    // concludes that the clock was set back. So no count may wait for a second.
     assert!(LIMITER.statement_ms < 1_000);
 };

@@ -33,7 +33,8 @@ const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Called after each step with the number of copied pages and the total.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
-/// Converts an error of copying `file` to `target` to an error that names the files.
+/// Converts an error that occurred while copying `file` to `target` to an error that names both
+/// files.
 fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Damaged(damage) => unsound(file, damage),
@@ -98,7 +99,7 @@ pub fn back_up(
     let length = copy.complete(connection)?;
     copy.publish()?;
     // Ignore an error, because the directory may be read-only. The metric of the last backup then
-    // says that none is known.
+    // reports that no backup is known.
     let _ = private_file(&directory.join(LAST_BACKUP), directory)
         .and_then(|file| file.set_modified(SystemTime::now()));
     Ok(length)
@@ -110,9 +111,7 @@ pub fn last_backup(directory: &Path) -> Option<SystemTime> {
     directory.join(LAST_BACKUP).metadata().and_then(|file| file.modified()).ok()
 }
 
-/// The result of [`replace`].
 pub struct Replaced {
-    /// The contents of the restored store.
     pub report: CheckReport,
     /// The directory with the files of the old store, or `None` if there were none.
     pub old: Option<PathBuf>,
@@ -223,8 +222,8 @@ impl StagedCopy {
             .tempdir_in(parent(target))
             .map_err(unwritable)?;
         let lock = File::open(directory.path()).map_err(unwritable)?;
-        // Network file systems may not lock directories. There, other processes cannot lock this
-        // one either, so they do not remove it.
+        // Network file systems may not support locks on directories. On such a file system, other
+        // processes cannot lock this directory either, so they do not remove it.
         let _ = lock.lock();
         let copy = StagedCopy { target: target.to_path_buf(), directory, _lock: lock };
         private_file(&copy.path(), parent(target)).map_err(unwritable)?;
@@ -245,7 +244,8 @@ impl StagedCopy {
         let fill = || {
             let mut copy = self.connect()?;
             copy_pages(source, &mut copy, progress, is_interrupted)?;
-            // Outside WAL mode the copy is a single file, which can be moved and read anywhere.
+            // A file that is not in WAL mode is a single file, which can be moved and read
+            // anywhere.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
         };

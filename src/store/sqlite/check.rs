@@ -39,9 +39,9 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
     }
 }
 
-/// Runs all checks. Each reads a snapshot of its own, because a server's write-ahead log cannot be
+/// Runs all checks. Each check reads its own snapshot, because a server's write-ahead log cannot be
 /// emptied while a snapshot is read. Only SQLite's own checks read a large table in one statement,
-/// which cannot be split. See [`crate::damage_check`].
+/// because they cannot be split. See [`crate::damage_check`].
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
     check_structure(&mut report, connection);
@@ -114,7 +114,7 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let mut connection = open_existing(store.path(), access).unwrap();
-        // SQLite calls this during the first check.
+        // SQLite calls this closure while the first check runs.
         let change = move || {
             store.import(Records::Orders(&[Order::pending(1)]), true).unwrap();
             false

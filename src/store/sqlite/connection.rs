@@ -35,8 +35,8 @@ fn resolve_directory(path: &Path) -> PathBuf {
     resolve().unwrap_or_else(|| path.to_path_buf())
 }
 
-/// Waits for the writes of other processes and runs `work` in one transaction. On an error nothing
-/// has changed, unless the store's files were removed or replaced.
+/// Waits for the writes of other processes and runs `work` in one transaction. After an error,
+/// nothing has changed, unless the store's files were removed or replaced.
 pub fn in_transaction<T>(
     writer: &mut WriteGuard<'_>,
     work: impl FnOnce(&Connection) -> Result<T, StoreError>,

@@ -12,11 +12,10 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The store's file in the data directory.
 pub const FILE_NAME: &str = "store.sqlite";
 
-/// The lock file of waiting commands in the data directory. It is never removed; only the lock on
-/// it matters.
+/// The lock file of waiting commands in the data directory. It is never removed, because processes
+/// lock the file and its content does not matter.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
 /// The audit log in the data directory, to which commands append a line for each change.
@@ -117,7 +116,7 @@ pub fn side_file(store: &Path, ending: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// The error for a store's file that other processes may find by another name.
+/// The error if other processes may find the store's file by another name.
 fn second_name(problem: &dyn Display) -> StoreError {
     StoreError::Unusable(format!(
         "{problem}, so another process could use the store by another name, and they would \

@@ -20,7 +20,6 @@ use std::path::Path;
 
 pub const SELECT_LAST_CHANGES: &str = "SELECT orders, keys FROM last_changes";
 
-/// Reads a row of [`SELECT_LAST_CHANGES`].
 pub fn last_changes_in(row: &Row<'_>) -> rusqlite::Result<LastChanges> {
     Ok(LastChanges::new(0, row.get(0)?, row.get(1)?))
 }
@@ -42,7 +41,8 @@ pub fn raise_change_number(connection: &Connection, scope: ChangeScope) -> rusql
     Ok(number)
 }
 
-/// Sets the change number of this scope. The same transaction must have read the previous number.
+/// Sets the change number of this scope. The caller must have read the previous number in the same
+/// transaction.
 pub fn set_change_number(
     connection: &Connection,
     scope: ChangeScope,
@@ -98,7 +98,6 @@ const FORMAT: [u8; 4] = 3_007_000_u32.to_ne_bytes();
 /// The length of the header, without the copy that follows it.
 const HEADER_BYTES: usize = 48;
 
-/// The bytes of a header. They change with every commit.
 type Header = [u8; HEADER_BYTES];
 
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time for which reads reuse the result of a check. Checking for each list took a third of the
-/// time of a list of 100 orders. Writes always check.
+/// The time for which reads reuse the result of a check. When each list request made its own check,
+/// the check took a third of the time of a list of 100 orders. Writes always check.
 const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -56,7 +56,8 @@ impl OpenFiles {
         let before = self.in_place_at_ms.load(Ordering::Relaxed);
         let result = self.check();
         match &result {
-            // If another check has failed since this one began, its result is newer and stays.
+            // If another check has failed since this one began, keep the failure, because it is
+            // newer.
             Ok(()) => {
                 let relaxed = Ordering::Relaxed;
                 let _ = self.in_place_at_ms.compare_exchange(before, now_ms, relaxed, relaxed);
@@ -66,8 +67,9 @@ impl OpenFiles {
         result
     }
 
-    /// Fails if a checkpoint would damage the store that others find at its path. If the store's
-    /// file was moved, or the log was removed, a checkpoint saves what only this process can read.
+    /// Fails if a checkpoint would damage the store that other processes find at its path. If the
+    /// store's file was moved, or its log was removed, a checkpoint instead saves changes that only
+    /// this process can read, so it is allowed.
     pub fn require_checkpointable(&self) -> Result<(), StoreError> {
         if self.store.displaced().is_some() {
             return Ok(());
@@ -119,7 +121,6 @@ fn refusal(problem: String) -> StoreError {
     StoreError::Refused(format!("{problem}; {section}"))
 }
 
-/// A file that this process has open.
 #[derive(Debug)]
 struct OpenFile {
     path: PathBuf,

@@ -29,7 +29,6 @@ fn file_names() -> [String; 5] {
     ]
 }
 
-/// A store that is about to be replaced.
 pub struct OldStore {
     directory: PathBuf,
     /// Locked, so that nothing opens the store. `None` if the store's file is missing, or is not a

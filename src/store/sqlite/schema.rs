@@ -100,8 +100,8 @@ mod tests {
     use crate::store::{Account, Key, OperatorStore, Order, Records};
     use std::collections::BTreeMap;
 
-    /// Statements take their columns from the descriptions, so they would fail if a table had other
-    /// columns.
+    /// Statements take their columns from the descriptions of rows, so the tables must have exactly
+    /// these columns. Otherwise the statements would fail.
     #[test]
     fn the_descriptions_of_rows_have_the_columns_of_the_tables() {
         let mut connection = Connection::open_in_memory().unwrap();
@@ -147,7 +147,7 @@ mod tests {
         let mut connection = Connection::open(&path).unwrap();
         let id = store_id(&connection).unwrap();
         let migrations = [MIGRATIONS, &[NEXT]].concat();
-        // The second time, nothing is missing.
+        // In the second round, no migration is missing.
         for _ in 0..2 {
             apply(&mut connection, &migrations).unwrap();
             let row = connection.query_row("SELECT id, added FROM orders", [], |row| {
@@ -159,7 +159,7 @@ mod tests {
         }
         let refused = SqliteStore::open(directory.path()).unwrap_err();
         assert!(matches!(refused, StoreError::Newer { .. }), "{refused}");
-        // This program's migrations do not set the version back.
+        // The store is newer than this program. Its version must not be set back.
         apply_missing(&mut connection).unwrap();
         assert_eq!(read_version(&connection, &path).unwrap(), NEWEST + 1);
     }

@@ -25,8 +25,8 @@ const DESCRIPTION_FILE_NAME: &str = "server.pid";
 /// The maximum number of bytes to read of a description. Every description is shorter.
 const MAX_DESCRIPTION_BYTES: u64 = 1_000;
 
-/// The exclusive right to serve a store. Dropping it releases the lock, and so does the system when
-/// the process ends in any way.
+/// The exclusive right to serve a store. The lock is released when this value is dropped, and by
+/// the system when the process ends in any way.
 #[derive(Debug)]
 pub struct ServerLock {
     directory: PathBuf,
@@ -43,8 +43,8 @@ impl ServerLock {
                 TryLockError::WouldBlock if started.elapsed() < KEPT_AWAY_TIMEOUT => {
                     std::thread::sleep(RETRY_INTERVAL);
                 }
-                // If a shared lock succeeds, the holder is a command, because servers lock
-                // exclusively.
+                // If a shared lock succeeds, a command has the lock, because a server would have
+                // locked exclusively.
                 TryLockError::WouldBlock if lock.try_lock_shared().is_ok() => {
                     return Err(used_by_command(directory));
                 }
@@ -104,7 +104,6 @@ fn open(directory: &Path) -> Result<File, StoreError> {
     directory_file.map_err(|error| lock_error(directory, error))
 }
 
-/// The error for a directory that cannot be created or locked.
 fn lock_error(directory: &Path, error: io::Error) -> StoreError {
     let doing = format!("lock the data directory {}{}", directory.display(), advice(&error));
     StoreError::File { doing, source: error.into() }
@@ -161,7 +160,7 @@ mod tests {
         assert!(refusal.contains(&named), "{refusal}");
         let refusal = keep_servers_away(directory.path()).unwrap_err().to_string();
         assert!(refusal.contains(&named), "{refusal}");
-        // The lock does not depend on a file that can be removed.
+        // The lock must not depend on a file that can be removed.
         std::fs::remove_file(directory.path().join(DESCRIPTION_FILE_NAME)).unwrap();
         let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
         assert!(refusal.starts_with("a server has the store"), "{refusal}");

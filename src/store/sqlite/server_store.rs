@@ -257,7 +257,6 @@ fn send_all_rows(connection: &Connection, to: &OrderSender) -> Result<Option<Str
     }
 }
 
-/// Sends rows in ascending order of id.
 struct Sending<'a> {
     to: &'a OrderSender,
     unsent: Vec<Order>,
@@ -274,7 +273,7 @@ impl Sending<'_> {
     fn rows_since(&mut self, connection: &Connection, after: i64) -> Result<(), StoreError> {
         let names = Order::names();
         let select = if needs_full_scan(connection, after)? {
-            // Scans the table in order of id.
+            // Reads the table in the order of its ids, without an index.
             format!(
                 "SELECT {names} FROM orders NOT INDEXED
                  WHERE change_number > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"
@@ -376,7 +375,7 @@ fn cancel_one(
     change_number: i64,
 ) -> Result<Result<CancelOutcome, NotExecuted>, StoreError> {
     let Cancellation { order_id, key_id, at, unchanged_since, .. } = cancellation;
-    // The embedded store has only one history.
+    // The embedded store has only one history, so the number alone identifies the change.
     let unchanged_since = unchanged_since.map_or(i64::MAX, |position| position.number);
     let changed = connection
         .prepare_cached(

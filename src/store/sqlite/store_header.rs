@@ -11,8 +11,8 @@ use std::path::Path;
 const FORMAT: &[u8] = b"SQLite format 3\0";
 
 /// The format versions for writing and for reading, in the header of a database that uses a
-/// write-ahead log. In a backup, both are 1. The page size is between [`FORMAT`] and these
-/// versions.
+/// write-ahead log. In a backup, both are 1. In the header, the page size is between [`FORMAT`] and
+/// these versions.
 const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ mod tests {
         back_up(directory.path(), &path("backup"), &|_, _| (), &|| false).unwrap();
         std::fs::write(path("empty"), "").unwrap();
         for (name, uses_log) in [("backup", false), ("current", true), ("empty", false)] {
-            // Keeps the inode, as `cp` does.
+            // Overwrites the file in place, so it keeps its inode, as with `cp`.
             std::fs::copy(path(name), store.path()).unwrap();
             assert_eq!(header.uses_log(), uses_log, "{name}");
         }

@@ -1,5 +1,5 @@
-//! Gives callers access to this process's only connection that writes. A server waits a few seconds
-//! for other writers, a command a minute.
+//! Gives callers access to the only connection of this process that writes. A server waits a few
+//! seconds for other writers, a command waits a minute.
 //!
 //! SQLite does not queue writers; they poll. A busy server begins its next batch microseconds after
 //! the last one, so a command would find the store locked at nearly every poll. Therefore a command
@@ -34,7 +34,8 @@ const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
 
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The pause of a server for a waiting command: long enough for three polls.
+/// The pause that a server makes for a waiting command. In this time, the command polls three
+/// times.
 const PAUSE: Duration = Duration::from_millis(3);
 
 /// The size to which SQLite truncates the write-ahead log when it restarts the log. Imports and
@@ -48,7 +49,6 @@ const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 /// checkpoint costs three fsyncs.
 const CHECKPOINT_COMMITS: u32 = 250;
 
-/// The connection that writes, and its locks.
 #[derive(Debug)]
 pub struct WriteAccess {
     connection: Mutex<Connection>,
@@ -100,7 +100,6 @@ impl WriteAccess {
     }
 }
 
-/// Exclusive access to the connection that writes.
 pub struct WriteGuard<'a> {
     connection: MutexGuard<'a, Connection>,
     access: &'a WriteAccess,
@@ -115,7 +114,7 @@ impl WriteGuard<'_> {
         let intent = &self.access.intent;
         if self.is_server {
             self.make_room()?;
-            // On a file system without locks, servers do not pause for commands.
+            // If the file system does not support locks, servers do not pause for commands.
             match intent.try_lock() {
                 Err(TryLockError::WouldBlock) => sleep(PAUSE),
                 _ => _ = intent.unlock(),
@@ -135,8 +134,9 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // A process with a different index of the write-ahead log may write to the log at this
-        // moment. A transaction that is rolled back before it writes does not disturb that process.
+        // A process that has a different index of the write-ahead log may be writing to the log at
+        // this moment. Rolling back a transaction that has not written yet does not disturb that
+        // process.
         self.access.files.require_index()?;
         Ok(transaction)
     }
@@ -266,7 +266,7 @@ mod tests {
     use std::time::Duration;
     use store_orders_api::plans::Plan;
 
-    /// Opens a store for a server and creates an account.
+    /// Opens a server's store with the account that the commands change.
     fn store(directory: &Path) -> SqliteStore {
         let store = SqliteStore::open(directory).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
@@ -297,7 +297,7 @@ mod tests {
                     batches.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            // Stop the server also if a command panics.
+            // Stop the server even if a command panics.
             let outcome = catch_unwind(AssertUnwindSafe(|| commands(&batches)));
             stop.store(true, Ordering::Relaxed);
             outcome.unwrap();

@@ -9,7 +9,6 @@ use store_orders_client::{
 
 const UNAVAILABLE: &str = r#"{"code":"service_unavailable","message":"Later.","status":503}"#;
 
-/// Returns a page of pending orders.
 fn page(ids: impl IntoIterator<Item = i64>, next_cursor: Option<&str>) -> Reply {
     let order =
         |id| format!(r#"{{"id":{id},"petId":7,"quantity":1,"complete":false,"status":"pending"}}"#);
@@ -26,7 +25,6 @@ async fn start(replies: impl IntoIterator<Item = Reply>) -> (ScriptedServer, Cli
     (server, client)
 }
 
-/// Returns the path and query of each request so far.
 fn targets(server: &ScriptedServer) -> Vec<String> {
     let target = |head: &String| head.split(' ').nth(1).unwrap().to_string();
     server.requests().iter().map(target).collect()
@@ -200,7 +198,7 @@ async fn an_order_is_cancelled_if_it_is_unchanged() {
         Reply::json(404, not_found),
     ];
     let (server, client) = start(replies).await;
-    // A retry that is answered with 412 says that the earlier attempt did not cancel the order.
+    // A retry gets a 412, so the earlier attempt did not cancel the order.
     for attempts in [1, 2] {
         let error = client.cancel_order_if_unchanged(1, "\"a-1\"").await.unwrap_err();
         assert_eq!(error.code(), Some(ErrorCode::PreconditionFailed));

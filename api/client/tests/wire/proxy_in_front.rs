@@ -19,7 +19,6 @@ fn client(server: &ScriptedServer) -> Client {
     builder(server).build().unwrap()
 }
 
-/// Returns a server with one reply and a client without retries.
 async fn start_without_retries(reply: Reply) -> (ScriptedServer, Client) {
     let server = ScriptedServer::start([reply]).await;
     let client = builder(&server).without_retries().build().unwrap();
@@ -47,8 +46,8 @@ async fn an_html_503_keeps_status_headers_and_request_id() {
     assert!(std::error::Error::source(&error).is_some());
 }
 
-/// Tests a 404 that the document lists (`cancelOrder`), and one that it does not list
-/// (`listOrders`).
+/// Tests a 404 that the API documents for the operation (`cancelOrder`), and one that it does not
+/// document (`listOrders`).
 #[tokio::test]
 async fn an_empty_404_keeps_status_headers_and_request_id() {
     for cancels in [true, false] {

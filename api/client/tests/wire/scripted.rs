@@ -60,22 +60,18 @@ impl Reply {
         self.cut_at(length)
     }
 
-    /// Closes the connection without a response.
     pub fn close() -> Self {
         Self { head: Vec::new(), body: String::new(), content_length: None, end: End::Close }
     }
 
-    /// Resets the connection without a response.
     pub fn reset() -> Self {
         Self { end: End::Reset, ..Self::close() }
     }
 
-    /// Never responds.
     pub fn silence() -> Self {
         Self { end: End::Silence, ..Self::close() }
     }
 
-    /// Returns the response as sent over the socket.
     pub fn to_http1(&self) -> String {
         if self.head.is_empty() {
             return String::new();
@@ -109,13 +105,11 @@ impl ScriptedServer {
         Self { base_url, requests }
     }
 
-    /// Returns the heads of the requests so far.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 }
 
-/// Reads the head of the next request on this connection.
 pub async fn read_request(socket: &mut (impl AsyncRead + Unpin)) -> String {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {

@@ -52,12 +52,11 @@ impl Recorder {
     }
 }
 
-/// A second subscriber. With only one, `tracing` asks only the thread that first creates a span
-/// whether to record the span, and caches the answer for all threads. That thread may belong to a
-/// test without a subscriber. Then no thread would record the span.
+/// A second subscriber. If there is only one, `tracing` asks only the thread that first creates a
+/// span whether to record it, and caches the answer for all threads. If that thread belongs to a
+/// test without a subscriber, no thread records the span.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
 
-/// Records the spans and events of this thread.
 fn record_here() -> (Recorder, DefaultGuard) {
     LazyLock::force(&SECOND);
     let recorder = Recorder::default();
@@ -160,7 +159,8 @@ async fn each_page_of_version_2_is_one_span() {
     assert_eq!(spans, ["attempts=1 operation=\"list_orders\" pet_id=7 status=200"; 2]);
 }
 
-/// Neither "not modified" nor "gone, probably cancelled by this call" is an error.
+/// "Not modified" and "gone, probably cancelled by this call" are not errors, so the span must not
+/// have one.
 #[tokio::test]
 async fn the_span_of_a_success_has_no_error() {
     let not_found = r#"{"code":"order_not_found","message":"Gone.","status":404}"#;

@@ -22,8 +22,8 @@ impl Link {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// Fails if a commit did not wait for the standby since [`Link::unconfirmed`] returned this
-    /// number.
+    /// Fails if a commit did not wait for the standby. Considers only commits after the call of
+    /// [`Link::unconfirmed`] that returned `unconfirmed`.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {
             true => Ok(()),
@@ -31,7 +31,6 @@ impl Link {
         }
     }
 
-    /// Waits until the connection has ended.
     pub async fn closed(&self) {
         self.closed.notified().await;
     }

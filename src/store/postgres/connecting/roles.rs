@@ -23,7 +23,6 @@ const SETTINGS: [(&str, &str); 8] = [
 
 /// The purpose of a connection, which determines its settings.
 pub struct Role {
-    /// The `application_name`.
     pub name: &'static str,
     timeouts: ServerTimeouts,
     /// Allows sequential scans. Off for roles that read only a few rows, because outdated
@@ -63,7 +62,6 @@ impl Role {
     }
 }
 
-/// Cancels orders.
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
 /// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
@@ -84,5 +82,4 @@ pub const LIMITER: Role = Role::new("store-orders counts", timeouts::LIMITER, fa
 /// Reads the whole table of orders, on a connection that is closed afterwards.
 pub const SCANNER: Role = Role::new("store-orders scanner", timeouts::LONG_READER, true);
 
-/// Runs one command of the operator.
 pub const COMMAND: Role = Role::new("store-orders command", timeouts::COMMAND, true);

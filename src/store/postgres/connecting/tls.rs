@@ -114,8 +114,8 @@ impl ServerCertVerifier for Lenient {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
         match authority.verify_server_cert(certificate, intermediates, name, ocsp, now) {
-            // Accept a wrong name. rustls checks the name last, so the certificate's chain is
-            // valid.
+            // Accept a wrong name. rustls checks the name last, so all other checks of the
+            // certificate have succeeded.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),

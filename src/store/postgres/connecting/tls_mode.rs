@@ -53,7 +53,8 @@ impl PostgresTls {
         }
     }
 
-    /// Applies a parameter of the URL. Returns false if the parameter is not about TLS.
+    /// Sets the TLS setting that a parameter of the URL names. Returns false if the parameter is
+    /// not about TLS.
     pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let unknown = |_| {
             let why = match value {

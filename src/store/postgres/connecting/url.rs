@@ -36,7 +36,7 @@ pub enum InvalidUrl {
          mark, %25 for a percent sign"
     )]
     Encoding,
-    /// A parameter is not one of libpq's, or its value is invalid.
+    /// Libpq does not have this parameter, or its value is invalid.
     #[error("{0}")]
     Parameter(String),
     #[error("the URL names no host")]
@@ -44,7 +44,6 @@ pub enum InvalidUrl {
 }
 
 impl PostgresUrl {
-    /// Returns the hosts with their ports, in the order in which they are tried.
     pub fn hosts(&self) -> impl Iterator<Item = (&Host, u16)> {
         let ports = self.config.get_ports();
         let port = move |number: usize| match ports {
@@ -54,7 +53,7 @@ impl PostgresUrl {
         self.config.get_hosts().iter().enumerate().map(move |(number, host)| (host, port(number)))
     }
 
-    /// Returns user, password, database and options, without hosts.
+    /// Returns the user, the password, the database and the options, but no hosts.
     pub fn session(&self) -> Config {
         let mut session = Config::new();
         if let Some(user) = self.config.get_user() {
@@ -103,7 +102,6 @@ impl PostgresUrl {
         self.limits_database.clone().unwrap_or_else(default)
     }
 
-    /// Returns the URL of the database of the request counts.
     #[must_use]
     pub fn counts_database(&self) -> PostgresUrl {
         let mut limits = self.clone();

@@ -1,4 +1,4 @@
-//! Runs on PostgreSQL the statements that both engines share. Queries block; writes are collected,
+//! Runs on PostgreSQL the statements that both engines share. Queries block. Writes are collected
 //! and sent together at the end of the change.
 
 use crate::store::StoreError;
@@ -15,13 +15,11 @@ use tokio::runtime::Runtime;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-/// A statement that writes, with its parameters.
 pub type PendingWrite = (String, Vec<Value>);
 
 pub struct Blocking<'a, C> {
-    /// Drives the connection.
+    /// Runs the asynchronous work of `client`.
     pub runtime: &'a Runtime,
-    /// A connection or transaction.
     pub client: &'a C,
     pub writes: RefCell<Vec<PendingWrite>>,
 }

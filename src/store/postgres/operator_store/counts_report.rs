@@ -11,7 +11,6 @@ use crate::store::postgres::schema::{LIMITS, require_current};
 use std::time::Duration;
 use tokio_postgres::{Client, Error};
 
-/// The request counts of one store, for commands.
 pub struct PostgresCountsReport(PostgresOperatorStore);
 
 impl PostgresCountsReport {

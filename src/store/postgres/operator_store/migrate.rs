@@ -11,12 +11,10 @@ use crate::store::postgres::schema::{self, LIMITS, STORE, Schema};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-/// The result of `migrate`.
 #[derive(Debug)]
 pub struct Migrated {
-    /// A line for each step, and for each schema without one.
+    /// A line for each step. If a schema needed no step, a line that says so.
     pub lines: Vec<String>,
-    /// True if there was a step.
     pub has_changed: bool,
 }
 
@@ -24,8 +22,8 @@ pub struct Migrated {
 pub fn migrate(url: &PostgresUrl) -> Result<Migrated, StoreError> {
     let store = PostgresOperatorStore::open(url)?;
     store.run(async |client| schema::lock(client).await)?;
-    // Create the database of the counts first. If the role may not create it, nothing else has
-    // changed yet.
+    // Create the database of the counts first, because the role may not be allowed to. In that
+    // case, nothing has changed yet.
     let created =
         store.run(async |client| create_database(client, &url.limits_database()).await)?;
     let mut migrated =
@@ -81,8 +79,8 @@ async fn create_database(client: &Client, database: &str) -> Result<Option<Strin
 /// Makes psql stop at a statement that fails, and exit with a status that is not 0.
 const STOP_AT_ERRORS: &str = "\\set ON_ERROR_STOP on\n";
 
-/// Returns statements for psql that allow this role to serve the store and to count requests.
-/// Changes nothing.
+/// Returns statements for psql that allow this role to serve the store and to count requests. Does
+/// not execute them.
 pub fn print_grants(url: &PostgresUrl, role: &str) -> Result<String, StoreError> {
     let store = PostgresOperatorStore::open(url)?;
     let limits = store.open_counts()?;

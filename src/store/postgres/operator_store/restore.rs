@@ -23,7 +23,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 /// Restores a backup of the embedded store into this store, which must be empty and not in use by
 /// servers. The store gets a new id, and continues with ids of accounts and keys that the old store
-/// has not used. After an error nothing is changed.
+/// has not used. After an error, nothing has changed.
 pub fn restore(
     file: &Path,
     commands: &PostgresOperatorStore,
@@ -76,7 +76,8 @@ async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<()
 }
 
 /// Copies all rows of a table, with all columns that the embedded store has. Fails if PostgreSQL
-/// lacks one of them. Sets the column `change_number`, if there is one, to `change_number`.
+/// lacks one of them. If the table has a column `change_number`, sets it to the parameter
+/// `change_number`.
 async fn copy_table(
     transaction: &Transaction<'_>,
     backup: &Connection,
@@ -147,12 +148,10 @@ impl TableCopy {
         Ok(TableCopy { writer: Box::pin(BinaryCopyInWriter::new(sink, types)) })
     }
 
-    /// Adds a row, with its values in the order of the columns.
     async fn write(&mut self, row: &[&(dyn ToSql + Sync)]) -> Result<(), StoreError> {
         self.writer.as_mut().write(row).await.map_err(write_error)
     }
 
-    /// Ends the copy. Returns the number of written rows.
     async fn finish(mut self) -> Result<u64, StoreError> {
         self.writer.as_mut().finish().await.map_err(write_error)
     }

@@ -16,9 +16,7 @@ use tokio_postgres::{Client, Row};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaRow {
-    /// Identifies the server process.
     pub id: String,
-    /// The version of the program.
     pub program: String,
     /// The address on which the server listens; empty until the server listens.
     pub address: String,
@@ -53,8 +51,8 @@ impl PostgresOperatorStore {
         let connection = self.connection.lock();
         self.runtime.block_on(async {
             let all_beat = timeout_at(until, all_have_beaten(&connection.client)).await;
-            // After an error, such as a lost connection, wait for the whole time, which is always
-            // enough.
+            // After an error, such as a lost connection, wait for the whole duration of a lease,
+            // which is always enough.
             if !matches!(all_beat, Ok(Ok(()))) {
                 sleep_until(until).await;
             }
@@ -72,7 +70,6 @@ impl PostgresOperatorStore {
     }
 }
 
-/// Waits for a heartbeat of each server that has a row.
 async fn all_have_beaten(client: &Client) -> Result<(), StoreError> {
     let first = heartbeats(client).await?;
     while !silent_since(client, &first).await?.is_empty() {

@@ -35,9 +35,9 @@ impl Admission {
     }
 
     /// Counts these requests atomically in both windows of their accounts, with the same result as
-    /// the limiter in memory. If requests of one account have different limits, the last request's
-    /// limits apply to all. Returns the decisions in the order of the requests. After an error the
-    /// requests may have been counted.
+    /// the limiter in memory. If requests of one account have different limits, the limits of the
+    /// last request apply to all of them. Returns the decisions in the order of the requests. After
+    /// an error the requests may have been counted.
     pub async fn run(
         &self,
         client: &Client,

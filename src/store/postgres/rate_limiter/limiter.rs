@@ -32,11 +32,9 @@ pub struct PostgresRateLimiter {
     shared: Arc<Shared>,
 }
 
-/// A request that waits to be counted.
 struct WaitingRequest {
     request: KeyedRequest,
     deadline: Instant,
-    /// The time of the request, by the wall clock and the monotonic clock.
     now: Now,
     sent: BootInstant,
     key_id: Arc<str>,
@@ -97,7 +95,8 @@ impl Shared {
                 Some(()) = session.state.guard("counts requests", counts) => return,
                 _ = session.state.ended() => {}
             }
-            // Wait for another session, because the receiver may still have the session that ended.
+            // Wait for another session, because `sessions` may still contain the session that
+            // ended.
             if sessions.wait_for(|now| !is_session(now, &session)).await.is_err() {
                 return;
             }
@@ -141,8 +140,8 @@ impl Shared {
         let _ = sender.send(self.memory.strike(&request, &key_id, decision, now));
     }
 
-    /// Returns a refusal if the request must be refused whatever its counts are. This saves a round
-    /// trip.
+    /// Returns a refusal if the request must be refused whatever the account's counts are. This
+    /// saves a round trip.
     fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         // With a daily limit of zero every request is refused.
         if request.limits.per_day == 0 {

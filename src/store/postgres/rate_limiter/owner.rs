@@ -7,8 +7,8 @@ use crate::store::postgres::error::{read_error, write_error};
 use crate::store::postgres::schema::{LIMITS, require_current};
 use tokio_postgres::Client;
 
-/// Fails if the connection's database has unsuitable tables, or the counts of another store. Counts
-/// that belong to no store yet are assigned to this store.
+/// Fails if the tables in the connection's database are unsuitable or have the counts of another
+/// store. If the counts do not belong to a store yet, assigns them to this store.
 pub async fn require_own_counts(
     client: &Client,
     url: &PostgresUrl,
@@ -34,7 +34,7 @@ pub async fn require_own_counts(
     )))
 }
 
-/// Assigns the counts of a store to its new id.
+/// Assigns the counts of the store `before` to its new id.
 pub async fn follow_store(client: &Client, before: &str, id: &str) -> Result<(), StoreError> {
     let update = "UPDATE limits_schema SET store_id = $2 WHERE store_id = $1";
     client.execute(update, &[&before, &id]).await.map_err(write_error).map(drop)

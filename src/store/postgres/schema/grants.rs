@@ -5,11 +5,12 @@ use crate::store::postgres::error::read_error;
 use crate::store::postgres::rows::value;
 use tokio_postgres::Client;
 
-/// Tables on which a server needs SELECT. [`STORE_WRITES`] includes SELECT on two further tables.
+/// Tables on which a server needs SELECT. [`STORE_WRITES`] grants SELECT on two more.
 const READ_TABLES: [&str; 7] =
     ["store_orders_schema", "identity", "change_lock", "orders", "pets", "accounts", "keys"];
 
-/// Grants to write the store. Locking a row requires the right to update one of its columns.
+/// Grants that allow a role to write the store. Locking a row requires the right to update one of
+/// its columns.
 const STORE_WRITES: [&str; 5] = [
     "UPDATE (only_row) ON {schema}.change_lock",
     "SELECT, INSERT, DELETE ON {schema}.changes",
@@ -23,7 +24,6 @@ const LIMITS_WRITES: [&str; 2] = [
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.limits_accounts",
 ];
 
-/// The tables that a role is granted access to.
 #[derive(Clone, Copy)]
 pub enum Rights {
     Store,

@@ -1,4 +1,4 @@
-//! Counts requests, under the session's lease.
+//! Counts requests while the session's lease is valid.
 
 use super::state::SessionState;
 use crate::rate_limiter::{Decision, KeyedRequest};
@@ -28,7 +28,8 @@ impl Counter {
     /// Counts these requests, and decides on each. After an error, the caller must not send them
     /// again, because PostgreSQL may have counted them.
     pub async fn count(&self, requests: &[KeyedRequest]) -> Result<Vec<Decision>, StoreError> {
-        // Without a valid lease, the requests would be refused after they were counted.
+        // Check the lease before counting, because without a valid lease, the requests would be
+        // counted and then refused.
         self.state.require_lease()?;
         let counted = async {
             let decisions = self.admission.run(&self.connection.client, requests).await;
@@ -42,7 +43,6 @@ impl Counter {
         self.state.require_lease().map(|()| decisions)
     }
 
-    /// Removes all expired counts from the database.
     pub async fn remove_expired(&self) {
         // An error ends this loop; the next call tries again.
         while let Ok(true) = remove_expired(&self.connection.client).await {}

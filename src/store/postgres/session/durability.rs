@@ -12,8 +12,8 @@ use slog::{Logger, info, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
-/// The durability of a primary's commits, at one time. The default applies while a server reaches
-/// no primary.
+/// The durability of a primary's commits at the time of the query. The default applies while a
+/// server reaches no primary.
 #[derive(Debug, Default)]
 pub struct Durability {
     settings: Settings,
@@ -35,8 +35,9 @@ pub struct Settings {
 }
 
 impl Durability {
-    /// Reads the durability of the commits of a primary on which a session opens, and whether commits
-    /// hang. An open session need not read the latter, because it ends if its heartbeats hang.
+    /// Reads the durability of the commits of a primary on which a session opens, and whether
+    /// commits hang. An open session does not need to check whether commits hang, because it ends
+    /// if its heartbeats hang.
     ///
     /// Commits of commands and other programs do not count as stuck: PostgreSQL shows when a
     /// statement began, but not when its wait for standbys began, and their statements may run for
@@ -111,7 +112,7 @@ impl Durability {
 
     /// Records the standbys for the metrics. Logs the settings if they differ from those recorded
     /// before, at this or an earlier primary. Repeats warnings after a failover (`is_new_primary`),
-    /// because this one may have lost changes.
+    /// because that failover may have lost changes.
     pub fn record(self, is_new_primary: bool, replica: &Replica, log: &Logger) {
         replica.set_standbys(self.standbys());
         let before = replica.replace_settings(self.settings.clone());

@@ -25,12 +25,13 @@ use tokio_postgres::{Client, Error, Statement};
 const ROW_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The minimum time between two updates of the row if the address or the list has changed. It is
-/// shorter than [`ROW_INTERVAL`], because the command `status` shows both.
+/// shorter than [`ROW_INTERVAL`], because the command `status` shows the address and the list's
+/// change number.
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sends heartbeats, on a connection that nothing else uses. The statements of a heartbeat are
-/// pipelined, so a statement of other work between them would run in the heartbeat's transaction.
-/// If that statement failed or waited, a working session would lose its lease or end.
+/// pipelined, so a statement of other work that was sent between them would run in the heartbeat's
+/// transaction. If that statement failed or waited, a working session would lose its lease or end.
 pub struct Heartbeat {
     connection: Arc<Connection>,
     begin: Statement,
@@ -88,7 +89,7 @@ impl Heartbeat {
         let written_row = written_row.map_err(write_error)?;
         committed.map_err(write_error)?;
         let Some(row) = written_row.first() else {
-            // This error ends the session; the next session adds the row again.
+            // The returned error ends the session, and the next session adds the row again.
             return Err(unreachable_because("this replica's row was removed"));
         };
         link.require_confirmed_since(unconfirmed)?;
@@ -136,8 +137,8 @@ impl Heartbeat {
 }
 
 /// Adds the replica's row. Fails while a command keeps servers away. If such a command begins
-/// later, it finds the row and refuses to run. So data read from now on stays valid while the row
-/// exists.
+/// later, it finds the row and refuses to run. So data that is read after this call stays valid
+/// while the row exists.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_change_number)

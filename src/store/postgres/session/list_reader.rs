@@ -61,7 +61,7 @@ fn select(commits: bool) -> String {
     )
 }
 
-/// The query that is sent next, for the list requests that arrive now.
+/// The next query to send. The list requests that arrive now will share its answer.
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
@@ -112,7 +112,8 @@ impl ListReader {
         }
     }
 
-    /// The number of list requests that wait for the next query; 0 if the query cannot be sent yet.
+    /// The number of list requests that wait for the next query, or 0 if the query cannot be sent
+    /// yet.
     fn waiting(&self, most: usize) -> usize {
         let queries = self.queries.lock();
         let due = queries.as_ref().and_then(|queries| queries.due(most));
@@ -125,7 +126,8 @@ impl ListReader {
         }
     }
 
-    /// Ends the queries with the session, so waiting and later requests get an error.
+    /// Ends the queries, because the session has ended. List requests that wait now or later get an
+    /// error.
     pub fn close(&self) {
         drop(self.queries.lock().take());
     }
@@ -199,13 +201,14 @@ impl ListReader {
         let state = &self.state;
         let last_seen = state.replica.last_seen();
         let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
-        // A list of an earlier history is read again as a whole, so it needs no rows.
+        // A list that reflects an earlier history is read again as a whole, so it needs no rows
+        // from this query.
         let list = list.filter(|list| list.history == state.history);
         let after = list.map(|list| list.number);
         let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &state.replica.id()];
         let unconfirmed = link.unconfirmed();
-        // The query returns only after its commit, so `link` already knows if no standby confirmed
-        // the commit.
+        // The query's result arrives only after its commit, so `link` already shows whether a
+        // standby confirmed the commit.
         let rows = client.query(select, &parameters).await.map_err(read_error)?;
         if commits {
             link.require_confirmed_since(unconfirmed)?;

@@ -37,7 +37,7 @@ impl Maintenance {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
         // Check the interval between two uses again, because a cache that was just reread may lack
         // the last recorded use. Skip locked rows, because waiting for one would delay all other
-        // keys. The next use after the interval is recorded.
+        // keys. A skipped key keeps its old time until its next use after the interval.
         let update = "
             WITH free AS (SELECT keys.row, use.at
                           FROM keys JOIN unnest($1::bigint[], $2::bigint[]) use (key, at)
@@ -63,8 +63,8 @@ impl Maintenance {
         outdated.map_or(Ok(()), |why| Err(StoreError::Refused(why)))
     }
 
-    /// Checks the schema version and the durability of commits, and removes old rows of the journal
-    /// and the rows of servers that were silent for `silent_for`, until the session ends.
+    /// Repeats until the session ends: checks the schema version and the durability of commits, and
+    /// removes old rows of the journal and the rows of servers that were silent for `silent_for`.
     pub async fn tidy(&self, silent_for: Duration, log: &Logger) {
         let client = &self.connection.client;
         let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);

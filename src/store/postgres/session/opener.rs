@@ -60,7 +60,7 @@ impl Opener {
         Ok(receiver)
     }
 
-    /// Logs why no attempt has reached the store so far, and returns the reason.
+    /// Logs that no attempt has reached the store so far. Returns the reason.
     fn warn_not_reached(&self, error: &OpenError) -> Arc<str> {
         let why = error.to_string();
         warn!(self.log, "store not reached"; "error" => &why,
@@ -68,8 +68,9 @@ impl Opener {
         why.into()
     }
 
-    /// Replaces sessions until the server stops. Restarts after a panic, because otherwise the
-    /// server would refuse all requests until it is restarted. The panic hook logs the panic.
+    /// Replaces sessions until the server stops. If this panics, it is restarted, because otherwise
+    /// the server would refuse all requests until somebody restarts it. The panic hook logs the
+    /// panic.
     async fn keep_replacing(
         self,
         mut session: Option<Arc<Session>>,
@@ -131,8 +132,8 @@ impl Opener {
         Ok(session)
     }
 
-    /// Opens a session to the first host that is a primary and confirms a commit. A host's own
-    /// claim is not enough, because a replaced primary also claims to be the primary.
+    /// Opens a session to the first host that is a primary and confirms a commit. A host's claim to
+    /// be the primary is not enough, because a replaced primary also makes it.
     async fn open_at_primary(
         &self,
         before: Option<&Session>,

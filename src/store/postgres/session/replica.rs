@@ -6,7 +6,6 @@ use crate::store::postgres::journal::JournalSeen;
 use crate::store::{CancelledBatch, Position, Standbys};
 use parking_lot::Mutex;
 
-/// This server process, as a replica of the store.
 #[derive(Debug)]
 pub struct Replica {
     id: String,
@@ -28,14 +27,12 @@ struct ReplicaState {
 }
 
 impl Default for Replica {
-    /// Creates a replica with a random id.
     fn default() -> Replica {
         Replica { id: format!("{:016x}", rand::random::<u64>()), state: Mutex::default() }
     }
 }
 
 impl Replica {
-    /// The id of this replica's row in the table `replicas`.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -49,15 +46,14 @@ impl Replica {
         self.state.lock().has_left = true;
     }
 
-    /// True once the server is stopping.
     pub fn has_left(&self) -> bool {
         self.state.lock().has_left
     }
 
-    /// Records that the server's list reflects this change.
     pub fn set_listed(&self, reflected: Position) {
         let listed = &mut self.state.lock().listed;
-        // Keep a later position, because a batch of cancellations may have advanced the list since.
+        // Keep a later position: since `reflected` was computed, a batch of cancellations may have
+        // advanced the list.
         if reflected.has_more_than(*listed) {
             *listed = reflected;
         }

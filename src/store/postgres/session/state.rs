@@ -38,7 +38,8 @@ impl SessionState {
         SessionState { history, wait, replica, lease: Mutex::default(), confirmed, ended }
     }
 
-    /// Renews the lease after a heartbeat sent at this time was confirmed.
+    /// Renews the lease. `sent` is the time at which the heartbeat that was just confirmed was
+    /// sent.
     pub fn renew_lease(&self, sent: BootInstant) -> Confirmed {
         self.lease.lock().renew(sent)
     }
@@ -89,8 +90,8 @@ impl SessionState {
         self.require_accepted(self.replica.with_seen(|seen| decide(self.history, &lease, seen)))
     }
 
-    /// Fails if an answer was rejected or the session has ended. An answer from a different history
-    /// ends the session.
+    /// Returns the accepted answer. Fails if the answer was rejected or the session has ended. If
+    /// the answer was rejected because it is from a different history, ends the session.
     fn require_accepted<T>(&self, answer: Result<T, AnswerRejected>) -> Result<T, StoreError> {
         match answer {
             Ok(accepted) => self.require_open().map(|()| accepted),
@@ -105,8 +106,8 @@ impl SessionState {
         }
     }
 
-    /// Awaits an answer in this session. Fails if the answer is late or the session has ended. A
-    /// late answer or another error of the connection ends the session.
+    /// Awaits an answer in this session. Fails if the answer is late or the session has ended. If
+    /// the answer is late or the connection fails, ends the session.
     pub async fn answer<T>(
         &self,
         limit: Duration,
@@ -125,7 +126,7 @@ impl SessionState {
         answer
     }
 
-    /// Ends the session, if it has not ended.
+    /// Ends the session, unless it has already ended.
     pub fn end(&self, why: &dyn std::fmt::Display) {
         self.ended.send_if_modified(|ended| {
             let is_first = ended.is_none();
@@ -141,7 +142,6 @@ impl SessionState {
         }
     }
 
-    /// Waits until the session has ended. Returns the reason.
     pub async fn ended(&self) -> String {
         let mut why = self.ended.subscribe();
         // `wait_for` cannot fail, because `self` owns the sender.

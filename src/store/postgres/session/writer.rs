@@ -86,14 +86,14 @@ use tokio_postgres::{Error, Row, Statement};
 /// parameters.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
-/// The value that the statement `update` returns instead of a status for an order that this batch
-/// has cancelled.
+/// For an order that this batch has cancelled, the statement `update` returns this value instead of
+/// a status.
 const OWN: &str = "own";
 
 /// Cancels the pending orders of a batch, and selects the resulting state of each order. With READ
 /// COMMITTED the snapshot is taken after the change lock. So each order that is not cancelled here
-/// was shipped, cancelled (perhaps by an earlier attempt of this batch), changed too late or absent
-/// before.
+/// was shipped, cancelled (perhaps by an earlier attempt of this batch), changed after the
+/// request's condition, or absent.
 fn update_orders() -> String {
     format!(
         "
@@ -125,10 +125,9 @@ fn update_orders() -> String {
 /// The outcome of a cancellation, or the reason why it was not executed.
 type Outcome = Result<CancelOutcome, NotExecuted>;
 
-/// The role of a cancellation in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
-    /// Too little time is left to execute this cancellation.
+    /// Too little time was left to execute this cancellation.
     Expired,
     /// The cancellation of this order that is sent. It gets the outcome of the update.
     Sent(i64),
@@ -137,7 +136,6 @@ enum Slot {
     Duplicate(i64),
 }
 
-/// Cancellations that are executed together.
 #[derive(Default)]
 pub struct Batch {
     id: String,
@@ -146,7 +144,7 @@ pub struct Batch {
     times: Vec<String>,
     unchanged_since: Vec<Option<Position>>,
     /// The earliest deadline of the requests, because no cancellation may be executed after its
-    /// request was answered. `None` if all have expired.
+    /// request was answered. `None` if all deadlines are too near.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation.
     slots: Vec<Slot>,
@@ -196,7 +194,6 @@ impl Batch {
         self.slots.iter().map(outcome).collect()
     }
 
-    /// Returns the outcomes of a batch whose cancellations have all expired.
     pub fn expired(&self) -> Vec<Outcome> {
         vec![Err(NotExecuted::Expired); self.slots.len()]
     }
@@ -215,13 +212,12 @@ impl Batch {
 }
 
 /// Cancels orders. The statements of a batch are prepared, because only prepared statements can be
-/// pipelined, that is, sent before the previous one is answered.
+/// pipelined, that is, sent before the answer to the previous statement has arrived.
 pub struct BatchWriter {
     connection: Arc<Connection>,
     begin: Statement,
     /// Sets the transaction's `lock_timeout`.
     limit_lock_waits: Statement,
-    /// Takes the change lock.
     lock: Statement,
     /// Cancels the pending orders, and returns the state of each order. Parameters: ids, keys,
     /// times, highest change numbers, the batch's id, and the number and id of the last seen change.
@@ -355,7 +351,6 @@ fn lock_wait(limit: Duration) -> Option<Duration> {
     (wait < LOCK_WAIT).then_some(wait.max(Duration::from_millis(1)))
 }
 
-/// Returns the error for a batch that is not sent because its answer would be late.
 pub fn too_late() -> StoreError {
     unreachable_because("too little time was left for the batch")
 }
@@ -417,7 +412,8 @@ mod tests {
         assert_eq!(batch.slots, [sent, Slot::Expired, duplicate, duplicate]);
     }
 
-    /// A request with a condition must not prevent one without.
+    /// If several requests are for the same order, a request without a condition must be sent,
+    /// because it succeeds even if the order has changed.
     #[test]
     fn of_several_requests_for_an_order_one_without_a_condition_is_sent() {
         let now = Instant::now();
@@ -441,7 +437,7 @@ mod tests {
         );
         assert_eq!(batch.keys.iter().map(|key| &**key).collect::<Vec<_>>(), ["c", "b"]);
         assert_eq!(batch.highest_numbers(5), [i64::MAX, 4]);
-        // A number of another history says nothing.
+        // The number of another history cannot be compared, so that order is not cancelled.
         assert_eq!(batch.highest_numbers(6), [i64::MAX, i64::MIN]);
         let states = [(7, (Status::Cancelled, true)), (8, (Status::Pending, false))];
         let changed = Err(NotExecuted::Changed);
