@@ -26,7 +26,8 @@ function fitted(document, base) {
     // Scalar's own badge cannot show `beta`. Scalar marks deprecated operations itself.
     delete operation['x-scalar-stability']
     if (!operation.deprecated) operation['x-badges'] = [{ name: operation['x-stability'] }]
-    // The example of the cursor belongs to those of the filters, which readers change.
+    // A cursor is valid only with the filters for which it was issued. Readers change the example
+    // filters, so the example cursor would be rejected.
     delete operation.parameters.find(({ name }) => name === 'cursor')?.example
     // The command with curl needs only the key.
     const [command] = operation['x-codeSamples']
@@ -38,7 +39,8 @@ function fitted(document, base) {
     for (const header of ON_EVERY_RESPONSE) delete headers?.[header]
     for (const media of Object.values(content ?? {})) {
       if (media.schema.$ref !== ERROR) continue
-      // Show the schema of errors only once, among the models. Every error has the same kind of link.
+      // Do not repeat the schema of errors here: Scalar shows it once, among the models. The `Link`
+      // header is of the same kind for every error, so leave it out as well.
       delete media.schema
       delete headers.Link
     }
