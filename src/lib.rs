@@ -50,15 +50,15 @@
 //! |---|---|
 //! | Which files does a request pass? | `http.rs` |
 //! | How is a request refused with 401, 429 or 503? | `http/middleware.rs` |
-//! | Which headers has every response? | `http/request_scope.rs` |
+//! | Which headers does every response have? | `http/request_scope.rs` |
 //! | Where is an `ETag` made? | `orders/snapshot/tag.rs` |
-//! | What is a page of the list in memory, and what a page of version 2? | `orders/snapshot/page.rs`, `http/order_page.rs` |
+//! | What is a page of the list in memory, and what is a page of version 2? | `orders/snapshot/page.rs`, `http/order_page.rs` |
 //! | How does a list learn of changes? | `orders.rs`, `orders/refresh.rs` |
-//! | What happens to a cancellation, also if the answer to its commit is lost? | `orders/writer.rs`, `store/postgres/session/writer.rs` |
+//! | What happens to a cancellation, even if the answer to its commit is lost? | `orders/writer.rs`, `store/postgres/session/writer.rs` |
 //! | What happens in a failover? | `store/postgres/session.rs`, `store/agreement/lease.rs`, `store/agreement/journal.rs` |
 //! | How soon is a revoked key refused? | `key_cache.rs` |
 //! | Where are requests counted? | `rate_limiter/in_memory.rs`, `store/postgres/rate_limiter/count.sql` |
-//! | Which columns has an order, an account or a key? | `store/order_rows.rs`, `store/account_rows.rs` |
+//! | Which columns does an order, an account or a key have? | `store/order_rows.rs`, `store/account_rows.rs` |
 //! | What does a setting do? | `config/settings.rs` |
 //!
 //! # Words

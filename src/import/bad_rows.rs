@@ -9,7 +9,7 @@ use std::fmt;
 /// The maximum number of rows that are shown unless the operator asks for all.
 const MAX_SHOWN_ROWS: usize = 20;
 
-/// The reason why a row cannot be imported.
+/// The reason why a row of an import, or of a file of changes, is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     #[error("{}", join_problems(_0))]

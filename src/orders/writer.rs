@@ -24,9 +24,9 @@
 //!   ([`Writer::cancel`]). Unless PostgreSQL is suspended, the store does not execute a request if
 //!   it gets its write lock only after the deadline. So after a timeout, only a request in the
 //!   running batch may still be executed.
-//! - The deadlines in a batch differ by at most [`MAX_DEADLINE_SPREAD`]. A batch in PostgreSQL
-//!   fails at its earliest deadline, so without this rule one old request failed up to 1,023 others
-//!   after a stall, some of them with 4.9 s left.
+//! - Each deadline in a batch differs from the first request's by at most
+//!   [`MAX_DEADLINE_SPREAD`]. A batch in PostgreSQL fails at its earliest deadline. Without this
+//!   rule, one old request failed up to 1,023 others after a stall, some of them with 4.9 s left.
 //!
 //! If a cancellation has no outcome, the client can always send the request again, and take a 404
 //! as success. The response depends on the [`CancelError`]:

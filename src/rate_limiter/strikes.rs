@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(ban_key(after(10), &mut strikes), Duration::from_secs(300));
         let before = strikes;
         for _ in 0..5 {
-            // This request read the clock before the request that began the ban did. It must not
-            // lengthen the ban.
+            // This request's time is earlier than that of the request that began the ban. It must
+            // not lengthen the ban.
             assert!(strikes.strike(after(9), 1).is_some());
         }
         assert_eq!(strikes, before);

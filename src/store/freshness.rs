@@ -35,7 +35,7 @@ pub struct PolledKeys {
 pub struct LookedUpKeys {
     /// The last changes at the time of the lookup.
     pub polled: PolledChanges,
-    /// The keys that exist. Digests that were never issued are missing.
+    /// The keys that were found. A digest of a key that was never issued has no entry.
     pub keys: Vec<KeyRecord>,
 }
 

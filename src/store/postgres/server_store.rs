@@ -220,7 +220,8 @@ impl Store for PostgresStore {
     }
 
     async fn try_write(&self) -> Result<(), StoreError> {
-        // An empty batch needs the same locks and rights as any other batch, but changes nothing.
+        // An empty batch takes the change lock and needs the same rights as any other batch, but
+        // locks and changes no order.
         let (empty, deadline) = (Batch::new(&[], Instant::now()), Instant::now() + TEST_LIMIT);
         self.execute(&empty, deadline).await.map(drop)
     }
@@ -277,7 +278,8 @@ fn is_transient(error: &StoreError) -> bool {
 /// dead rows of the store's tables.
 pub const PAGE_ROWS: i64 = 50_000;
 
-/// Selects a page of all orders, from the id `$1` on.
+/// Selects a page of the orders that are not cancelled, starting at id `$1`, with at most `$2`
+/// rows.
 fn all_orders() -> String {
     format!(
         "SELECT {} FROM orders WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",

@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// the check took a third of the time of a list of 100 orders. Writes always check.
 const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
+/// Enough bits for the milliseconds of 34 years.
+const TIME_BITS: u32 = 40;
+
 #[derive(Debug)]
 pub struct OpenFiles {
     store: OpenFile,
@@ -25,8 +28,9 @@ pub struct OpenFiles {
     /// other.
     index: OpenFile,
     opened: Instant,
-    /// The time of the last check if it succeeded, in milliseconds after `opened`; otherwise 0.
-    in_place_at_ms: AtomicU64,
+    /// The number of failed checks, above [`TIME_BITS`] bits with the time of the last check if it
+    /// succeeded, in milliseconds after `opened`, or 0 if it failed.
+    last_check: AtomicU64,
 }
 
 impl OpenFiles {
@@ -39,13 +43,13 @@ impl OpenFiles {
             log: OpenFile::new(side_file(store, LOG))?,
             index: OpenFile::new(side_file(store, LOG_INDEX))?,
             opened: Instant::now(),
-            in_place_at_ms: AtomicU64::new(0),
+            last_check: AtomicU64::new(0),
         })
     }
 
     /// Like [`Self::require_in_place`], but reuses a success of the last [`REUSE_CHECK_FOR`].
     pub fn require_recently_in_place(&self) -> Result<(), StoreError> {
-        let last = self.in_place_at_ms.load(Ordering::Relaxed);
+        let last = self.last_check.load(Ordering::Relaxed) & ((1 << TIME_BITS) - 1);
         let age = self.opened.elapsed().saturating_sub(Duration::from_millis(last));
         if last > 0 && age < REUSE_CHECK_FOR { Ok(()) } else { self.require_in_place() }
     }
@@ -53,18 +57,26 @@ impl OpenFiles {
     /// Fails if a path no longer names the opened file, or if the store's file was overwritten.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let before = self.in_place_at_ms.load(Ordering::Relaxed);
+        let before = self.last_check.load(Ordering::Relaxed);
         let result = self.check();
-        match &result {
-            // If another check has failed since this one began, keep the failure, because it is
-            // newer.
-            Ok(()) => {
-                let relaxed = Ordering::Relaxed;
-                let _ = self.in_place_at_ms.compare_exchange(before, now_ms, relaxed, relaxed);
-            }
-            Err(_) => self.in_place_at_ms.store(0, Ordering::Relaxed),
-        }
+        self.record(before, result.is_ok().then_some(now_ms));
         result
+    }
+
+    /// Records a check that began when `last_check` was `before`, and succeeded at `in_place_at`. If
+    /// another check has failed since then, keeps the failure, because it is newer.
+    fn record(&self, before: u64, in_place_at: Option<u64>) {
+        let relaxed = Ordering::Relaxed;
+        let failures = before >> TIME_BITS;
+        let _ = match in_place_at {
+            Some(now_ms) => {
+                let succeeded = failures << TIME_BITS | now_ms;
+                self.last_check.compare_exchange(before, succeeded, relaxed, relaxed)
+            }
+            None => self.last_check.fetch_update(relaxed, relaxed, |last| {
+                Some((last >> TIME_BITS).wrapping_add(1) << TIME_BITS)
+            }),
+        };
     }
 
     /// Fails if a checkpoint would damage the store that other processes find at its path. If the
@@ -146,4 +158,30 @@ impl OpenFile {
 fn file_id(path: &Path) -> io::Result<(u64, u64)> {
     let file = std::fs::metadata(path)?;
     Ok((file.dev(), file.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_success_does_not_replace_a_newer_failure() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = directory.path().join("store.db");
+        for path in [store.clone(), side_file(&store, LOG), side_file(&store, LOG_INDEX)] {
+            std::fs::write(path, "").unwrap();
+        }
+        let header = StoreHeader::open(&store).unwrap();
+        let files = OpenFiles::new(&store, header).unwrap();
+        let in_place_at = || files.last_check.load(Ordering::Relaxed) & ((1 << TIME_BITS) - 1);
+        for _ in 0..2 {
+            let before = files.last_check.load(Ordering::Relaxed);
+            files.record(before, None);
+            files.record(before, Some(7));
+            assert_eq!(in_place_at(), 0);
+        }
+        let before = files.last_check.load(Ordering::Relaxed);
+        files.record(before, Some(7));
+        assert_eq!(in_place_at(), 7);
+    }
 }

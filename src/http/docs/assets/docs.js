@@ -1,5 +1,5 @@
-// Draws with Scalar the API document that the page links to. All features of Scalar that contact
-// other servers are off. The Content-Security-Policy would block them too.
+// Shows the API document that the page links to, using Scalar. Scalar's features that contact other
+// servers are turned off; the Content-Security-Policy would block them anyway.
 
 /** Headers of every response. The guide describes them, so responses do not repeat them. */
 const ON_EVERY_RESPONSE = [
@@ -56,7 +56,8 @@ function fitted(document, base) {
 /** Returns the address of what was at this address of the page before, or undefined. */
 function moved({ tags }) {
   const [, tag] = /^#tag\/([^/]+)/.exec(location.hash) ?? []
-  // `/docs` was the page of version 1.
+  // Links to tags of version 1 may lead to `/docs`, which was the page of version 1. Send them to
+  // its new address.
   if (tag && tags.every(({ name }) => name !== tag)) return `/docs/v1${location.hash}`
   // The guide has the sections that the introduction had.
   const [, section] = /^#(?:description\/|error-)(.+)/.exec(location.hash) ?? []

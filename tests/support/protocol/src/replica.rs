@@ -134,7 +134,7 @@ pub enum KeyPoll {
     Accepted(ChangesAsOf<Tick>, ChangedKeys),
 }
 
-/// A lookup of the key. The sets are the changes that the row of the key contains.
+/// A lookup of the key. The `Set` of a variant holds the changes that the key's row contains.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum KeyLookUp {
     #[default]

@@ -35,8 +35,8 @@ impl Faults {
         }
     }
 
-    /// Returns the effect of the faults between `server` and its clients during the interval;
-    /// `None` if there was no fault.
+    /// Returns how the faults that overlap the interval may affect the responses of `server`, or
+    /// `None` if no such fault affects it.
     pub fn excuse(&self, server: &String, interval: Interval) -> Option<Excuse> {
         let server_faults =
             self.overlapping(interval).filter(|(_, fault)| fault.servers.contains(server));

@@ -23,7 +23,7 @@ pub fn wire_check() -> &'static WireCheck {
 }
 
 impl WireCheck {
-    /// Compiles a check against today's documents, in which everything undocumented is a violation.
+    /// Compiles a check against these documents that reports everything undocumented as a violation.
     pub fn closed(documents: &[Value]) -> WireCheck {
         WireCheck::from_documents(documents, Reader::Closed)
     }
