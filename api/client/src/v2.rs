@@ -233,9 +233,10 @@ impl ListOrders {
     /// ```no_run
     /// # use store_orders_client::Error;
     /// # async fn example(client: store_orders_client::ClientV2) -> Result<(), Error> {
-    /// use store_orders_client::chrono::{TimeDelta, Utc};
+    /// use std::time::SystemTime;
+    /// use store_orders_client::chrono::{DateTime, TimeDelta, Utc};
     ///
-    /// let soon = Utc::now() + TimeDelta::days(2);
+    /// let soon = DateTime::<Utc>::from(SystemTime::now()) + TimeDelta::days(2);
     /// let page = client.list_orders().complete(false).ship_date_before(soon).send().await?;
     /// println!("{} orders to ship soon, more: {}", page.orders.len(), page.next_cursor.is_some());
     /// # Ok(())
