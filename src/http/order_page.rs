@@ -48,9 +48,10 @@ impl PageRequest {
         let next_cursor = next.map(|next| encode(next, filter));
         let link = next_cursor.as_ref().map(|cursor| next_link(cursor, *limit, filter));
         // The orders are encoded already, so they are inserted into a page without orders.
-        let mut json = serde_json::to_vec(&OrderPage { orders: Vec::new(), next_cursor })?;
-        let end = json.iter().position(|byte| *byte == b']').unwrap_or(json.len());
-        json.splice(end..end, orders);
+        let empty = serde_json::to_vec(&OrderPage { orders: Vec::new(), next_cursor })?;
+        let end = empty.iter().position(|byte| *byte == b']').unwrap_or(empty.len());
+        let (start, rest) = empty.split_at_checked(end).unwrap_or((&empty, &[]));
+        let json = [start, &orders, rest].concat();
         Ok(PageAnswer { json, link: link.and_then(|link| HeaderValue::try_from(link).ok()) })
     }
 }
