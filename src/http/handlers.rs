@@ -105,15 +105,16 @@ impl v2::Api for Handlers {
         let page_request = PageRequest::from_query(&query)?;
         let (list, _) = current_list(&request).await.map_err(v2::ServerError::from)?;
         let page = page_request.page(&list).await;
-        let PageAnswer { json, link } = or_internal_error(page, &request)?;
+        let page = or_internal_error(page, &request).map_err(v2::ServerError::from);
+        let PageAnswer { json, link } = page?;
         let etag = page_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
         let payload = request.context.orders.part_payload(json, gzip).await;
-        let body = to_json(or_internal_error(payload, &request)?);
-        Ok(v2::ListOrdersSuccess::Ok { body, etag, link })
+        let payload = or_internal_error(payload, &request).map_err(v2::ServerError::from)?;
+        Ok(v2::ListOrdersSuccess::Ok { body: to_json(payload), etag, link })
     }
 
     async fn get_order(
@@ -138,7 +139,8 @@ impl v2::Api for Handlers {
             let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
             return Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])));
         };
-        let json = to_vec(&request, &order).map_err(v2::ServerError::from)?;
+        let json = or_internal_error(serde_json::to_vec(&order), &request);
+        let json = json.map_err(v2::ServerError::from)?;
         let etag = order_tag(&json);
         if etag_matches(&header.if_none_match, &etag) {
             return Ok(v2::GetOrderSuccess::NotModified { etag });
@@ -174,12 +176,12 @@ impl v2::Api for Handlers {
     }
 }
 
-/// Logs an error that only a bug causes, and converts it to a 500 of version 2.
+/// Logs an error that only a bug causes, and converts it to a 500.
 fn or_internal_error<T>(
     result: Result<T, impl Error>,
     request: &Request<'_>,
-) -> Result<T, v2::ServerError> {
-    result.map_err(|error| HandlerFailure::log_internal(request, error).into())
+) -> Result<T, HandlerFailure> {
+    result.map_err(|error| HandlerFailure::log_internal(request, error))
 }
 
 async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, HandlerFailure> {
@@ -206,7 +208,8 @@ async fn cancel_if_match(
         if matches!(order.status, OrderStatus::Shipped) {
             return Ok(Some(CancelOutcome::AlreadyShipped));
         }
-        if !tags.contain(&order_tag(&to_vec(request, &v2::Order::from(order))?)) {
+        let json = or_internal_error(serde_json::to_vec(&v2::Order::from(order)), request)?;
+        if !tags.contain(&order_tag(&json)) {
             return Ok(None);
         }
         match cancel_unless_changed(request, id, Some(position)).await {
@@ -233,10 +236,6 @@ fn cancel_failure(request: &Request<'_>, error: CancelError) -> HandlerFailure {
         CancelError::NoAnswer => HandlerFailure::log_internal(request, error),
         error => HandlerFailure::log_unavailable(request, error),
     }
-}
-
-fn to_vec(request: &Request<'_>, order: &v2::Order) -> Result<Vec<u8>, HandlerFailure> {
-    serde_json::to_vec(order).map_err(|error| HandlerFailure::log_internal(request, error))
 }
 
 /// True if `If-None-Match` contains this tag, so the client already has the response.
