@@ -66,14 +66,14 @@ impl Docs {
         ];
         for ((document, served), template) in DOCUMENTS.iter().zip(documents).zip(REFERENCES) {
             let page = ServedPage::plain("application/json", Policy::Document, text(served)?);
-            pages
-                .extend([(document.path, page), (document.reference, reference(template, served))]);
+            let reference = reference(template, served);
             if document.path == newest_stable().path {
                 pages.extend([
-                    (NEWEST_REFERENCE, reference(template, served)),
+                    (NEWEST_REFERENCE, reference.clone()),
                     ("/llms.txt", ServedPage::plain(TEXT, Policy::Asset, llms(served))),
                 ]);
             }
+            pages.extend([(document.path, page), (document.reference, reference)]);
         }
         Ok(Docs(pages))
     }

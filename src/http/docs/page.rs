@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 /// A public page. It is created from its plain or its gzip bytes. The other form is computed when
 /// it is first requested.
+#[derive(Clone)]
 pub struct ServedPage {
     content_type: HeaderValue,
     pub policy: Policy,
