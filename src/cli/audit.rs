@@ -54,27 +54,25 @@ struct Line<'a> {
 /// Appends a change to the store's audit log. Only warns if that fails, because the change is
 /// already made.
 pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
-    write(Ok(store), change);
+    warn_of_failure(append(store, change), change);
 }
 
-/// Writes a change to the audit log of a store that was opened only for this purpose. Only warns if
-/// the store could not be opened.
+/// Appends a change to the audit log of a store that was opened only for this purpose. Also only
+/// warns if the store could not be opened.
 pub fn record_in(opened: Result<impl OperatorStore, StoreError>, change: Change<'_>) {
-    write(opened.as_ref().map(|store| store as &dyn OperatorStore), change);
+    warn_of_failure(opened.and_then(|store| append(&store, change)), change);
 }
 
-fn write(opened: Result<&dyn OperatorStore, &StoreError>, change: Change<'_>) {
+fn append(store: &dyn OperatorStore, change: Change<'_>) -> Result<(), StoreError> {
     let time: DateTime<Utc> = Utc::now().trunc_subsecs(3);
     let line = Line { time: utc_text(&time), user: operator(), change };
     let text = serde_json::to_string(&line).unwrap_or_default();
-    let lacks = |error: &StoreError| {
-        let command = change.command;
-        warn(format_args!("the audit log lacks this {command}: {}", ErrorChain(error)));
-    };
-    match opened.map(|store| store.append_to_audit_log(&without_secrets(&text))) {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => lacks(&error),
-        Err(error) => lacks(error),
+    store.append_to_audit_log(&without_secrets(&text))
+}
+
+fn warn_of_failure(appended: Result<(), StoreError>, Change { command, .. }: Change<'_>) {
+    if let Err(error) = appended {
+        warn(format_args!("the audit log lacks this {command}: {}", ErrorChain(&error)));
     }
 }
 
