@@ -247,8 +247,7 @@ fn remove_bounds(value: &mut Value) {
 const TEXT_FORMS: [(&str, &str, &str); 2] =
     [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
 
-/// Removes from all descriptions what concerns only other languages, or how values are written in a
-/// request.
+/// Removes from all descriptions how values are written in a request.
 fn describe_for_rust(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(describe_for_rust),
@@ -263,8 +262,7 @@ fn describe_for_rust(value: &mut Value) {
 }
 
 fn description_for_rust(description: &str) -> String {
-    let sentences = description.split_inclusive(". ");
-    let mut text: String = sentences.filter(|sentence| !sentence.contains("JavaScript")).collect();
+    let mut text = description.to_string();
     for (begin, end, replacement) in TEXT_FORMS {
         if let Some((before, rest)) = text.split_once(begin)
             && let Some((_, after)) = rest.split_once(end)
@@ -272,7 +270,7 @@ fn description_for_rust(description: &str) -> String {
             text = format!("{before}{replacement}{after}");
         }
     }
-    text.trim_end().to_string()
+    text
 }
 
 #[cfg(test)]
@@ -282,10 +280,6 @@ mod tests {
     #[test]
     fn a_description_for_rust_leaves_out_the_text_of_a_request() {
         for (description, expected) in [
-            (
-                "An id. It may exceed 2^53-1, where JavaScript's numbers lose digits: keep the text.",
-                "An id.",
-            ),
             (
                 "A pet: a 64-bit integer in plain decimal, without a plus sign. Optional.",
                 "A pet. Optional.",
