@@ -13,8 +13,8 @@ use crate::documents::{DOCUMENTS, Document, V1};
 use crate::repository::{CHANGELOG, GUIDE, GeneratedFile, PAGES};
 use serde_json::Value;
 
-/// The placeholder in templates for the site bar's links to the reference pages.
-const VERSION_LINKS: &str = "{versions}";
+/// The placeholder in templates for the site bar.
+const SITE_BAR: &str = "{site}";
 
 /// Returns the newest stable version: `info.version` of its document has no pre-release.
 /// `documents` are in the order of [`DOCUMENTS`].
@@ -34,10 +34,20 @@ fn label(version: &Document, newest: &Document) -> String {
     format!("{}{}", version.module, if is_older { " (older)" } else { "" })
 }
 
-/// Renders the site bar's links to the reference pages of all versions, the last version first.
-fn version_links(newest: &Document) -> String {
-    let link = |of: &&Document| format!("<a href=\"{}\">{}</a>", of.reference, label(of, newest));
-    DOCUMENTS.iter().rev().map(link).collect::<Vec<_>>().join(" ")
+/// Renders the site bar. `current` is the address of the page that it is on, and `document` the
+/// OpenAPI document that it links to.
+fn site_bar(newest: &Document, current: &str, document: &Document) -> String {
+    let references = DOCUMENTS.iter().rev().map(|of| (of.reference, label(of, newest)));
+    let page = |(address, title): (&'static str, &str)| (address, title.to_string());
+    let others =
+        [("/changelog", "Changelog"), (document.path, "OpenAPI"), ("/changelog.atom", "Feed")];
+    let pages = std::iter::once(page(("/guide", "Guide"))).chain(references);
+    let links = pages.chain(others.map(page)).map(|(address, title)| {
+        let mark = if address == current { " aria-current=\"page\"" } else { "" };
+        format!("<a href=\"{address}\"{mark}>{title}</a>")
+    });
+    let links = links.collect::<Vec<_>>().join(" ");
+    format!("<nav class=\"site\" aria-label=\"Site\">{links}</nav>")
 }
 
 /// Generates all pages. `documents` are in the order of [`DOCUMENTS`].

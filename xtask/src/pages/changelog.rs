@@ -1,9 +1,9 @@
 //! Renders `CHANGELOG.md` as a page, and parses its releases for the feed.
 
 use super::markdown::{heading, slug, with_headings};
-use super::{VERSION_LINKS, version_links};
+use super::{SITE_BAR, site_bar};
 use crate::changelog::sections;
-use crate::documents::{Document, V1};
+use crate::documents::Document;
 use chrono::NaiveDate;
 use semver::Version;
 
@@ -63,7 +63,7 @@ pub fn page(changelog: &str, newest: &Document) -> String {
 
 /// Renders the part of the page above the changelog.
 fn head(newest: &Document) -> String {
-    HEAD.replace(VERSION_LINKS, &version_links(newest)).replace(V1.path, newest.path)
+    HEAD.replace(SITE_BAR, &site_bar(newest, "/changelog", newest))
 }
 
 /// Parses a title such as `1.1.0 (2026-11-22)`.
@@ -79,6 +79,7 @@ fn time(date: NaiveDate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::documents::V1;
     use crate::repository::{CHANGELOG, Repository};
 
     fn render(text: &str) -> String {

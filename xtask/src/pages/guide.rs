@@ -1,7 +1,7 @@
 //! Renders the guide as a page with a table of contents.
 
 use super::markdown::{heading, markup, slug, with_headings};
-use super::{VERSION_LINKS, version_links};
+use super::{SITE_BAR, site_bar};
 use crate::documents::Document;
 use crate::guide::code_title;
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ pub fn page(guide: &str, newest: &Document) -> String {
     // A code block scrolls, so it must be reachable with the keyboard.
     let text = text.replace("<pre>", "<pre tabindex=\"0\">");
     TEMPLATE
-        .replace(VERSION_LINKS, &version_links(newest))
+        .replace(SITE_BAR, &site_bar(newest, "/guide", newest))
         .replace("{contents}", &markup(&contents.into_inner()))
         .replace("{guide}", &text)
 }

@@ -3,7 +3,7 @@
 
 use super::facts::{Operation, one_line, operations, text};
 use super::markdown::{heading, markup};
-use super::{VERSION_LINKS, label, version_links};
+use super::{SITE_BAR, label, site_bar};
 use crate::documents::{Document, V1};
 use codegen::pointer;
 use serde_json::{Map, Value};
@@ -21,7 +21,6 @@ const BANNER: &str = "{banner}";
 /// Renders the page of a document, with the same anchors as Scalar. The server replaces the
 /// placeholder `{base_urls}` with a list item for each base URL.
 pub fn page(version: &Document, newest: &Document, document: &Value) -> String {
-    let link = format!("<a href=\"{}\"", version.reference);
     let label = label(version, newest);
     let banner = if label == version.module { String::new() } else { banner(version, newest) };
     let info = &document["info"];
@@ -35,11 +34,10 @@ pub fn page(version: &Document, newest: &Document, document: &Value) -> String {
         models(document),
     ];
     TEMPLATE
-        .replace(VERSION_LINKS, &version_links(newest))
+        .replace(SITE_BAR, &site_bar(newest, version.reference, version))
         .replace(LABEL, &label)
         .replace(BANNER, &banner)
         .replace(V1.path, version.path)
-        .replace(&format!("{link}>"), &format!("{link} aria-current=\"page\">"))
         .replace("{reference}", reference.concat().trim_end())
 }
 
