@@ -46,7 +46,7 @@ Example:
         /// The new name: 1 to 64 printable characters; must be unique
         new_name: String,
     },
-    /// Move an account to another plan; a running server applies it within a second
+    /// Move an account to another plan; a running server applies the new limits within a second
     #[command(after_help = "\
 Example:
   store-orders accounts set-plan acme --plan business")]
@@ -81,7 +81,7 @@ Examples:
         /// The account's name, or its id
         name: String,
     },
-    /// List all accounts, by name
+    /// List all accounts, sorted by name
     #[command(after_help = "\
 Examples:
   store-orders accounts list
@@ -92,16 +92,17 @@ Examples:
     },
 }
 
-/// A plan. The plan `enterprise` also needs the limits that were agreed with the customer.
+/// The plan of an account. Only `enterprise` has limits that are agreed with the customer, and it
+/// requires both of them.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
     /// The customer's plan
     #[arg(long, value_parser = values::plan())]
     plan: Plan,
-    /// Requests a minute, for enterprise
+    /// Maximum requests per minute; required for enterprise, and refused for other plans
     #[arg(long, value_name = "N", requires = "per_day")]
     per_minute: Option<u32>,
-    /// Requests a day, for enterprise
+    /// Maximum requests per day; required for enterprise, and refused for other plans
     #[arg(long, value_name = "N", requires = "per_minute")]
     per_day: Option<u32>,
 }

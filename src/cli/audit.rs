@@ -16,7 +16,7 @@ use store_orders_api::types::utc_text;
 #[derive(Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change<'a> {
-    /// The command, without its arguments.
+    /// The command, such as `keys revoke`, without the names and ids that it was given.
     pub command: &'a str,
     #[serde(skip_serializing_if = "<[i64]>::is_empty")]
     pub orders: &'a [i64],
@@ -34,7 +34,7 @@ pub struct Change<'a> {
     /// The imported or restored file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'a str>,
-    /// The ids of the first and the last record of a step of an import.
+    /// The ids of the first and the last record in one step of an import.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<(i64, i64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,8 +57,8 @@ pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
     warn_of_failure(append(store, change), change);
 }
 
-/// Appends a change to the audit log of a store that was opened only for this purpose. Also only
-/// warns if the store could not be opened.
+/// Appends a change to the audit log of a store that was opened only for this purpose. If the store
+/// could not be opened, this is also only a warning.
 pub fn record_in(opened: Result<impl OperatorStore, StoreError>, change: Change<'_>) {
     warn_of_failure(opened.and_then(|store| append(&store, change)), change);
 }
@@ -76,9 +76,9 @@ fn warn_of_failure(appended: Result<(), StoreError>, Change { command, .. }: Cha
     }
 }
 
-/// Returns the name of the person who runs this command. Under sudo, this is the user who called
-/// sudo, otherwise the user of the process. If the machine has no name for the user, returns the
-/// user's number.
+/// Returns the name of the person who runs this command. If root runs it through sudo, that is the
+/// user who called sudo. Otherwise, it is the name of the process's user in `/etc/passwd`, or the
+/// user's number if that file does not list the user.
 pub fn operator() -> String {
     let user = rustix::process::getuid();
     let caller = std::env::var("SUDO_USER").ok().filter(|_| user.is_root());

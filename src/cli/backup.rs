@@ -27,8 +27,8 @@ pub struct RestoreArgs {
     /// The file that `backup` wrote
     #[arg(value_name = "FILE", value_parser = path_parser())]
     file: PathBuf,
-    /// Replace the store of the data directory: its files are moved to a new directory in the data
-    /// directory, such as replaced-1
+    /// Replace the store in the data directory, and keep the files of the old store in a new
+    /// subdirectory, such as replaced-1
     #[arg(long)]
     replace: bool,
 }
@@ -37,7 +37,8 @@ pub struct RestoreArgs {
 struct RestoreOutput {
     #[serde(flatten)]
     restored: CheckOutput,
-    /// The directory with the files of the old store, or `None` if there were none.
+    /// The directory to which the files of the old store were moved. `None` without `--replace`, or
+    /// if there was no old store.
     replaced: Option<PathBuf>,
 }
 

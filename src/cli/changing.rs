@@ -26,7 +26,7 @@ const NOTHING_CHANGED: &str = "nothing was changed";
 
 #[derive(Args, Debug)]
 pub struct UpdateArgs {
-    /// The file; `-` is standard input
+    /// File with the updates; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Ignore fields and columns whose names are unknown
@@ -85,9 +85,9 @@ impl PendingChange<'_> {
         }
     }
 
-    /// Fails if an order with this status cannot be changed. If the order has been changed already,
-    /// succeeds, because the order then stays as it is. `status` is `None` if the order does not
-    /// exist.
+    /// Fails if this change is not allowed for an order with this status, or if the order does not
+    /// exist (`None`). Succeeds if the order has already shipped, or is already cancelled, as the
+    /// change demands: it then stays as it is.
     fn check(self, id: i64, status: Option<Status>) -> Result<(), StoreError> {
         match self {
             PendingChange::Ship => can_ship(id, status).map(drop),
@@ -95,8 +95,8 @@ impl PendingChange<'_> {
         }
     }
 
-    /// Changes the orders of a step. Returns the ids of the orders that it changed, and the ids of
-    /// those that had been changed before.
+    /// Changes the orders of a step, and records the change in the audit log. Returns the ids of
+    /// the orders that it changed, and the ids of those that had been changed before.
     fn make(
         self,
         store: &dyn OperatorStore,
@@ -137,7 +137,7 @@ impl PendingChange<'_> {
     }
 }
 
-/// Changes pending orders. Their ids are on the lines of `file` or, without a file, in `ids`.
+/// Ships or cancels orders. Their ids are on the lines of `file` or, without a file, in `ids`.
 pub fn change_pending(
     pending: PendingChange<'_>,
     ids: &[i64],
@@ -173,8 +173,9 @@ pub fn change_pending(
     Ok(pending.show(&changed_now, &changed_before, printer)?)
 }
 
-/// Appends `changed` to the message of an error about one order. `changed` says what the command
-/// changed before the error. Keeps the error's kind, which decides the exit status.
+/// Appends `changed`, which says what the command changed before the error, to the message of a
+/// `NotFound` or `Refused` error. The kind of the error stays the same, because it decides the exit
+/// status.
 fn with_changes(error: StoreError, changed: &str) -> StoreError {
     let whole = |why| format!("{why}; {changed}");
     match error {
@@ -184,7 +185,8 @@ fn with_changes(error: StoreError, changed: &str) -> StoreError {
     }
 }
 
-/// Reads the ids in a file. Fails unless all these orders pass `check`.
+/// Reads the ids in a file, sorted and each only once. Fails if there is none, if a line is not an
+/// id, or if an order does not pass `check`.
 fn read_ids(
     store: &dyn OperatorStore,
     file: &Path,
@@ -207,7 +209,7 @@ fn read_ids(
     Ok(rows.into_keys().collect())
 }
 
-/// Adds to `bad` the rows whose order does not exist or cannot be changed.
+/// Adds the rows whose order does not exist or cannot be changed to `bad`.
 fn refuse_rows(
     store: &dyn OperatorStore,
     rows: &BTreeMap<i64, Location>,
@@ -262,8 +264,8 @@ fn change(
         Some(why @ StoreError::Unconfirmed) => anyhow::Error::from(why)
             .context(format!("before the last step, {changed} of {count} were {done}")),
         Some(why) if changed == 0 => with_changes(why, NOTHING_CHANGED).into(),
-        // An order was cancelled after the check, so the step that contains the order failed and
-        // changed nothing.
+        // The status of an order changed after the check, so the step that contains the order
+        // failed and changed nothing.
         Some(why @ (StoreError::Refused(_) | StoreError::NotFound(_))) => {
             let before = format!("{changed} of {count} were {done} before");
             let rest = "leave it out, and repeat the command for the rest";

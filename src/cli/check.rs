@@ -9,18 +9,21 @@ use crate::store::{CheckReport, OperatorStore, OrderCounts, sqlite};
 use serde::Serialize;
 use std::fmt::Display;
 
-/// The JSON output of `check`: the number of orders, pets, accounts and keys, and the problems that
-/// were found.
+/// The JSON output of `check`, which is also part of the output of `restore`: the numbers of
+/// orders, pets, accounts and keys, the numbers of the last changes, the problems, and the
+/// warnings.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CheckOutput {
     #[serde(flatten)]
     pub store: CheckReport,
-    /// The number of accounts in the counts file, or `None` if there is no counts file.
+    /// The number of accounts in the counts file. `None` if there is no such file, if it cannot be
+    /// read, or if the command did not check it.
     pub counted_accounts: Option<usize>,
 }
 
-/// Shows the counts, the warnings and all problems. Fails if there is a problem.
+/// Prints the number of orders, pets, accounts and keys, all warnings and all problems. Fails if
+/// there is a problem.
 pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let (name, store, counted) = match options.store.location()? {
         StoreLocation::Directory(directory) => {

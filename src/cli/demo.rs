@@ -71,9 +71,10 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     )
 }
 
-/// Returns the address to listen on, with its port, because the documents name it. If the default is
-/// in use, returns the loopback address with a free port. If the given address is in use, returns
-/// it, and the server reports the error.
+/// Returns the address to listen on, with a real port instead of 0, because the documents name it.
+/// Without a given address, returns the default or, if that cannot be used, the loopback address
+/// with a free port. A given address that cannot be used is returned unchanged, and the server then
+/// reports the error.
 fn free_address(given: Option<ListenAddress>, default: ListenAddress) -> ListenAddress {
     let bind = |address: &str| TcpListener::bind(address)?.local_addr();
     let bound = match &given {
@@ -84,7 +85,6 @@ fn free_address(given: Option<ListenAddress>, default: ListenAddress) -> ListenA
     bound.or(given).unwrap_or(default)
 }
 
-/// Imports orders and pets, creates a Pro account and issues a key for it.
 fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
     let now_ms = SystemClock::start().now().wall_ms();
     let now = DateTime::from_timestamp_millis(now_ms).unwrap_or_default();
@@ -103,8 +103,6 @@ fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
     store.issue_key(&new, now_ms)
 }
 
-/// Returns a sample order. Every third order has shipped, and every sixth is complete. All shipped
-/// orders and every second order have a ship date.
 fn order(number: i64, now: DateTime<Utc>) -> Order {
     let midnight =
         now - TimeDelta::nanoseconds(now.timestamp_nanos_opt().unwrap_or(0) % 86_400_000_000_000);
@@ -127,7 +125,8 @@ fn introduce(
 ) -> std::io::Result<()> {
     let base = format!("http://{address}/v1");
     let key = issued.key.expose();
-    // JSON has no newline at its end, so curl prints one. Otherwise the prompt would follow the JSON.
+    // The JSON of a response does not end with a newline, so `-w` makes curl print one. Otherwise,
+    // the shell's prompt would follow on the same line.
     let line = |what: &str, curl: String| format!("  # {what}\n  curl -iw '\\n' {curl}\n");
     let program = std::env::current_exe().unwrap_or_else(|_| "store-orders".into());
     let bearer = "-H \"Authorization: Bearer $KEY\"";
@@ -160,7 +159,6 @@ fn introduce(
     writeln!(out, "listening on {base}")
 }
 
-/// Quotes a word for the shell if necessary.
 fn shell_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,@%:=".contains(letter);
     match word.chars().all(is_plain) {

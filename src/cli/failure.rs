@@ -17,12 +17,14 @@ pub struct Failure {
     pub message: String,
 }
 
-/// The `code` of a failure in JSON. It also decides the exit status.
+/// The `code` of a failure in JSON. It also decides the exit status, unless a signal ended the
+/// command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
     InvalidCommandLine,
-    /// A setting of a file or of the environment is invalid, or settings contradict each other.
+    /// A setting in the file or the environment is invalid, settings contradict each other, or the
+    /// server cannot use a file or a host name that a setting contains.
     InvalidSettings,
     /// The order, account or key that the command names does not exist.
     NotFound,
@@ -41,7 +43,7 @@ impl Failure {
         }
     }
 
-    /// Prints the failure as JSON, if the command has `--json` and has not printed anything yet.
+    /// Prints the failure as JSON, if the command has `--json` and has not begun to print a record.
     pub fn show(&self, printer: &mut Printer<'_>) -> io::Result<()> {
         if printer.is_json() && !printer.has_shown() {
             printer.show(&json!({ "error": self }), "")?;
@@ -82,7 +84,8 @@ impl FailureCode {
         }
     }
 
-    /// Returns the exit status of a command that fails with this code.
+    /// Returns the exit status for this code. A command that a signal ended has a different status,
+    /// which `EndedBySignal` contains.
     pub fn status(self) -> u8 {
         match self {
             FailureCode::InvalidCommandLine => 2,

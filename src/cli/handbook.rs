@@ -6,9 +6,9 @@ use std::io::Write;
 
 #[derive(Args, Debug)]
 pub struct HandbookArgs {
-    /// Page to print; without it, the list of pages
+    /// Page to print; if it is missing, the command lists the pages
     page: Option<HandbookPage>,
-    /// Section of the page to print: its heading, or words of it
+    /// Section of the page to print: its heading, or some words of the heading
     section: Vec<String>,
 }
 
@@ -24,11 +24,11 @@ enum HandbookPage {
     Log,
     /// Several servers on one PostgreSQL
     Replicas,
-    /// The image, and an example with Compose
+    /// The container image, and an example with Compose
     Containers,
     /// A deployment on Kubernetes, with backups
     Kubernetes,
-    /// Steps for each version, and for going back
+    /// Steps to upgrade to each version, and to go back
     Upgrading,
     /// Sources of settings, and which to set first
     Settings,

@@ -14,8 +14,8 @@ use std::net::TcpStream;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// The maximum number of bytes that are read from a response. Every response of the admin listener
-/// is shorter.
+/// The maximum number of bytes that are read from a response. Every response to `/readyz` is
+/// shorter.
 const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
 
 /// The minimum timeout, because a server on the same machine may take this long to answer.
@@ -26,7 +26,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 #[derive(Args, Debug)]
 pub struct HealthArgs {
-    /// Maximum wait for the answer
+    /// Maximum time to wait for the response
     #[arg(
         long,
         value_name = "DURATION",
@@ -36,8 +36,9 @@ pub struct HealthArgs {
     timeout: Duration,
     /// Address of the server's admin listener
     ///
-    /// The default is the address of the server that serves the data directory. If no server serves
-    /// it, or the store is in PostgreSQL, the default is 127.0.0.1:8081.
+    /// By default, the command uses the admin listener of the server that serves the data
+    /// directory. If no server serves it, or if the store is in PostgreSQL, the default is
+    /// 127.0.0.1:8081.
     #[arg(long, value_name = "HOST:PORT", env)]
     admin_listen: Option<AdminListen>,
 }
@@ -84,7 +85,7 @@ fn recorded_admin_listen(options: &Options) -> Option<AdminListen> {
 struct Health<'a> {
     url: &'a str,
     ready: bool,
-    /// The HTTP status; null if there is no response.
+    /// The HTTP status; null if no HTTP response arrived.
     status: Option<u16>,
     reason: &'a str,
 }

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// The file; `-` is standard input
+    /// File to import; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Skip records whose id is already in the store
@@ -46,7 +46,7 @@ pub(super) fn import<R: NewRecord>(
     options.lower_priority();
     let mut parsed = read_records::<R>(&args.file, args.ignore_unknown, "imported", printer)?;
     let new_store = options.directory_without_store()?;
-    // If the file cannot be imported, no store is created.
+    // A dry run does not create a store, and neither does a file with bad rows.
     let store = match new_store.is_some() && (args.dry_run || parsed.bad.count() > 0) {
         true => None,
         false if args.dry_run => Some(options.open_store()?),
@@ -153,7 +153,8 @@ struct Imported {
     outcome: ImportOutcome,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,
-    /// The data directory if the import created a store in it, otherwise absent.
+    /// The data directory, if the import created a store in it, or would create one after a dry
+    /// run. Otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     new_store: Option<PathBuf>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -1,6 +1,7 @@
-//! Handles signals while a command runs. After SIGINT, SIGTERM or SIGHUP, the command finishes its
-//! current step and ends. SIGTSTP (Ctrl-Z) suspends the command only between steps, because a step
-//! locks the store.
+//! Handles signals during long commands. After the first SIGINT, SIGTERM or SIGHUP, a command
+//! finishes its current step and ends. Another one, more than half a second later, ends it
+//! immediately. SIGTSTP (Ctrl-Z) suspends a command that changes the store only between two steps,
+//! because a step locks the store.
 
 use super::serve::{EndedBySignal, HangUp, Signals};
 use anyhow::Context;
@@ -14,8 +15,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-/// The time to wait after sending SIGSTOP to this process. The signal may first reach another
-/// thread, but it stops all threads within this time.
+/// The time for which the next step must wait after this process has sent SIGSTOP to itself. The
+/// signal may first reach another thread, but it stops all threads within this time.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
 pub struct Interrupts {
@@ -26,7 +27,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to handle signals: the first is recorded, and the second ends the process.
+    /// Starts to handle signals. The first one is recorded, and a second one ends the process,
+    /// unless it only repeats the first (see `Signals::stop_again`).
     pub fn watch() -> anyhow::Result<Interrupts> {
         let runtime = Builder::new_current_thread().enable_io().build();
         let runtime = runtime.context("cannot listen for signals")?;

@@ -27,7 +27,7 @@ pub struct Invocation {
 
 #[derive(Debug, thiserror::Error)]
 pub enum InvocationError {
-    /// The command line is invalid or asks for help. In both cases, the error contains the text to
+    /// The command line is invalid, or asks for help or the version. The error contains the text to
     /// print.
     #[error(transparent)]
     CommandLine(#[from] clap::Error),
@@ -80,9 +80,9 @@ impl Invocation {
         self.cli.run(&self.effective, out)
     }
 
-    /// Returns the settings if the command is `serve` or `config check`: these commands fail if
-    /// settings contradict each other. Returns `None` for every other command, including
-    /// `config show`, which must show contradictory settings.
+    /// Returns the settings if the command is `serve` or `config check`, which refuse settings that
+    /// contradict each other or cannot be used. Returns `None` for every other command. In
+    /// particular, `config show` must also show such settings.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {
@@ -118,7 +118,7 @@ fn suggest_plan_flag(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Returns the flag whose value is invalid.
+/// Returns the flag or the argument that the error is about, such as `--store`.
 fn flag_of(error: &clap::Error) -> Option<String> {
     let named = error.get(ContextKind::InvalidArg)?.to_string();
     named.split(' ').next().map(str::to_string)

@@ -1,4 +1,5 @@
-//! `keys`: issue, rotate, revoke, unban, find, list. No other code prints a whole key.
+//! `keys`: issue, rotate, revoke, unban, find, list. Except for `demo`, no other command prints a
+//! whole key.
 
 mod find;
 mod shown;
@@ -32,7 +33,7 @@ Examples:
   store-orders keys issue --account acme --environment staging --expires 90d
   KEY=$(store-orders keys issue --account acme --json | jq -r .key)")]
     Issue {
-        /// The account that the key is for, by its name or id
+        /// Account that the key is for: its name or id
         #[arg(long, value_name = "NAME")]
         account: String,
         /// Environment that the key is valid in
@@ -54,7 +55,8 @@ Examples:
         /// The id of the key to replace
         #[arg(value_name = "KEY_ID")]
         key_id: String,
-        /// Time for which the old key stays valid, at most 7d
+        /// Time for which the old key stays valid, at most 7d; it still ends at its own expiry if
+        /// that is sooner
         #[arg(
             long,
             value_name = "DURATION",
@@ -81,7 +83,7 @@ Examples:
   store-orders keys list --state banned
   store-orders keys unban key_4fQm0ZxW7yTb")]
     Unban {
-        /// The key's id (`key_…`), as `keys list` shows it
+        /// The id of the key, such as key_4fQm0ZxW7yTb; `keys list` shows it
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
@@ -94,7 +96,7 @@ Examples:
   store-orders keys find - < leaked-key
   store-orders keys find -       # then paste the key, and press Enter")]
     Find {
-        /// `-`: read the key from standard input
+        /// Must be `-`, because the key is read from standard input
         #[arg(value_name = "-", value_parser = standard_input)]
         input: String,
     },
@@ -105,10 +107,10 @@ Examples:
   store-orders keys list --account acme --state active --wide
   store-orders keys list --json")]
     List {
-        /// Only the keys of this account, by its name or id
+        /// List only the keys of this account, given by its name or id
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
-        /// Only keys in this state
+        /// List only keys in this state
         #[arg(long, value_enum)]
         state: Option<KeyState>,
         #[command(flatten)]
@@ -193,8 +195,8 @@ struct IssuedJson<'a> {
 #[serde(untagged)]
 enum IssuedRest<'a> {
     Record(Box<KeyJson>),
-    /// The output if the record of an issued key cannot be read. Besides the key itself, it has
-    /// only the key's id.
+    /// The key was issued, but its record cannot be read. The output then consists of the key and
+    /// its id.
     Id {
         id: &'a str,
     },

@@ -1,6 +1,6 @@
-//! A list of records: a table, or a JSON array with one element per line. Records are written as
-//! they arrive. Only a table collects them, one block at a time, so a million orders need little
-//! memory.
+//! A list of records: a table, or a JSON array with one element per line. A JSON element is written
+//! as soon as its record arrives, and a table is written in blocks of rows. So even a list of a
+//! million orders needs little memory.
 
 use super::table::TextTable;
 use clap::Args;
@@ -9,14 +9,12 @@ use std::io::{self, Write};
 
 #[derive(Args, Debug)]
 pub struct ListingArgs {
-    /// Show all columns of the table, with whole cells
+    /// Show all columns of the table, and do not shorten times
     #[arg(long)]
     pub wide: bool,
 }
 
-/// A list that is written record by record.
 pub enum Listing<'a> {
-    /// A JSON array, with one element per line.
     Json {
         out: &'a mut dyn Write,
         /// The text to write before the next element: `[` or a comma.

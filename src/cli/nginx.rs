@@ -1,5 +1,5 @@
 //! `nginx-conf` prints an nginx configuration for a proxy in front of the server: either the whole
-//! file, or one site among others.
+//! configuration, or the file of one site.
 
 use clap::Args;
 
@@ -49,7 +49,8 @@ fn site() -> String {
 mod tests {
     use super::*;
 
-    /// nginx adds the headers of a block only if no block within it adds any.
+    /// A block inherits the `add_header` lines of the block around it only if it has none of its
+    /// own.
     #[test]
     fn every_block_with_headers_has_the_line_that_requires_https() {
         let is_header =

@@ -11,8 +11,8 @@ use store_orders_api::documents::{DOCUMENTS, Document, V1, text};
 
 #[derive(Args, Debug)]
 pub struct OpenapiArgs {
-    /// Print the document as a server with these settings serves it, with the addresses and contact
-    /// in the settings instead of the examples
+    /// Print the document as a server with these settings serves it: with the addresses and the
+    /// contact of the settings in place of the examples
     #[arg(long)]
     served: bool,
     /// Version of the API
@@ -25,7 +25,7 @@ pub struct OpenapiArgs {
     document: DocumentSettings,
 }
 
-/// Parses the name of a version of the API, as in the base path.
+/// Parses the name of an API version, such as `v1`, as it appears in the base path.
 fn version_parser() -> impl TypedValueParser<Value = &'static Document> {
     let value = |document: &Document| PossibleValue::new(document.name).help(document.about);
     PossibleValuesParser::new(DOCUMENTS.map(value)).try_map(|name| {

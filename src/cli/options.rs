@@ -1,4 +1,4 @@
-//! The options of every command.
+//! The global options, and the store and the request counts that they name.
 
 use crate::config::{StoreLocation, StoreSettings};
 use crate::rate_limiter::{CountsFileReport, CountsReport};
@@ -18,7 +18,7 @@ const LOWER_PRIORITY_NICENESS: i32 = 10;
 pub struct Options {
     #[command(flatten, next_help_heading = GLOBAL)]
     pub store: StoreSettings,
-    /// TOML file with settings, as `config default` prints one
+    /// TOML file with settings; `config default` prints a template
     #[arg(long, global = true, value_name = "FILE", env, help_heading = GLOBAL)]
     pub config: Option<PathBuf>,
     /// Write JSON to standard output instead of text
@@ -27,9 +27,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Lowers the priority of a long command on PostgreSQL, so that requests come first. A command
-    /// on an embedded store keeps its priority: while the command has locked the store, a server
-    /// waits for it.
+    /// Lowers the priority of a long command on PostgreSQL, so that servers on this machine get the
+    /// CPU first. A command on an embedded store keeps its priority, because a server must wait
+    /// while the command has locked the store.
     pub fn lower_priority(&self) {
         if self.store.store.is_some() {
             // If this fails, the command runs at its usual priority.
@@ -42,7 +42,9 @@ impl Options {
         self.open(SqliteStore::open_existing)
     }
 
-    /// Opens the store. Creates a missing data directory, and the store in it.
+    /// Opens the store. If a data directory has no store, creates the store in it, and the
+    /// directory if it is missing. A store in PostgreSQL must exist, because only `migrate` creates
+    /// it.
     pub fn open_or_create_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_for_command)
     }

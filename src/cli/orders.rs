@@ -23,19 +23,25 @@ Examples:
 pub enum OrdersCommand {
     /// Import orders from a file
     ///
-    /// The whole file is checked first: if a record is bad, or an id is in the store already,
-    /// nothing is imported. Then it is stored in steps of 10,000 orders. While servers use the
-    /// store, a step has 500 orders and a pause follows it, so that requests have priority; the
-    /// servers list the orders of each step immediately. An import that ends early says how many it
-    /// stored; the same command with --skip-existing imports the rest. If there is no store yet,
-    /// the import creates one and says where.
+    /// The whole file is checked first. If a record is bad, or its id is already in the store,
+    /// nothing is imported. With --skip-existing, records whose id is in the store are skipped
+    /// instead.
     ///
-    /// The file is a JSON array, JSON lines, or CSV with a header row; its content
-    /// decides. A record has the fields id, petId (integers from -(2^53-1) to 2^53-1, because
-    /// JavaScript rounds larger ones) and quantity (1 to 2147483647), and may have shipDate
-    /// (RFC 3339, any offset; a leap second becomes the second after it), complete (true, or false, the default) and status (pending, the
-    /// default, or shipped). Field names may be in any letter case. An id is never used
-    /// again, not even that of a cancelled order.
+    /// The orders are then stored in steps of 10,000. While a server uses the store, a step has
+    /// only 500 orders, and a pause follows it, so that requests need not wait long. Lists contain
+    /// the orders of a step as soon as it has ended. An import that ends early prints how many
+    /// orders it has stored; to import the rest, run the same command again with --skip-existing.
+    /// If the data directory has no store yet, the import creates one and prints its location.
+    ///
+    /// The file is a JSON array, JSON lines, or CSV with a header row. The command recognizes the
+    /// format by the content.
+    ///
+    /// A record has the fields id, petId (integers from -(2^53-1) to 2^53-1, because JavaScript
+    /// rounds larger ones) and quantity (1 to 2147483647). It may also have the fields shipDate
+    /// (RFC 3339, with any offset; a leap second becomes the second after it), complete (true or
+    /// false, by default false) and status (pending or shipped, by default pending). The letter
+    /// case of field names does not matter. An id can be used only once, even if its order is
+    /// cancelled.
     #[command(after_help = "\
 Examples:
   store-orders orders import orders.csv
@@ -45,9 +51,9 @@ Examples:
     Import(ImportArgs),
     /// Mark orders as shipped, so that they can no longer be cancelled
     ///
-    /// All orders are checked first: if an order does not exist, or is cancelled, no order is
-    /// marked. Many orders are marked in steps, as in an import. An order that has shipped already
-    /// stays as it is, and the output names it.
+    /// All orders are checked first. If one of them does not exist or is cancelled, no order is
+    /// marked. Many orders are marked in steps, as in an import. Orders that have already shipped
+    /// stay as they are; the output lists the first 20 of them, or all with --json.
     #[command(after_help = "\
 Examples:
   store-orders orders ship 1001 1002
@@ -56,10 +62,11 @@ Examples:
     Ship(OrderIds),
     /// Cancel orders without a customer's key
     ///
-    /// All orders are checked first: if an order does not exist, or has shipped, no order is
-    /// cancelled. Many orders are cancelled in steps, as in an import. An order that is cancelled
-    /// already stays as it is, and the output names it. The order's cancelledBy is
-    /// operator:USER, and the audit log has the reason (`handbook operating "the audit log"`).
+    /// All orders are checked first. If one of them does not exist or has shipped, no order is
+    /// cancelled. Many orders are cancelled in steps, as in an import. Orders that are already
+    /// cancelled stay as they are; the output lists the first 20 of them, or all with --json. The
+    /// field cancelledBy of each cancelled order is operator:USER, and the reason is in the audit
+    /// log (`handbook operating "the audit log"`).
     #[command(after_help = "\
 Examples:
   store-orders orders cancel 1001 1002 --reason \"restored from a backup\"
@@ -74,11 +81,11 @@ Examples:
     },
     /// Change the shipDate and complete of orders
     ///
-    /// The file is in one of the formats of an import. The whole file is checked first: if a record
-    /// is bad, or an order does not exist or is cancelled, nothing is changed. A record has an id,
-    /// and shipDate, complete or both. A field that is absent, null or an empty cell stays as it
-    /// is. Many orders are changed in steps, as in an import. If an update ended early, the same
-    /// command does the rest.
+    /// The file has one of the formats of an import. The whole file is checked first. If a record
+    /// is bad, or its order does not exist or is cancelled, nothing is changed. A record has an id
+    /// and at least one of shipDate and complete. A field that is absent, null or an empty cell
+    /// keeps its value in the store. Many orders are changed in steps, as in an import. If an
+    /// update ends early, run the same command again to change the rest.
     #[command(after_help = "\
 Examples:
   store-orders orders update shipped.csv
@@ -96,26 +103,27 @@ Example:
     },
     /// List orders in ascending order of id
     ///
-    /// An order must match all options. Orders without a ship date match neither --from nor --to.
+    /// With several options, only orders that match all of them are listed. Orders without a ship
+    /// date match neither --from nor --to.
     #[command(after_help = "\
 Examples:
   store-orders orders list --status pending --limit 20
   store-orders orders list --pet 7 --from 2026-06-01 --to 2026-06-30
   store-orders orders list --json > orders.json")]
     List {
-        /// Only orders with this status
+        /// List only orders with this status
         #[arg(long, value_parser = values::status())]
         status: Option<Status>,
-        /// Only orders of this pet
+        /// List only orders of this pet
         #[arg(long, value_name = "ID", value_parser = values::id, allow_negative_numbers = true)]
         pet: Option<i64>,
-        /// Only orders with a ship date on this day (UTC) or later
+        /// List only orders with a ship date on this day (UTC) or later
         #[arg(long, value_name = "DATE", value_parser = values::first_moment)]
         from: Option<DateTime<Utc>>,
-        /// Only orders with a ship date on this day (UTC) or earlier
+        /// List only orders with a ship date on this day (UTC) or earlier
         #[arg(long, value_name = "DATE", value_parser = values::next_day)]
         to: Option<DateTime<Utc>>,
-        /// At most N orders
+        /// List at most N orders
         #[arg(long, value_name = "N")]
         limit: Option<u64>,
         #[command(flatten)]
@@ -149,7 +157,7 @@ impl OrdersCommand {
 /// The orders that `ship` or `cancel` changes.
 #[derive(Args, Debug)]
 pub struct OrderIds {
-    /// The orders, or `-` for standard input with an id on each line
+    /// Ids of the orders, or `-` to read them from standard input, one on each line
     #[arg(
         required_unless_present = "file",
         conflicts_with = "file",
@@ -183,7 +191,6 @@ impl OrderIds {
     }
 }
 
-/// An argument that names orders.
 #[derive(Clone, Copy, Debug)]
 pub enum IdArg {
     Id(i64),

@@ -1,4 +1,4 @@
-//! `pets`: import.
+//! `pets import`: imports pets from a file.
 
 use super::importing::{ImportArgs, import};
 use super::options::Options;
@@ -13,10 +13,13 @@ Example:
 pub enum PetsCommand {
     /// Import pets from a file
     ///
-    /// The whole file is checked first: if a record is bad, or an id is in the store already,
-    /// nothing is imported. Then the pets are stored in steps, as in an import of orders. The file
-    /// is a JSON array, JSON lines, or CSV with a header row; its content decides. A record has the
-    /// fields id (an integer from -(2^53-1) to 2^53-1) and name.
+    /// The whole file is checked first. If a record is bad, or its id is already in the store,
+    /// nothing is imported. With --skip-existing, records whose id is in the store are skipped
+    /// instead. The pets are then stored in steps, as in an import of orders.
+    ///
+    /// The file is a JSON array, JSON lines, or CSV with a header row. The command recognizes the
+    /// format by the content. A record has the fields id (an integer from -(2^53-1) to 2^53-1) and
+    /// name.
     #[command(after_help = "\
 Examples:
   store-orders pets import pets.csv

@@ -53,7 +53,8 @@ impl<'a> Printer<'a> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Begins a list of records. A wide table has all columns.
+    /// Begins a list of records. Only a table uses `wide`: it then has all columns, and its times
+    /// are not shortened.
     pub fn listing(&mut self, columns: Vec<Column>, wide: bool) -> Listing<'_> {
         if self.json {
             Listing::json(self.out, &mut self.has_shown)

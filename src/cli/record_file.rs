@@ -30,8 +30,8 @@ pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
     read().with_context(|| format!("cannot read {}", display_name(file)))
 }
 
-/// Parses the records of a file, which may have bad rows. `done` is the participle for messages,
-/// such as "imported".
+/// Parses the records of a file, which may have bad rows. Fails if the file cannot be parsed at
+/// all; `done` is for [`show_failure`], which then reports the reason.
 pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,
@@ -64,7 +64,8 @@ pub struct ShownErrors {
     all_errors: bool,
 }
 
-/// Fails unless every row is valid. `done` is the participle for messages, such as "imported".
+/// Fails unless every row is valid. `done` is a participle such as "imported", for the message and
+/// for [`show_failure`].
 pub fn require_valid(
     file: &Path,
     bad: BadRows,
@@ -87,8 +88,9 @@ pub fn require_valid(
     Err(error)
 }
 
-/// With `--json`, prints why a file was not stored completely: the error, the number of stored
-/// records, and the problems with all bad rows.
+/// With `--json`, prints why a command did not import or change all of its records: the error, how
+/// many records it did import or change, the number of bad rows, and each known problem. `done` is
+/// a participle such as "imported", which names the number of records in the JSON.
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,
@@ -118,7 +120,7 @@ pub struct RowError {
 }
 
 impl RowError {
-    /// Describes a problem with the file as a whole.
+    /// Describes a problem that does not belong to a row, such as an error that ended an import.
     pub fn without_row(problem: String) -> RowError {
         RowError { line: None, column: None, field: None, problem: without_secrets(&problem) }
     }

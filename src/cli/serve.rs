@@ -1,4 +1,4 @@
-//! `serve`: the server on the operator's store.
+//! `serve`: runs a server on the store that the settings name.
 
 mod preflight;
 mod process;
@@ -27,8 +27,8 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Serves the store of these settings until a signal stops the server. Locks the data directory of
-/// an embedded store.
+/// Serves the store that these settings name until a signal stops the server. The data directory of
+/// an embedded store is locked for that time, so that it has only one server.
 pub fn serve(
     store: &StoreSettings,
     config: &ServerConfig,

@@ -30,7 +30,7 @@ fn embedded(directory: &Path, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     Ok(printer.show(&json!({ "store": name, "server": server }), text)?)
 }
 
-/// The server of a data directory, as its lock file describes it.
+/// The server of a data directory, as its file `server.pid` describes it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunningServer<'a> {
@@ -72,7 +72,7 @@ struct SharedStatus {
     store: String,
     id: String,
     orders_change_number: i64,
-    /// Sorted by heartbeat; the replica with the most recent one is first.
+    /// The replica with the most recent heartbeat is first.
     replicas: Vec<ReplicaStatus>,
 }
 
@@ -81,7 +81,8 @@ struct SharedStatus {
 struct ReplicaStatus {
     #[serde(flatten)]
     row: ReplicaRow,
-    /// True if the server was killed or suspended, or cannot reach the database.
+    /// True if the server sent no heartbeat while this command waited for one: it was killed or
+    /// suspended, or cannot reach the database.
     is_silent: bool,
 }
 

@@ -33,9 +33,9 @@ impl SystemdUnitArgs {
 fn template() -> String {
     let (_, unit) = UNIT.split_once("\n\n").unwrap_or(("", UNIT));
     let unit = [
-        // The user, the state directory and the data directory.
+        // Gives each instance its own user, state directory and data directory.
         ("store-orders\n", "store-orders-%i\n"),
-        // Without this file, the servers would have the same ports.
+        // Makes the settings file required: without it, the servers would have the same ports.
         ("EnvironmentFile=-/etc/store-orders/", "EnvironmentFile=/etc/store-orders/%i."),
         ("an orders API server\n", "an orders API server (%i)\n"),
     ]

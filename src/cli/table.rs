@@ -1,5 +1,5 @@
-//! A table as text: a line of column names, then one line per record. Long tables have the line of
-//! column names again after every 10,000 records.
+//! A table as text: a line of column names, then one line per record. A long table repeats the
+//! column names after every 10,000 records.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
@@ -80,7 +80,8 @@ fn cell(record: &Value, name: &str) -> String {
 /// The text for null and for an empty array.
 const NONE: &str = "-";
 
-/// Formats a record as text: a line for each column in which the record has a value.
+/// Formats a record as text: a line for each column in which the record has a value. Null and empty
+/// arrays are shown as `-`.
 pub fn record_text(
     columns: impl IntoIterator<Item = Column>,
     record: &impl Serialize,
@@ -102,7 +103,8 @@ pub struct TextTable<'a> {
 }
 
 impl<'a> TextTable<'a> {
-    /// Begins a table. Unless it is wide, times are short, and empty columns are left out.
+    /// Begins a table. Unless it is wide, it shortens times and leaves out columns that are empty
+    /// in all rows of a block.
     pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, is_wide: bool) -> TextTable<'a> {
         TextTable { out, columns, is_wide, rows: Vec::new(), has_written: false }
     }
@@ -117,7 +119,7 @@ impl<'a> TextTable<'a> {
         if self.rows.len() == BLOCK_ROWS { self.write_block() } else { Ok(()) }
     }
 
-    /// Writes the remaining rows, and the column names even if there was no row.
+    /// Writes the rows that are not yet written. A table without rows still gets its column names.
     pub fn finish(mut self) -> io::Result<()> {
         if self.rows.is_empty() && self.has_written { Ok(()) } else { self.write_block() }
     }

@@ -11,7 +11,7 @@ pub fn rfc3339(ms: i64) -> String {
         .map_or_else(|| ms.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
-/// Formats the time this long after `now`, rounded up to the second.
+/// Formats the time that is `duration` after `now`, rounded up to the second.
 pub fn rfc3339_after(now: Now, duration: Duration) -> String {
     let end = now.wall.saturating_add(duration);
     let seconds = end.as_secs().saturating_add(u64::from(end.subsec_nanos() > 0));

@@ -18,7 +18,7 @@ const DAY: &str = "%Y-%m-%d";
 /// Examples of durations, for error messages.
 const EXAMPLES: &str = "30m, 24h or 7d";
 
-/// Parses the id of an order, written as in the API.
+/// Parses the id of an order or a pet, which must be plain decimal as in the API.
 pub fn id(text: &str) -> Result<i64, String> {
     plain_int64(text).ok_or_else(|| "not a 64-bit integer in plain decimal".to_string())
 }
@@ -32,7 +32,7 @@ pub fn first_moment(text: &str) -> Result<DateTime<Utc>, String> {
     Ok(day.and_time(NaiveTime::MIN).and_utc())
 }
 
-/// Parses a day, and returns the first moment of the next one in UTC.
+/// Parses a day, and returns the first moment of the following day in UTC.
 pub fn next_day(text: &str) -> Result<DateTime<Utc>, String> {
     first_moment(text).map(|moment| moment + TimeDelta::days(1))
 }

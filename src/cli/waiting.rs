@@ -1,4 +1,4 @@
-//! Notices and the progress of commands that write to the store, or wait to write.
+//! Shows the progress of long commands, and a notice while a command waits to write to the store.
 
 use super::interrupts::Interrupts;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
@@ -12,7 +12,6 @@ use std::time::Duration;
 /// The wait after which a command prints a notice.
 const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
-/// Interval at which the progress bar is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 
 /// Interval between two lines about the progress if standard error is not a terminal.
@@ -62,8 +61,8 @@ pub fn with_progress<T>(
 }
 
 /// Runs `work` and shows its progress. Passes `work` a function to call with the amount that is
-/// done and the total. On a terminal, shows a bar with this template, otherwise a line every
-/// `LINE_EVERY`. Another thread writes both, so a stalled terminal does not delay the work.
+/// done and the total. On a terminal, shows a bar with this template. Otherwise, another thread
+/// prints a line every `LINE_EVERY`, so that a blocked pipe does not delay the work.
 pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> T) -> T {
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());

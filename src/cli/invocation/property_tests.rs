@@ -23,11 +23,12 @@ const URLS: [&str; 12] = [
     "u:P@db/orders",
 ];
 
-/// Returns everything that is printed for a URL in a flag and in a file.
+/// Returns the output for a URL: the settings or the errors if the URL is in a flag, and the error,
+/// if any, if the URL is in a file.
 fn printed_text(url: &str) -> String {
     let flagged = format!("--store={url}");
     let arguments = ["store-orders", "config", "show", &flagged].map(OsString::from);
-    // A JSON string is a valid TOML string.
+    // The JSON strings of these URLs are also valid TOML strings.
     let file = format!("store = {}\n", serde_json::to_string(url).unwrap());
     let mut printed = match Invocation::read(arguments) {
         Ok(invocation) => serde_json::to_string(invocation.effective.settings()).unwrap(),

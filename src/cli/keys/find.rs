@@ -43,8 +43,7 @@ fn read_digest() -> anyhow::Result<Digest> {
     )
 }
 
-/// The maximum number of bytes that are read from the first line. A longer line contains no valid
-/// key.
+/// The maximum number of bytes that are read from the first line. A key has 45 bytes.
 const LONGEST_LINE_BYTES: u64 = 4_096;
 
 /// Accepts only `-`, so that no argument contains a key.

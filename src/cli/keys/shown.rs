@@ -25,11 +25,11 @@ pub const COLUMNS: [Column; 11] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyState {
-    /// Valid, and not replaced
+    /// Valid, and neither replaced nor banned
     Active,
     /// Replaced, and still valid until it expires
     Rotated,
-    /// Valid, but refused for a while, because it kept sending after a 429
+    /// Valid, but refused for a while, because its client kept sending requests after a 429
     Banned,
     /// Past its expiry
     Expired,
@@ -78,7 +78,6 @@ pub struct KeyJson {
 }
 
 impl KeyJson {
-    /// Converts the record of a key; its state depends on `now`.
     pub fn new(record: KeyRecord, now: Now) -> KeyJson {
         let banned_until = Some(record.key.ban.ends_at_ms).filter(|end| *end > now.wall_ms());
         let state = KeyState::from_record(&record, banned_until.is_some(), now.wall_ms());

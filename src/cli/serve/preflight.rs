@@ -10,8 +10,8 @@ use crate::server::{ReloadableCertificate, TlsFiles};
 use crate::store::postgres;
 use std::net::SocketAddr;
 
-/// Fails with the problems of a server's settings. If settings contradict each other, reports only
-/// that contradiction. Blocks while host names are looked up.
+/// Fails with all problems that these checks find. But if [`EffectiveSettings::check`] finds a
+/// contradiction between settings, reports only that. Blocks while host names are looked up.
 pub fn check_settings(
     effective: &EffectiveSettings,
     store: &StoreSettings,
@@ -47,7 +47,8 @@ pub fn check_settings(
     InvalidSettings::check(problems)
 }
 
-/// Returns true if two listeners cannot use these addresses at the same time.
+/// Returns true if two listeners may not be able to use these addresses at the same time: they have
+/// the same port, and either the same IP address or one that is unspecified.
 fn addresses_conflict(one: SocketAddr, other: SocketAddr) -> bool {
     let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())

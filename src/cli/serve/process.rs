@@ -15,14 +15,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Time to write the last log lines after a failed start or a panic.
+/// The maximum time to write the last log lines if the shutdown timeout does not apply: after a
+/// failed or interrupted start, a panic, or a second signal.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time before the deadline that is reserved for the last log lines.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
-/// The maximum wait for the store when the server stops. The store may have to write a checkpoint
-/// to a slow disk.
+/// The maximum wait for the store when the server stops, because the store may have to write a
+/// checkpoint to a slow disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a server until a signal stops it, which may happen even while the server starts. `open`
@@ -138,7 +139,8 @@ impl Process {
             return Err(EndedBySignal { status, what }.into());
         }
         info!(log, "stopped");
-        // If nothing reads the log, flushing does not end. A signal then ends the wait.
+        // If nothing reads the log, flushing takes until the deadline, unless another signal ends
+        // the wait.
         tokio::select! {
             () = flush(buffer, deadline) => {}
             _ = signals.stop_again(HangUp::Reloads) => {}
@@ -214,8 +216,8 @@ fn create_private_files() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
-/// Raises the limit on open files to the maximum. Each connection is an open file, and the default
-/// limit is often far below the maximum.
+/// Raises the soft limit on open files to the hard limit. Each connection is an open file, and the
+/// default soft limit is often far below the hard limit.
 fn raise_open_files(log: &Logger) {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(limit) => info!(log, "open files limited"; "limit" => limit),

@@ -1,12 +1,14 @@
-//! Signals: SIGTERM and Ctrl-C stop a server, SIGHUP reloads its certificate.
+//! Signals: SIGTERM and Ctrl-C stop a server or a command. SIGHUP reloads the certificate of
+//! `serve`, and stops `demo` and the other commands.
 
 use anyhow::Context;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The time in which a second stop signal is ignored. `timeout`, shells and supervisors send a
-/// signal to a process and then to its group, so the process gets the signal twice.
+/// The time after the first stop signal in which another one is ignored. `timeout`, shells and
+/// supervisors send a signal to a process and then to its group, so the process gets the signal
+/// twice.
 const REPEATED_WITHIN: Duration = Duration::from_millis(500);
 
 pub struct Signals {
@@ -19,7 +21,7 @@ pub struct Signals {
 pub enum HangUp {
     /// Reloads the certificate.
     Reloads,
-    /// Stops the server, because its terminal was closed.
+    /// Stops the server or the command, because its terminal was closed.
     Stops,
 }
 
@@ -43,7 +45,7 @@ pub fn ignore_hang_up() -> anyhow::Result<()> {
 }
 
 impl Signals {
-    /// Starts to handle these signals, which then no longer end the process.
+    /// Starts to handle SIGTERM, SIGINT and SIGHUP, which then no longer end the process.
     pub fn listen() -> anyhow::Result<Signals> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Signals {
@@ -53,9 +55,9 @@ impl Signals {
         })
     }
 
-    /// Waits for a stop signal. If `hang_up` is [`HangUp::Reloads`], SIGHUP does not end the wait,
-    /// and each SIGHUP calls `reload`. Returns the exit status of a process that the signal ends:
-    /// 128 plus the signal's number, as in shells.
+    /// Waits for a stop signal. If `hang_up` is [`HangUp::Reloads`], a SIGHUP does not end the wait
+    /// but calls `reload`. Returns the exit status of a process that the signal ends: 128 plus the
+    /// signal's number, as in shells.
     pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> u8 {
         let signal = loop {
             tokio::select! {

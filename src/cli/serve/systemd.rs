@@ -16,7 +16,7 @@ pub fn notify(log: &Logger, state: NotifyState<'_>) {
     }
 }
 
-/// If the unit has a `WatchdogSec`, notifies systemd twice in that time. Sends nothing while a
+/// If the unit sets `WatchdogSec`, notifies systemd twice per that time. Sends nothing while a
 /// batch hangs, so that systemd restarts the server.
 pub async fn keep_watchdog(batch: RunningBatch, log: Logger) {
     let Some(timeout) = sd_notify::watchdog_enabled() else { return };
