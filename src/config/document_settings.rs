@@ -8,19 +8,21 @@ use store_orders_api::BASE_PATH;
 /// The operator's URLs and contact in the served OpenAPI document.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DocumentSettings {
-    /// Address of the production API in the served document: the host's address and /v1
+    /// Address of the production API that the served document names, such as
+    /// https://orders.example.com/v1
     #[arg(long, value_name = "URL", env)]
     pub production_url: Option<BaseUrl>,
-    /// Address of the staging API in the served document: the host's address and /v1
+    /// Address of the staging API that the served document names, such as
+    /// https://orders-staging.example.com/v1
     #[arg(long, value_name = "URL", env)]
     pub staging_url: Option<BaseUrl>,
-    /// Name of the service's operator, in the served document
+    /// Name of the service's operator; the served document contains it
     #[arg(long, value_name = "NAME", env, value_parser = parse_name)]
     pub contact_name: Option<String>,
-    /// Page where users find help, in the served document
+    /// Page where users find help; the served document links to it
     #[arg(long, value_name = "URL", env, value_parser = parse_url)]
     pub contact_url: Option<String>,
-    /// E-mail address for users' questions, in the served document
+    /// E-mail address for users' questions; the served document contains it
     #[arg(long, value_name = "ADDRESS", env, value_parser = parse_email)]
     pub contact_email: Option<String>,
 }

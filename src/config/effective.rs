@@ -17,12 +17,12 @@ pub struct EffectiveSettings(Vec<Setting>);
 pub struct Setting {
     /// The key in the file.
     pub key: String,
-    /// The value, null if there is none.
+    /// The value without passwords; null if there is none.
     pub value: serde_json::Value,
     /// The origin of the value: "flag", "environment VARIABLE", "file:line" or "default".
     pub origin: String,
-    /// The place where the setting is set, for errors: the flag, the variable, the key, or
-    /// "file:line: key".
+    /// The place where the setting is set, which errors name: the flag, the variable, or
+    /// "file:line: key". For a default, only the key.
     #[serde(skip)]
     place: String,
 }
@@ -50,7 +50,7 @@ impl EffectiveSettings {
         setting.map(|setting| &setting.value).filter(|value| !value.is_null())
     }
 
-    /// Returns the file that sets this setting, or `None` if something else sets it.
+    /// Returns the configuration file if this setting comes from it, otherwise `None`.
     pub fn file_of(&self, key: &str) -> Option<PathBuf> {
         let setting = self.0.iter().find(|setting| setting.key == key)?;
         setting.place.ends_with(&format!(": {key}")).then_some(())?;

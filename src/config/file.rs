@@ -23,7 +23,8 @@ struct FileEntry {
 }
 
 impl ConfigFile {
-    /// Reads and checks a file. The error names every invalid setting.
+    /// Reads and checks a file. The error names every syntax error or, if there are none, every
+    /// invalid setting.
     pub fn read(path: &Path) -> Result<ConfigFile, InvalidSettings> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             InvalidSettings(vec![format!("{}: cannot be read: {error}", path.display())])
@@ -31,7 +32,7 @@ impl ConfigFile {
         ConfigFile::parse(path, &text)
     }
 
-    /// Parses and checks the content of a file. Only messages use the path.
+    /// Parses and checks the content of a file. `path` is used only in messages.
     pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, InvalidSettings> {
         let line_at = |offset| format!("{}:{}", path.display(), line_number(text, offset));
         let (table, errors) = DeTable::parse_recoverable(text);
@@ -66,8 +67,8 @@ impl ConfigFile {
     /// Returns the command with this file's values as the defaults of its settings.
     pub fn as_defaults(&self, mut command: Command) -> Command {
         for FileEntry { key, values, .. } in &self.entries {
-            // An argument that is not a setting may have the same name, but only settings have a
-            // variable. Do not change the default of such an argument.
+            // Only settings have a variable. An argument without one keeps its default even if a
+            // setting has the same name, such as `--environment` of `keys issue`.
             let is_setting = |arg: &Arg| arg.get_id() == key && arg.get_env().is_some();
             if command.get_arguments().any(is_setting) {
                 command = command.mut_arg(key, |arg| arg.default_values(values));
@@ -149,8 +150,9 @@ fn find_similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
     })
 }
 
-/// Lists the environment variables that are named like settings but are unknown, each with a
-/// similar setting. Skips variables that Kubernetes sets for a service named store-orders.
+/// Lists the environment variables that begin with `STORE_ORDERS_` but are not settings, each with
+/// a similar setting if there is one. Returns `None` if there are none. Skips variables that
+/// Kubernetes sets for a service named store-orders.
 pub fn unknown_variables() -> Option<String> {
     let settings = all_settings();
     let unknown = |name: String| {
@@ -198,8 +200,9 @@ fn line_number(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// Returns the key on the line of a syntax error, followed by a colon. Returns nothing if the text
-/// before the `=` is not a key, because it may be part of a value, such as a URL with a password.
+/// Returns the key on the line of a syntax error, followed by a colon. Returns an empty string if
+/// the text before the `=` is not a key, because it may be part of a value, such as a URL with a
+/// password.
 fn key_near(text: &str, offset: usize) -> String {
     let line = text.lines().nth(line_number(text, offset) - 1).unwrap_or_default();
     let is_key =

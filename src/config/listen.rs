@@ -79,7 +79,7 @@ impl FromStr for AdminListen {
     }
 }
 
-/// A failure to listen on an address: the reason, and the setting to change.
+/// A failure to listen on an address: the reason, and what the operator can do.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {why}; fix: {fix}")]
 pub struct ListenError {

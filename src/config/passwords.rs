@@ -1,8 +1,9 @@
-//! Redacts passwords in error messages that echo user input.
+//! Redacts passwords in errors that repeat user input, and in the settings that `config show`
+//! prints.
 
-/// Replaces the password in each URL of the text with `***`. In each URL, everything from the first
-/// `:` after the scheme to the last `@` is replaced, because a password may contain spaces, quotes,
-/// `?` and `@`. After `password=`, the whole rest of the text is replaced.
+/// Replaces the password in each URL of the text with `***`. The password is everything from the
+/// first `:` after the scheme to the last `@` before the next URL, because it may contain spaces,
+/// quotes, `?` and `@`. After `password=`, the whole rest of the text is replaced.
 pub fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -23,7 +24,7 @@ pub fn without_passwords(text: &str) -> String {
 
 const SCHEME_END: &str = "://";
 
-/// The schemes at which another URL begins in the text.
+/// The schemes that mark the start of another URL in the text.
 const URL_STARTS: [&str; 4] = ["postgres://", "postgresql://", "http://", "https://"];
 
 /// Finds the start of the next URL. Only known schemes count, because a password may contain `://`.
@@ -31,7 +32,7 @@ fn next_url(text: &str) -> Option<usize> {
     URL_STARTS.iter().filter_map(|scheme| text.find(scheme)).min()
 }
 
-/// Hides the password in the rest of a URL, after its scheme.
+/// Hides the password in a URL. `url` is the part after the scheme and `://`.
 fn without_password(url: &str) -> String {
     match (url.split_once(':'), url.rsplit_once('@')) {
         (Some((user, password)), Some((_, place))) if password.contains('@') => {

@@ -12,10 +12,11 @@ use std::time::Duration;
 use store_orders_api::limit_constants::UNAUTHENTICATED_PER_MINUTE;
 
 /// The time at the end of `shutdown_timeout` that is reserved for the last bans, counts and log
-/// lines, but at most a quarter of `shutdown_timeout`.
+/// lines. If a quarter of `shutdown_timeout` is shorter, that quarter is reserved instead.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
-/// The minimum stall timeout. The system counts it in seconds, and 0 means no limit.
+/// The minimum stall timeout. TCP keep-alive counts in seconds, and a `TCP_USER_TIMEOUT` of 0 would
+/// mean the default of the system.
 const SHORTEST_STALL: Duration = Duration::from_secs(1);
 
 /// The maximum stall timeout. Half of it is the idle time of TCP keep-alive, which the system
@@ -26,24 +27,29 @@ const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 /// lines.
 const SHORTEST_STOP: Duration = Duration::from_millis(100);
 
-/// The maximum stop delay, and the maximum shutdown timeout. A server that needs longer is hung.
+/// The maximum stop delay, and the maximum shutdown timeout. A server that is not done after a day
+/// hangs.
 const LONGEST_STOP: Duration = Duration::from_secs(24 * 3_600);
 
 #[derive(Args, Clone, Debug)]
 pub struct ServerConfig {
-    /// Address to listen on, HOST:PORT; :8080 is every IPv4 address, port 0 a free one
+    /// Address to listen on, as HOST:PORT
+    ///
+    /// An address without a host, such as :8080, means every IPv4 address. Port 0 means a free
+    /// port.
     #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8080")]
     pub listen: ListenAddress,
-    /// Keys to accept: sto_live_ in production, sto_test_ in staging
+    /// Environment whose keys are accepted: they begin with sto_live_ in production, and with
+    /// sto_test_ in staging
     #[arg(long, value_enum, env, default_value = "production")]
     pub environment: Environment,
-    /// Have every list confirmed by a commit in PostgreSQL
+    /// Confirm every list by a commit in PostgreSQL
     ///
-    /// A list takes 1-2 ms more, and a primary that was replaced is noticed at once instead of
-    /// within a second.
+    /// A list then takes 1-2 ms longer. In return, a server notices immediately that its primary
+    /// was replaced, instead of within a second.
     #[arg(long, env)]
     pub confirm_lists: bool,
-    /// Maximum requests per minute per client address without a valid key
+    /// Maximum number of requests per minute that a client address may send without a valid key
     #[arg(
         long,
         value_name = "N",
@@ -52,7 +58,7 @@ pub struct ServerConfig {
         default_value_t = UNAUTHENTICATED_PER_MINUTE
     )]
     pub unauthenticated_per_minute: u32,
-    /// Network whose X-Forwarded-For is trusted, such as 10.0.0.0/8; may be repeated
+    /// Network of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8; may be repeated
     #[arg(
         long = "trusted-proxy",
         value_name = "CIDR",
@@ -61,24 +67,25 @@ pub struct ServerConfig {
         value_parser = parse_network
     )]
     pub trusted_proxies: Vec<IpNet>,
-    /// Lines to log: info has one for each request, off has none
+    /// Least severe level that is logged
+    ///
+    /// At info and debug, each request is logged. With off, nothing is logged.
     #[arg(long, value_enum, env, default_value = "info")]
     pub log_level: LogLevel,
-    /// PEM file with the TLS certificate and its chain; reloaded when it changes,
-    /// and on SIGHUP
+    /// PEM file with the TLS certificate and its chain; reloaded when it changes, and on SIGHUP
     #[arg(long, value_name = "FILE", env)]
     pub tls_cert: Option<PathBuf>,
     /// PEM file with the private key of the TLS certificate
     #[arg(long, value_name = "FILE", env)]
     pub tls_key: Option<PathBuf>,
-    /// Address of the admin listener, HOST:PORT; off disables it
+    /// Address of the admin listener, as HOST:PORT; off disables it
     ///
-    /// It answers /livez, /readyz and /metrics, without a key.
+    /// The admin listener serves /livez, /readyz and /metrics, and requires no key.
     #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8081")]
     pub admin_listen: AdminListen,
     /// Disconnect a client that has vanished, or has read nothing of its response, for this long
     ///
-    /// On Linux only.
+    /// This setting has an effect only on Linux.
     #[arg(
         long,
         value_name = "DURATION",
@@ -87,15 +94,16 @@ pub struct ServerConfig {
         default_value = "60s"
     )]
     pub client_stall_timeout: Duration,
-    /// Serve a store that was found damaged, in an emergency
+    /// Serve a store even if damage was found in it, for an emergency
     ///
-    /// Lists may lack orders. Without this setting, requests and /readyz are answered with 503
-    /// once damage is found.
+    /// Lists may lack orders. Without this setting, once damage is found, the status of /readyz and
+    /// of every operation of the API is 503.
     #[arg(long, env)]
     pub serve_damaged: bool,
     /// MiB of memory that outdated lists may hold while clients read them slowly
     ///
-    /// Beyond it, the oldest unfinished list is cut off. Each outdated list counts in full.
+    /// If they hold more, the oldest of them are cut off, but never the newest. Memory that several
+    /// lists share counts for each of them.
     #[arg(
         long,
         value_name = "N",
@@ -106,8 +114,8 @@ pub struct ServerConfig {
     pub outdated_lists_mib: u32,
     /// Time for which the server keeps serving after a stop signal
     ///
-    /// /readyz answers 503 meanwhile, so that load balancers send no more requests before the
-    /// server refuses connections.
+    /// During this time, the status of /readyz is 503, so that load balancers stop sending requests
+    /// before the server refuses connections.
     #[arg(
         long,
         value_name = "DURATION",
@@ -118,8 +126,8 @@ pub struct ServerConfig {
     pub stop_delay: Duration,
     /// Maximum time in which the server stops, after the stop delay
     ///
-    /// Requests in progress have all of this time but one second, which is left for the last bans,
-    /// counts and log lines.
+    /// At the end of this time, one second is reserved for the last bans, counts and log lines, or
+    /// a quarter of this time if that is shorter. Requests in progress have the rest.
     #[arg(
         long,
         value_name = "DURATION",
@@ -128,7 +136,6 @@ pub struct ServerConfig {
         default_value = "20s"
     )]
     pub shutdown_timeout: Duration,
-    /// The operator's URLs and contact in the served OpenAPI document.
     #[command(flatten)]
     pub document: DocumentSettings,
 }
@@ -139,7 +146,8 @@ pub fn all_settings() -> Command {
 }
 
 /// Completes the definition of each setting of a command. The setting's variable gets the prefix
-/// `STORE_ORDERS_`. A switch accepts a value, so that a flag can turn off what the file turns on.
+/// `STORE_ORDERS_`. A switch also accepts a value, so that `--switch=false` can turn off what the
+/// file turns on.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
         let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {
@@ -174,7 +182,8 @@ pub fn may_hold_password(setting: &Arg) -> bool {
     setting.get_id() == "store"
 }
 
-/// Converts a value to JSON. Writes numbers and booleans without quotes.
+/// Converts a value to JSON. Booleans, and integers in their shortest form, stay what they are;
+/// everything else becomes a string.
 pub fn json_value(raw: &str) -> serde_json::Value {
     match (raw.parse::<i64>(), raw.parse::<bool>()) {
         (Ok(number), _) if number.to_string() == raw => number.into(),
@@ -184,7 +193,8 @@ pub fn json_value(raw: &str) -> serde_json::Value {
 }
 
 impl Default for ServerConfig {
-    /// Returns the default of each setting, as on an empty command line.
+    /// Returns the default of each setting, as on an empty command line without environment
+    /// variables.
     fn default() -> Self {
         let command = all_settings().mut_args(|arg| arg.env(None::<&str>));
         let matches = command.get_matches_from(["defaults"]);
@@ -231,7 +241,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// Returns the lowest level that is logged, or `None` if nothing is logged.
+    /// Returns the least severe level that is logged, or `None` if nothing is logged.
     pub const fn level(self) -> Option<Level> {
         match self {
             LogLevel::Off => None,
@@ -266,7 +276,7 @@ pub fn duration_within(
     }
 }
 
-/// Parses a network. A single address is written as a network too, such as 192.0.2.7/32.
+/// Parses a network. A single address also needs a prefix length, as in 192.0.2.7/32.
 fn parse_network(text: &str) -> Result<IpNet, String> {
     text.parse().map_err(|_| {
         "write a network such as 10.0.0.0/8 or fd00::/8, or one address such as 192.0.2.7/32"

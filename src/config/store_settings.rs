@@ -10,22 +10,25 @@ use std::path::{Path, PathBuf};
 pub struct StoreSettings {
     /// PostgreSQL database that holds the store, for several replicas
     ///
-    /// It replaces the store in the data directory. As in libpq, the URL can list several hosts and
-    /// set sslmode, sslrootcert, sslcert and sslkey.
+    /// With this setting, no store in the data directory is used. As in libpq, the URL can list
+    /// several hosts and set sslmode, sslrootcert, sslcert and sslkey.
     #[arg(long, global = true, value_name = "postgres://USER@HOST/DATABASE", env)]
     pub store: Option<PostgresUrl>,
     /// File that holds the password for the store in PostgreSQL
     ///
-    /// Without it, the environment variable PGPASSWORD is used.
+    /// A password in the URL of the store takes precedence over the file. Without either, the
+    /// environment variable PGPASSWORD is used.
     #[arg(long, global = true, value_name = "FILE", env)]
     pub store_password_file: Option<PathBuf>,
     /// Database of the request counts, in the cluster of the store in PostgreSQL
     ///
-    /// `migrate` creates it if the role may. All servers and commands need the same name. The
+    /// `migrate` creates it if the role may. All servers and commands must use the same name. The
     /// default is the name of the store's database followed by _limits.
     #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
-    /// Directory of the store; created if missing
+    /// Directory of the store
+    ///
+    /// `serve`, `restore`, imports and `accounts create` create it if it is missing.
     #[arg(
         long,
         global = true,
@@ -46,7 +49,7 @@ pub enum StoreLocation {
 }
 
 impl StoreSettings {
-    /// Returns the store's name in errors.
+    /// Returns the name that errors use for the store.
     pub fn name(&self) -> String {
         match &self.store {
             Some(url) => format!("store {url}"),
@@ -93,8 +96,8 @@ impl StoreSettings {
 }
 
 /// Parses the path of a file or directory that SQLite opens. A path that begins with `file:` gets
-/// `./` in front, because the bundled SQLite would take the path for a URI, and no flag turns that
-/// off.
+/// `./` in front. Otherwise, the bundled SQLite would take it for a URI, because it is compiled to
+/// accept URIs, and no flag of the call that opens a file turns that off.
 pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");
