@@ -76,9 +76,9 @@ fn warn_of_failure(appended: Result<(), StoreError>, Change { command, .. }: Cha
     }
 }
 
-/// Returns the name of the person who runs this command. If root runs it through sudo, that is the
-/// user who called sudo. Otherwise, it is the name of the process's user in `/etc/passwd`, or the
-/// user's number if that file does not list the user.
+/// Returns the name of the person who runs this command. If sudo runs the command as root, that is
+/// the user who called sudo. Otherwise, it is the name of the process's user in `/etc/passwd`, or
+/// the user's number if that file does not list the user.
 pub fn operator() -> String {
     let user = rustix::process::getuid();
     let caller = std::env::var("SUDO_USER").ok().filter(|_| user.is_root());

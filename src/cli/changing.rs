@@ -85,9 +85,9 @@ impl PendingChange<'_> {
         }
     }
 
-    /// Fails if this change is not allowed for an order with this status, or if the order does not
-    /// exist (`None`). Succeeds if the order has already shipped, or is already cancelled, as the
-    /// change demands: it then stays as it is.
+    /// Fails if this change is not allowed for an order with this status, which is `None` if the
+    /// order does not exist. Shipping a shipped order, or cancelling a cancelled one, is allowed,
+    /// because the order then stays as it is.
     fn check(self, id: i64, status: Option<Status>) -> Result<(), StoreError> {
         match self {
             PendingChange::Ship => can_ship(id, status).map(drop),

@@ -28,7 +28,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 /// Serves the store that these settings name until a signal stops the server. The data directory of
-/// an embedded store is locked for that time, so that it has only one server.
+/// an embedded store is locked for that time, so that the store has only one server.
 pub fn serve(
     store: &StoreSettings,
     config: &ServerConfig,

@@ -43,7 +43,7 @@ pub struct ServerConfig {
     /// sto_test_ in staging
     #[arg(long, value_enum, env, default_value = "production")]
     pub environment: Environment,
-    /// Confirm every list by a commit in PostgreSQL
+    /// Confirm every list with a commit in PostgreSQL
     ///
     /// A list then takes 1-2 ms longer. In return, a server notices immediately that its primary
     /// was replaced, instead of within a second.

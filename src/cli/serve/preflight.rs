@@ -48,7 +48,7 @@ pub fn check_settings(
 }
 
 /// Returns true if two listeners may not be able to use these addresses at the same time: they have
-/// the same port, and either the same IP address or one that is unspecified.
+/// the same port other than 0, and either the same IP address or one that is unspecified.
 fn addresses_conflict(one: SocketAddr, other: SocketAddr) -> bool {
     let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())

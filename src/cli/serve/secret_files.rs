@@ -31,7 +31,7 @@ pub fn warn_of_readable(files: &[PathBuf], log: &Logger) {
         return;
     }
     for file in files {
-        // Skip a missing file, because opening it reports an error.
+        // Skip a missing file, because the server reports an error when it opens the file.
         let Ok(metadata) = file.metadata() else { continue };
         let mode = metadata.permissions().mode() & 0o7777;
         if mode & OTHERS_MAY_READ != 0 {
