@@ -15,7 +15,8 @@ use std::time::Instant;
 use store_orders_api::documents::Document;
 use store_orders_api::errors::{self, SentCredentials};
 
-/// Query parameters in which other APIs accept a key. A 401 explains where to send it instead.
+/// Query parameters in which other APIs accept a key. If a request has its key only there, the 401
+/// says to send it in `Authorization`.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
 /// The data that the middleware passes to the handler of an authenticated request: the key, the
@@ -35,7 +36,8 @@ pub struct Caller {
 pub enum Unauthenticated {
     Refused {
         refusal: KeyRefusal,
-        /// True if a key was sent, so that the challenge has `invalid_token`.
+        /// True if the request has a bearer token. The challenge of the 401 then has
+        /// `invalid_token`.
         key_sent: bool,
     },
     /// The response is a 503, because the key cannot be checked. Either the cached keys are out of
@@ -44,8 +46,8 @@ pub enum Unauthenticated {
     KeysOutdated,
 }
 
-/// Returns the request's key if it is valid. Looks up a key that is not cached in the store, and
-/// waits for the store until the deadline at most.
+/// Returns the request's key if it is valid. If the key is not cached, looks it up in the store,
+/// and waits for the answer until `deadline` at most.
 pub async fn authenticate(
     server: &ServerContext,
     headers: &HeaderMap,
@@ -119,7 +121,7 @@ fn credentials_without_key(request: &RequestInfo) -> SentCredentials {
     }
 }
 
-/// Returns the bearer token; fails unless there is exactly one `Authorization` header.
+/// Returns the bearer token. Fails if the request has none, or several `Authorization` headers.
 fn bearer(headers: &HeaderMap) -> Result<&[u8], Unauthenticated> {
     let refuse = |refusal, key_sent| Unauthenticated::Refused { refusal, key_sent };
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
@@ -150,9 +152,9 @@ impl TrustedProxies {
         TrustedProxies(networks)
     }
 
-    /// Returns the peer's address. If the peer is a trusted proxy, returns the last address in
-    /// `X-Forwarded-For` that is not a trusted proxy, because the client can forge the entries
-    /// before that address.
+    /// Returns the peer's address or, if the peer is a trusted proxy, the last address in
+    /// `X-Forwarded-For` that is not a trusted proxy. The client can forge the entries before that
+    /// address. If all entries are trusted proxies, returns the first entry.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {
@@ -165,7 +167,8 @@ impl TrustedProxies {
             .collect();
         let mut client = peer;
         for entry in entries.into_iter().rev() {
-            // The entries before an unreadable entry cannot be trusted.
+            // The client may have forged the entries before an unreadable one. So the best known
+            // address is that of the proxy that added the unreadable entry.
             let Some(address) = parse_address(entry.trim_ascii()) else { return client };
             client = address.to_canonical();
             if !self.trusts(client) {

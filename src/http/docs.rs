@@ -1,6 +1,7 @@
-//! Serves the public pages outside the API: documents, references, guide, changelog, and files for
-//! crawlers. They need no key and are not rate limited. All pages come from the documents and from
-//! files embedded in the program. No page loads anything from another server.
+//! Serves the public pages outside the API: the API documents, reference pages, the guide, the
+//! changelog, and files for crawlers. They need no key and are not rate limited. All pages come
+//! from the documents and from files embedded in the program. No page loads anything from another
+//! server.
 
 mod page;
 mod policy;
@@ -23,11 +24,11 @@ const STYLE: &str = "text/css; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const FEED: &str = "application/atom+xml; charset=utf-8";
 
-/// The placeholder in generated pages for the operator's addresses. In reference pages, the
-/// operator's contact is inserted after the addresses.
+/// The placeholder for the API's base URLs in the generated reference pages and `llms.txt`. In
+/// reference pages, the operator's contact follows the URLs.
 const BASE_URLS: &str = "{base_urls}";
 
-/// The path under which the reference page of the newest stable version is served as well.
+/// The second path of the newest stable version's reference page, which `/` serves too.
 const NEWEST_REFERENCE: &str = "/docs";
 
 macro_rules! references {
@@ -44,8 +45,8 @@ with_versions!(references);
 pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
-    /// Builds the pages from the documents of all versions, in the order of `DOCUMENTS`. The pages
-    /// that do not depend on a setting come from `cargo xtask generate`.
+    /// Builds the pages. `documents` contains the document of each version with the operator's
+    /// settings, in the order of `DOCUMENTS`.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
         let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
         let changelog = include_str!("docs/generated/changelog.html");
@@ -78,13 +79,14 @@ impl Docs {
         Ok(Docs(pages))
     }
 
-    /// Returns the response for the page at the request's path, or `None` if no page is there.
+    /// Returns the response for the page at the request's path, or `None` if no page is there. The
+    /// response may also be a redirect to the path without a trailing slash, or a 405.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let path = match request.uri().path() {
             "/" => NEWEST_REFERENCE,
             path => path,
         };
-        // People and some tools add a slash to the address of a page.
+        // People and some tools add a slash to a page's address, so redirect them to the page.
         let without_slash = path.strip_suffix('/').unwrap_or(path);
         let (page_path, page) = self.0.iter().find(|(path, _)| *path == without_slash)?;
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -108,7 +110,8 @@ fn moved_permanently(path: &'static str) -> Response<Body> {
     response
 }
 
-/// Fills in the reference page of a document. The page can be read without scripts.
+/// Inserts the base URLs and the operator's contact into a reference page, so that they can be read
+/// without scripts.
 fn reference(template: &str, document: &Value) -> ServedPage {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let base_urls = base_urls(document, |url, note| {
@@ -127,7 +130,7 @@ fn contact(document: &Value) -> Option<String> {
     (!fields.is_empty()).then(|| fields.join(", "))
 }
 
-/// Lists the paths that crawlers must not request.
+/// Returns `robots.txt`, which asks crawlers not to request paths of the API.
 fn robots() -> String {
     let rules = DOCUMENTS.map(|document| format!("Disallow: {}/\n", document.base_path));
     format!("{}{}", include_str!("docs/assets/robots.txt"), rules.concat())
@@ -139,7 +142,8 @@ fn llms(document: &Value) -> String {
     include_str!("docs/generated/llms.txt").replace(BASE_URLS, &base_urls)
 }
 
-/// Formats the servers of the document: `line` formats one server from its address and description.
+/// Formats each server of the document with `line`, which gets the server's URL and its
+/// description, as ` (description)` or as an empty string if the server has none.
 fn base_urls(document: &Value, line: impl Fn(&str, &str) -> String) -> String {
     let servers = document["servers"].as_array().into_iter().flatten();
     let line = |server: &Value| {

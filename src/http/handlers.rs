@@ -1,4 +1,5 @@
-//! Implements the operations: calls the order list or the store and wraps the outcome.
+//! Implements the operations of all versions: calls the order list or the store, and converts the
+//! result to the operation's response.
 
 use super::caller::Caller;
 use super::negotiation::{RequiredTags, accepts_gzip, field_matches_tag, required_tags};
@@ -24,8 +25,9 @@ use tokio::time::timeout_at;
 
 pub enum Handlers {}
 
-/// True if this operation, in any version, reads the list. The middleware then queries the store
-/// for its last changes before it calls the handler.
+/// True if this operation, in any version, always reads the list. The middleware then queries the
+/// store for its last changes before it calls the handler. A `cancelOrder` with `If-Match` also
+/// reads the list, but its handler sends the query itself.
 pub fn reads_list(operation_id: &str) -> bool {
     matches!(operation_id, "listOrders" | "getOrder")
 }
@@ -189,9 +191,9 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
     outcome.map_err(|error| cancel_failure(request, error))
 }
 
-/// Cancels the order if `tags` contain its tag, and returns `None` if they do not. The tag is
-/// compared in a fresh list. If the order has changed when it would be cancelled, the tag is
-/// compared again.
+/// Cancels the order if it is pending and `tags` contain its tag. Returns `None` if they do not.
+/// The tag is computed from a fresh list. If the order may have changed before the cancellation was
+/// executed, starts again with a fresher list.
 async fn cancel_if_match(
     request: &Request<'_>,
     id: i64,
@@ -238,7 +240,7 @@ fn cancel_failure(request: &Request<'_>, error: CancelError) -> HandlerFailure {
     }
 }
 
-/// True if `If-None-Match` contains this tag, so the client already has the response.
+/// True if `If-None-Match` is `*` or contains this tag. The client then already has the response.
 fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))
@@ -269,7 +271,7 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position)
 }
 
 /// Queries the store for a row. The query keeps its permit until the store answers, even if the
-/// client disconnects.
+/// client disconnects. Otherwise clients that disconnect could cause too many queries at a time.
 async fn look_up<T, F>(
     request: &Request<'_>,
     query: impl FnOnce(Arc<dyn Store>) -> F,

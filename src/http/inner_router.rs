@@ -1,11 +1,11 @@
-//! Routes requests to the operations of the API traits, after the middleware. Only this file uses
+//! Finds and calls the operations of the API traits, for the middleware. Only this file uses
 //! dropshot's internals.
 //!
 //! Dropshot has no middleware, so the outer server registers a catch-all route for each method, and
 //! this router finds and calls the operation. It uses items that dropshot 0.18 leaves public by
 //! accident: `ApiDescription::into_router`, `HttpRouter::lookup_route` and `endpoints`,
-//! `RouteHandler::handle_request`, and the field `RequestContext::endpoint`. Dropshot's version is
-//! pinned, and tests check the behaviour.
+//! `RouteHandler::handle_request`, and the field `RequestContext::endpoint`. Dropshot's minor
+//! version is pinned, and tests check the behaviour.
 
 use super::handlers::{Handlers, reads_list};
 use crate::context::ServerContext;
@@ -27,7 +27,8 @@ use store_orders_api::documents::{DOCUMENTS, Document, V1, api_descriptions};
 use store_orders_api::emission::DocumentError;
 use store_orders_api::errors;
 
-/// The methods of RFC 9110 and PATCH (RFC 5789): dropshot routes no others.
+/// The methods that have a catch-all route: those of RFC 9110, and PATCH (RFC 5789). Dropshot
+/// itself responds to other methods, with a 405.
 const METHODS: [Method; 9] = [
     Method::GET,
     Method::HEAD,
@@ -40,7 +41,6 @@ const METHODS: [Method; 9] = [
     Method::PATCH,
 ];
 
-/// The context that dropshot passes to a handler.
 pub type DropshotContext = RequestContext<Arc<ServerContext>>;
 
 type Lookup =
@@ -48,7 +48,6 @@ type Lookup =
 type Call =
     Box<dyn Fn(DropshotContext, Request<Body>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 
-/// The reason why the routers cannot be built: dropshot rejects a trait or a route.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     #[error("dropshot refuses the API trait")]
@@ -70,10 +69,10 @@ struct ApiVersion {
 pub struct Operation {
     /// The `operationId` in the API document.
     id: String,
-    /// The name in metrics: the `operationId`, prefixed with the version, except in the first
-    /// version.
+    /// The name in metrics, such as `listOrders` for the first version and `v2/listOrders` for the
+    /// second.
     route_name: String,
-    /// The `operationId` with method and path, in messages.
+    /// The operation in messages, such as `listOrders, GET /v1/store/orders`.
     title: String,
     /// The id under which metrics count the operation's requests.
     pub route: RouteId,
@@ -85,8 +84,8 @@ pub struct Operation {
     call: Call,
 }
 
-/// A route without parameters. Requests are compared with it before dropshot's lookup, which
-/// allocates each part of the path and costs as much as the rate limiter.
+/// A route without parameters. Requests are compared with these routes first, because dropshot's
+/// lookup allocates each part of the path, which costs as much as the rate limiter.
 struct StaticRoute {
     method: Method,
     path: String,
@@ -107,7 +106,8 @@ pub enum Route<'a> {
         /// True if any operation of the path is deprecated, so the response has the headers of a
         /// deprecated operation.
         is_deprecated: bool,
-        /// The operation of a later version that has this path and method, if there is one.
+        /// The title of the operation with this path and method in a later version, if there is
+        /// one.
         later: Option<String>,
     },
 }
@@ -119,7 +119,6 @@ impl Route<'_> {
 }
 
 impl InnerRouter {
-    /// Builds the router of the traits that `Handlers` implements.
     pub fn new() -> Result<InnerRouter, BuildError> {
         let mut routes = (0..).map(RouteId::for_operation);
         Ok(InnerRouter {
@@ -146,7 +145,7 @@ impl InnerRouter {
         let Some((path, version)) = version else { return (&V1, Route::OutsideVersions) };
         let mut route = version.route(method, path);
         if let Route::OtherMethod { later, .. } = &mut route {
-            // The iterator has the versions after the requested one.
+            // `versions` now contains only the versions after the requested one.
             *later = versions.find_map(|version| match version.route(method, path) {
                 Route::Found(operation, _) => Some(operation.title.clone()),
                 _ => None,
@@ -173,7 +172,7 @@ impl ApiVersion {
             return route;
         }
         // Dropshot ignores the letter case of methods, but they are case-sensitive (RFC 9110, 9.1).
-        // TRACE stands for all unknown methods, because no operation has it.
+        // So a method such as `get` is looked up as TRACE, which no operation has.
         let method = if METHODS.contains(method) { method } else { &Method::TRACE };
         match self.look_up(method, path) {
             Ok((operation, endpoint)) => Route::Found(operation, endpoint),
@@ -359,7 +358,7 @@ fn is_plain(path: &str) -> bool {
 }
 
 /// Merges the `Allow` headers that dropshot sets, one per method, into one value. Adds HEAD if GET
-/// is allowed.
+/// is allowed, because HEAD is routed as GET.
 fn allow_value(error: &HttpError) -> String {
     let mut methods: Vec<&str> = error
         .headers
@@ -384,8 +383,9 @@ mod tests {
         relative_path(document, path).filter(|path| is_plain(path))
     }
 
-    /// `reads_list` decides whether caches may store a response and must revalidate it. So it must
-    /// be true for exactly the operations that document an `ETag`.
+    /// If `reads_list` is true, caches may store the response and must revalidate it before each
+    /// use. Otherwise they must not store it. So it must be true for exactly the operations that
+    /// document an `ETag`.
     #[test]
     fn operations_that_read_the_list_are_those_with_an_entity_tag() {
         let router = InnerRouter::new().unwrap();

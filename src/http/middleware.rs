@@ -1,4 +1,5 @@
-//! The middleware: routes, authenticates and rate-limits every request before its handler.
+//! The middleware: serves public pages, and routes, authenticates and rate-limits all other
+//! requests before their handlers are called.
 
 use super::caller::{Caller, TrustedProxies, Unauthenticated, authenticate, unauthorized};
 use super::docs::Docs;
@@ -39,9 +40,10 @@ impl Middleware {
         catch_all(move |context, request| Arc::clone(&middleware).handle(context, request))
     }
 
-    /// Runs the steps; if one panics, the response is a 500. Never returns an error. All steps
-    /// share one future, because moving `context` and `request` from step to step costs more than
-    /// the steps do.
+    /// Runs the steps; if one panics, the response is a 500. Never returns an error, because
+    /// dropshot would convert it to a response without the API's headers. All steps share one
+    /// future, because moving `context` and `request` from step to step costs more than the steps
+    /// do.
     async fn handle(
         self: Arc<Self>,
         context: DropshotContext,
@@ -77,7 +79,8 @@ impl Middleware {
                     tokio::select! {
                         biased;
                         handled = handled => handled,
-                        // Only reads time out here. A cancellation times out in the writer.
+                        // Only reads time out here. The handler and the writer end a cancellation
+                        // at the deadline themselves.
                         () = sleep_until(deadline.into()), if scope.is_read() => {
                             scope.log_timeout()
                         }
@@ -108,7 +111,8 @@ impl Middleware {
 }
 
 /// Authenticates the request and counts it against its account or, without a valid key, against the
-/// client's address. Breaks with the response if the request is refused.
+/// client's address. Does not count it if the key cannot be checked now. Breaks with the response
+/// if the request is refused.
 async fn admit(
     scope: &mut RequestScope,
     request: &RequestInfo,
@@ -148,7 +152,8 @@ async fn admit(
     }
 }
 
-/// The rate limiter's decision on a request, and the query that was sent while it decided.
+/// The rate limiter's decision on a request, the time of the decision, and the freshness query that
+/// was sent meanwhile.
 struct Counted {
     decision: Decision,
     decided_at: Now,
@@ -156,8 +161,8 @@ struct Counted {
     freshness: Option<Freshness>,
 }
 
-/// Counts a request against its account. If the operation reads the list, also queries the store
-/// for the last changes while the limiter decides.
+/// Counts a request against its account. If the operation reads the list and the request is not
+/// refused immediately, also queries the store for the last changes while the limiter decides.
 async fn count_and_query(
     server: &ServerContext,
     key: &KnownKey,
@@ -181,7 +186,8 @@ async fn count_and_query(
     Counted { decision, decided_at, freshness }
 }
 
-/// Counts a request without a valid key against its address. Breaks with a 429 above the limit.
+/// Counts a request without a valid key against the client's address. Breaks with a 429 if the
+/// address has reached its limit.
 async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
     let (server, client) = (scope.server(), scope.client);
     let now = server.clock.now();
@@ -192,8 +198,9 @@ async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body
     enforce(scope, None, decision, now)
 }
 
-/// Records the status for the rate limit headers. Breaks with a 429 unless the request is admitted,
-/// or with a 503 if the limiter cannot count requests. `plan` is the plan of a valid key.
+/// Records the status for the rate limit headers. Unless the request is admitted, breaks with a 503
+/// if the limiter cannot count requests, and with a 429 otherwise. `plan` is the account's plan, or
+/// `None` without a valid key.
 fn enforce(
     scope: &mut RequestScope,
     plan: Option<Plan>,
@@ -224,8 +231,8 @@ fn enforce(
     ControlFlow::Break(response)
 }
 
-/// Makes the rate limit headers show the status of the client's address, for a request that is
-/// refused without being counted.
+/// Sets the status for the rate limit headers to that of the client's address, for a request that
+/// was not counted.
 fn show_status_of_address(scope: &mut RequestScope) {
     let now = scope.server().clock.now();
     let status = scope.server().rate_limiter.unauthenticated_status(scope.client, now);

@@ -1,7 +1,9 @@
-//! Reads the headers by which a client selects a response: `Accept-Encoding` selects gzip,
-//! `If-None-Match` a 304 instead of a body that the client has, and `If-Match` a 412 instead of a
-//! change to an order that the client has not seen in its current state (RFC 9110, 12.5.3, 13.1.2
-//! and 13.1.1).
+//! Reads the headers with which a client negotiates a response (RFC 9110):
+//!
+//! - `Accept-Encoding` asks for gzip (12.5.3).
+//! - `If-None-Match` asks for a 304 if the client already has the body (13.1.2).
+//! - `If-Match` asks for a 412, and no change, if the order has changed since the client read it
+//!   (13.1.1).
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -63,7 +65,7 @@ fn is_any(field: &str) -> bool {
     field.trim() == "*"
 }
 
-/// Returns the tags of a list. A tag may contain commas.
+/// Returns the tags in a list, up to the first malformed one. A tag may contain commas.
 fn tags(list: &str) -> impl Iterator<Item = &str> {
     let mut rest = list;
     std::iter::from_fn(move || {

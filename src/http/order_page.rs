@@ -47,7 +47,7 @@ impl PageRequest {
         let next = find_orders(list, filter, *from, *limit, &mut orders).await;
         let next_cursor = next.map(|next| encode(next, filter));
         let link = next_cursor.as_ref().map(|cursor| next_link(cursor, *limit, filter));
-        // The orders are encoded already, so they are inserted into a page without orders.
+        // The orders are already encoded, so insert them into the JSON of a page without orders.
         let empty = serde_json::to_vec(&OrderPage { orders: Vec::new(), next_cursor })?;
         let end = empty.iter().position(|byte| *byte == b']').unwrap_or(empty.len());
         let (start, rest) = empty.split_at_checked(end).unwrap_or((&empty, &[]));

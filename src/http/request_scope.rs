@@ -43,7 +43,7 @@ pub struct RequestScope {
     /// The URI for the request log; `None` if the log is off.
     uri: Option<Uri>,
     request_id: String,
-    /// The client's address, or the address that a trusted proxy reports for the client.
+    /// The client's address. If the peer is a trusted proxy, the address that the proxy reports.
     pub client: IpAddr,
     /// The status for the rate limit headers, and the time of the rate limiter's decision. The
     /// status's `resets_in` counts from this time.
@@ -51,7 +51,7 @@ pub struct RequestScope {
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
     pub key: Option<Arc<KnownKey>>,
-    /// The reason why the request was refused, for the log.
+    /// The reason why the request was refused, such as `rate_limited`, for the log.
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
@@ -115,7 +115,7 @@ impl RequestScope {
         self.method.is_safe()
     }
 
-    /// Logs the reason and builds a 503.
+    /// Builds a 503, and logs the reason, which the response does not contain.
     pub fn log_unavailable(&self, why: &dyn fmt::Display) -> Response<Body> {
         log_failed_request(
             &self.server.log,
@@ -126,7 +126,7 @@ impl RequestScope {
         errors::service_unavailable(self.document())
     }
 
-    /// Logs that the store did not answer before the deadline and builds a 503.
+    /// Builds a 503 for a request that the store did not answer by the deadline, and logs this.
     pub fn log_timeout(&self) -> Response<Body> {
         let seconds = REQUEST_TIMEOUT.as_secs();
         self.log_unavailable(&format_args!("the store gave no answer within {seconds} s"))
@@ -144,7 +144,8 @@ impl RequestScope {
         errors::internal_error(self.document())
     }
 
-    /// Completes the response, counts and logs the request. Public pages get no headers here.
+    /// Completes the response, then counts and logs the request. The API's headers are not added to
+    /// public pages, which have set their own.
     pub fn finish(mut self, mut response: Response<Body>) -> Response<Body> {
         if self.route != RouteId::PUBLIC {
             self.set_headers(response.status(), response.headers_mut());
@@ -164,7 +165,7 @@ impl RequestScope {
     }
 
     fn set_headers(&self, status: StatusCode, set: &mut HeaderMap) {
-        // Reserves space for the headers set here, the request id and the date in one allocation.
+        // Reserve space in one allocation for the headers set here, the request id and the date.
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         let cached = if self.reads_list && has_tag {
@@ -220,8 +221,8 @@ impl RequestScope {
     }
 }
 
-/// Records a request that did not finish. Either its client disconnected, perhaps after the change
-/// was made, or the request panicked after the response had begun.
+/// Records a request that did not finish. Either its client disconnected, perhaps after its
+/// cancellation was executed, or there was a panic outside the steps of the middleware.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {
@@ -237,7 +238,7 @@ impl Drop for RequestScope {
 }
 
 /// Converts the response to GET into the response to HEAD: drops the body but keeps its length
-/// (RFC 9110, 9.3.2). Over HTTP/2 a body would be a protocol error. 204 and 304 have no
+/// (RFC 9110, 9.3.2). Over HTTP/2 a body would be a protocol error. A 204 and a 304 get no
 /// `Content-Length`.
 fn without_body(mut response: Response<Body>) -> Response<Body> {
     let has_no_length =

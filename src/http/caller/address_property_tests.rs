@@ -1,4 +1,4 @@
-//! Property tests of `X-Forwarded-For`: generated chains of addresses in every notation, and any
+//! Property tests of `X-Forwarded-For`, with chains of valid and invalid entries, and with random
 //! bytes.
 
 use super::*;
@@ -6,14 +6,14 @@ use http::HeaderValue;
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An entry of the header, and the address in it.
+/// An entry of `X-Forwarded-For` and its address, or `None` if the entry is unreadable.
 #[derive(Clone, Debug)]
 struct Entry {
     text: String,
     address: Option<IpAddr>,
 }
 
-/// Generates addresses mostly in few networks, so that many are trusted.
+/// Generates mostly addresses from two /16 networks, so that many of them are trusted proxies.
 fn v4() -> impl Strategy<Value = Ipv4Addr> {
     prop_oneof![
         any::<[u8; 2]>().prop_map(|[c, d]| Ipv4Addr::new(10, 0, c, d)),
@@ -111,7 +111,8 @@ fn header_lines(lines: &[Vec<Entry>]) -> Vec<Vec<u8>> {
     lines.iter().map(|line| texts(line).join(",").into_bytes()).collect()
 }
 
-/// Converts an IPv4-mapped IPv6 address to IPv4.
+/// Converts an IPv4-mapped IPv6 address to IPv4, without `IpAddr::to_canonical`, which the tested
+/// code uses.
 fn to_canonical(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V6(v6) if v6.segments()[..6] == [0, 0, 0, 0, 0, 0xffff] => {
@@ -122,7 +123,8 @@ fn to_canonical(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// True if both addresses have the same first `length` bits.
+/// True if the address is in the network: both are IPv4 or both are IPv6, and their first `length`
+/// bits are equal.
 fn is_in(ip: IpAddr, (network, length): (IpAddr, u8)) -> bool {
     let bits = |ip: IpAddr| -> Vec<bool> {
         let octets = match ip {

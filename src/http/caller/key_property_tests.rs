@@ -1,11 +1,12 @@
-//! Property tests: `bearer` agrees with a simple parser of RFC 6750, 2.1 on generated headers.
+//! Property tests of `bearer`: it finds the same tokens as a simple parser (RFC 6750, 2.1), and
+//! other characters around a key make the key invalid.
 
 use super::*;
 use crate::api_key::{ApiKey, Environment, digest_of};
 use http::HeaderValue;
 use proptest::prelude::*;
 
-/// Parses `Bearer 1*SP` and any non-empty token.
+/// Returns the text after `Bearer` and one or more spaces, unless it is empty.
 fn token(value: &[u8]) -> Option<Vec<u8>> {
     let letters: String = value.iter().map(|byte| char::from(*byte)).collect();
     let (scheme, rest) = letters.split_once(' ')?;

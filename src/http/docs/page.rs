@@ -1,4 +1,4 @@
-//! Serves a public page, plain or as gzip.
+//! Serves a public page, plain or as gzip, and lets clients revalidate it with an entity tag.
 
 use super::policy::Policy;
 use crate::http::negotiation::{accepts_gzip, field_matches_tag};
@@ -52,7 +52,7 @@ impl ServedPage {
         }
     }
 
-    /// Responds to a GET with the page, or with 304 if the client has it (RFC 9110, 13.1.2).
+    /// Returns the page, or a 304 if the client already has it (RFC 9110, 13.1.2).
     pub fn respond(&self, request: &HeaderMap) -> Response<Body> {
         let is_gzip = accepts_gzip(request);
         let tag = self.tag(is_gzip);
@@ -76,7 +76,8 @@ impl ServedPage {
         if let Ok(tag) = HeaderValue::try_from(tag) {
             headers.insert(header::ETAG, tag);
         }
-        // Clients revalidate before each use, so that page and assets match after an upgrade.
+        // Make clients revalidate before each use. Otherwise, after an upgrade, a browser could
+        // combine a new page with old assets.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         self.policy.set_headers(headers);

@@ -5,9 +5,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 /// Selects a page's Content-Security-Policy, which lists the resources that the page may load.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy {
-    /// The reference page loads scripts, styles, images and data from its own server.
+    /// A reference page may load scripts, styles, images, fonts and data from its own server.
     Reference,
-    /// A text page loads scripts, styles and images from its own server.
+    /// A text page may load scripts, styles and images from its own server.
     Text,
     /// An asset loads nothing.
     Asset,

@@ -53,8 +53,8 @@ fn addresses(document: &Document, settings: &DocumentSettings, here: Environment
         .filter_map(|(environment, url, name)| {
             let prefix = environment.prefix();
             let description = format!("{name}: accepts keys that begin with {prefix}");
-            // The URL in the settings ends with the base path of v1. Replace it by this document's
-            // base path.
+            // The URL in the settings ends with the base path of v1. Replace that with this
+            // document's base path.
             let url = url.as_ref()?.to_string();
             let host = url.strip_suffix(BASE_PATH).unwrap_or(&url);
             let url = format!("{host}{}", document.base_path);

@@ -1,11 +1,11 @@
 //! Property tests: `accepts_gzip` agrees with the weights from which a header was generated
-//! (RFC 9110, 12.4.2 and 12.5.3).
+//! (RFC 9110, 12.4.2 and 12.5.3), and random bytes accept gzip only if they contain `gzip` or `*`.
 
 use super::*;
 use http::HeaderValue;
 use proptest::prelude::*;
 
-/// A coding, its weight in thousandths, and its text in the header.
+/// A content coding, its weight in thousandths if it has one, and their text in the header.
 #[derive(Clone, Debug)]
 struct Coding {
     name: &'static str,
@@ -13,7 +13,8 @@ struct Coding {
     text: String,
 }
 
-/// Formats a `qvalue` with `digits` more digits than necessary.
+/// Formats a weight as a `qvalue` (RFC 9110, 12.4.2), with up to `digits` more characters than
+/// necessary.
 fn qvalue(weight: u16, digits: usize) -> String {
     let full = format!("{}.{:03}", weight / 1_000, weight % 1_000);
     let shortest = full.trim_end_matches('0').trim_end_matches('.').len();
@@ -47,8 +48,8 @@ fn coding(name: &'static str) -> impl Strategy<Value = Coding> {
     )
 }
 
-/// Generates the lines of a header. Each coding is in the lines at most once, in any order, and
-/// some elements are empty.
+/// Generates codings, each at most once, and the lines of a header that contains them. Some
+/// elements of the header are empty.
 fn lines() -> impl Strategy<Value = (Vec<Coding>, Vec<String>)> {
     let names = ["gzip", "*", "br", "deflate", "identity", "zstd", "gzipped"];
     let alias = any::<bool>();

@@ -1,7 +1,10 @@
 // Shows the API document that the page links to, using Scalar. Scalar's features that contact other
 // servers are turned off; the Content-Security-Policy would block them anyway.
 
-/** Headers of every response. The guide describes them, so responses do not repeat them. */
+/**
+ * Headers that the responses of all operations have. The guide describes them, so this page does
+ * not repeat them for each response.
+ */
 const ON_EVERY_RESPONSE = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -10,10 +13,12 @@ const ON_EVERY_RESPONSE = [
   'Cache-Control',
 ]
 
-/** The schema of the body of every error. */
 const ERROR = '#/components/schemas/Error'
 
-/** Returns the document with this server's address, and without what every operation repeats. */
+/**
+ * Fits the document to this page: inserts this server's address, and removes what every operation
+ * repeats.
+ */
 function fitted(document, base) {
   const { paths, components } = document
   const deprecation = components.headers.Deprecation?.example ?? '@Infinity'
@@ -23,13 +28,14 @@ function fitted(document, base) {
   const operations = parts.filter((part) => part.operationId)
   for (const operation of operations) {
     operation.description = inTense(operation.description)
-    // Scalar's own badge cannot show `beta`. Scalar marks deprecated operations itself.
+    // Replace Scalar's own badge for stability, because it cannot show `beta`. Deprecated
+    // operations need no badge, because Scalar marks them itself.
     delete operation['x-scalar-stability']
     if (!operation.deprecated) operation['x-badges'] = [{ name: operation['x-stability'] }]
-    // A cursor is valid only with the filters for which it was issued. Readers change the example
-    // filters, so the example cursor would be rejected.
+    // A cursor is valid only with the filters for which it was issued. If a reader changed the
+    // example filters, the server would reject the example cursor. So show no example.
     delete operation.parameters.find(({ name }) => name === 'cursor')?.example
-    // The command with curl needs only the key.
+    // Insert the address, so that a reader has to add only the key to the curl command.
     const [command] = operation['x-codeSamples']
     command.source = command.source.replace('${BASE_URL:?}', base)
   }
@@ -39,27 +45,27 @@ function fitted(document, base) {
     for (const header of ON_EVERY_RESPONSE) delete headers?.[header]
     for (const media of Object.values(content ?? {})) {
       if (media.schema.$ref !== ERROR) continue
-      // Do not repeat the schema of errors here: Scalar shows it once, among the models. The `Link`
-      // header is of the same kind for every error, so leave it out as well.
+      // Do not repeat the schema of errors here, because Scalar shows it once, among the models.
+      // The `Link` header has the same meaning for every error, so leave it out as well.
       delete media.schema
       delete headers.Link
     }
-    // Scalar would show an empty list.
+    // Without this, Scalar would show an empty list of headers.
     if (headers && Object.keys(headers).length === 0) delete response.headers
   }
-  // The introduction links to the guide. With one more link beside them, Scalar hides the texts of
-  // the contact and the licence.
+  // The introduction already links to the guide. If there were one more link next to them, Scalar
+  // would not show the text of the links to the contact and the licence.
   delete document.externalDocs
   return document
 }
 
-/** Returns the address of what was at this address of the page before, or undefined. */
+/** Returns the new address of content that was once at this page's address, or undefined. */
 function moved({ tags }) {
   const [, tag] = /^#tag\/([^/]+)/.exec(location.hash) ?? []
-  // Links to tags of version 1 may lead to `/docs`, which was the page of version 1. Send them to
-  // its new address.
+  // `/docs` was once the page of version 1, so old links to tags of version 1 lead to it. Send them
+  // to that page's new address.
   if (tag && tags.every(({ name }) => name !== tag)) return `/docs/v1${location.hash}`
-  // The guide has the sections that the introduction had.
+  // Sections of the introduction have moved to the guide.
   const [, section] = /^#(?:description\/|error-)(.+)/.exec(location.hash) ?? []
   return section && `/guide#${section}`
 }
@@ -74,7 +80,7 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     // Requests from this page go to the server of this page, not to the servers in the document.
     servers: [{ url: base, description: 'The server of this page' }],
     authentication: { preferredSecurityScheme: 'apiKey' },
-    // A pasted key is not stored.
+    // Do not store a pasted key in the browser.
     persistAuth: false,
     proxyUrl: '',
     telemetry: false,
@@ -90,12 +96,12 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     expandAllResponses: true,
     expandAllModelSections: true,
     expandAllSchemaProperties: true,
-    // The prefix of every id in the page. Addresses do not contain it.
+    // Scalar begins the id of each element in the page with this text, but omits it from addresses.
     slug: 'api',
     // Fields are shown in the order of the document.
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,
-    // Show the example programs in the document, and none that Scalar generates.
+    // Show only the example programs in the document, not those that Scalar generates.
     hiddenClients: true,
     favicon: '/favicon.ico',
   })
