@@ -9,7 +9,8 @@ use std::fmt;
 /// The maximum number of rows that are shown unless the operator asks for all.
 const MAX_SHOWN_ROWS: usize = 20;
 
-/// The reason why a row of an import, or of a file of changes, is rejected.
+/// The reason why a row of a file is rejected. A row is a record to import, an update, or an
+/// order's id.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     #[error("{}", join_problems(_0))]

@@ -7,7 +7,6 @@ use super::{
 };
 use csv::{ReaderBuilder, StringRecord};
 
-/// Parses every row after the header row.
 pub fn read<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseError> {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let columns =
@@ -52,8 +51,8 @@ fn columns<R: Record>(
     if problems.is_empty() { Ok(columns) } else { Err(problems.join("; ")) }
 }
 
-/// Returns the name of the header's separator, if the separator is not the comma. In many
-/// countries, spreadsheets write semicolons.
+/// Returns the name of the separator if the header seems to be separated by semicolons, tabs or
+/// bars instead of commas. In many countries, spreadsheets write semicolons.
 fn other_separator<R: Record>(header: &StringRecord) -> Option<&'static str> {
     let cell = header.get(0).filter(|_| header.len() == 1)?;
     let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];

@@ -30,8 +30,8 @@ pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), P
     Ok(())
 }
 
-/// Splits an array even if some elements are not valid JSON. Returns `None` if a bracket or a quote
-/// is not closed, or if an element is empty, because the start of the next element is then unknown.
+/// Splits an array even if some elements are not valid JSON. Returns `None` if brackets or quotes
+/// are unbalanced, because the ends of the elements are then unknown, or if an element is empty.
 fn split_elements(text: &str) -> Option<Vec<&str>> {
     let inside = text.trim_matches(WHITESPACE).strip_prefix('[')?.strip_suffix(']')?;
     let (mut elements, mut start, mut depth) = (Vec::new(), 0, 0_u32);

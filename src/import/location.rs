@@ -7,7 +7,8 @@ use std::fmt;
 pub struct Location {
     /// The line, from 1.
     pub line: usize,
-    /// The column in characters, from 1. If each line is one record, the column is 0 and not shown.
+    /// The column in characters, from 1. In CSV, JSON lines and lists of ids, it is 0 and not
+    /// shown.
     pub column: usize,
 }
 
@@ -33,7 +34,8 @@ impl<'a> LocationCounter<'a> {
         LocationCounter { rest: content.iter(), offset: 0, location }
     }
 
-    /// Returns the location of the character at this offset.
+    /// Returns the location of the character at this offset, which must not be lower than the
+    /// offset of the previous call.
     pub fn location_at(&mut self, offset: usize) -> Location {
         for byte in self.rest.by_ref().take(offset.saturating_sub(self.offset)) {
             match byte {

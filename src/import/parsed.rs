@@ -13,7 +13,7 @@ pub struct Parsed<R> {
     /// The valid records in ascending order of id, each id once.
     pub rows: Vec<ParsedRow<R>>,
     pub bad: BadRows,
-    /// The unknown fields that were ignored, if unknown fields are not problems.
+    /// If unknown fields were ignored, the names of the first ones.
     pub unknown: Unknown,
 }
 
@@ -32,7 +32,7 @@ pub enum ParseError {
         /// The line of the first invalid byte.
         line: usize,
     },
-    /// The file begins with `[`, but is not valid JSON.
+    /// The file begins with `[`, but is not a JSON array and cannot be split into elements either.
     #[error("not a valid JSON array")]
     BrokenArray(#[source] serde_json::Error),
     /// The header row of a CSV file does not match the fields of the record.
@@ -44,7 +44,7 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// Returns the line that cannot be parsed, or `None` if it is unknown.
+    /// Returns the line of the error, or `None` if no line is known.
     pub fn line(&self) -> Option<u64> {
         match self {
             ParseError::Empty | ParseError::Gzip => None,

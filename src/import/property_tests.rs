@@ -1,4 +1,4 @@
-//! Property tests of the parsers: with any bytes, with valid records in every format, and with one
+//! Property tests of the parsers: random bytes, valid records in every format, and records with one
 //! invalid field.
 
 use super::{ParseError, Parsed, Record, Unknown, parse};
@@ -147,7 +147,7 @@ fn name() -> impl Strategy<Value = String> {
     })
 }
 
-/// Generates a value that is invalid in every format.
+/// Generates the name of a field and a value that is invalid for it in every format.
 fn invalid_field() -> impl Strategy<Value = (&'static str, Value)> {
     let invalid_everywhere = prop_oneof![
         "[^\\pC]{1,60}[!?]".prop_map(Value::from),

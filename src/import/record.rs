@@ -1,4 +1,4 @@
-//! The fields of one record, in any of the formats.
+//! Finds the fields of one record by their names, and reads their values, for all formats.
 
 use crate::api_key::without_keys;
 use crate::store::{RecordKind, Records};
@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 
 pub trait Record: Sized {
     const KIND: RecordKind;
-    /// The names of the fields in a file.
     const FIELDS: &'static [&'static str];
     const REQUIRED: &'static [&'static str];
 
-    /// Reads the record. Returns `None` if a field is invalid, and adds the problem to `fields`.
+    /// Reads the record, and adds each problem to `fields`. Returns `None` if a required field is
+    /// missing or a field is invalid.
     fn read(fields: &mut RecordFields<'_>) -> Option<Self>;
 
     /// The id, unique among records of this type.
@@ -24,8 +24,8 @@ pub trait NewRecord: Record {
     fn records(records: &[Self]) -> Records<'_>;
 }
 
-/// Finds the record's field for each name. Ignores letter case, and returns `None` for an unknown
-/// name. Also returns the problems with the names.
+/// Returns the record's field with each name, ignoring letter case, or `None` if the name is
+/// unknown. Also returns the problems: repeated names and, unless they are ignored, unknown names.
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
     unknown: &mut Unknown,
@@ -63,8 +63,8 @@ pub fn field_names<'n, R: Record>(
     (matched, problems)
 }
 
-/// The number of unknown names that are kept, so that a record with a million of them fills neither
-/// memory nor screen.
+/// The maximum number of unknown names that are kept, so that a record with a million of them fills
+/// neither memory nor screen.
 const MAX_NAMES: usize = 20;
 
 /// The treatment of fields whose names are unknown.
@@ -84,7 +84,7 @@ impl Unknown {
         }
     }
 
-    /// Returns true, and records the name, if unknown fields are ignored.
+    /// Returns true if unknown fields are ignored, and records the name if it is one of the first.
     fn ignore(&mut self, name: &str) -> bool {
         let Unknown::Ignored(names) = self else { return false };
         if names.len() < MAX_NAMES {
@@ -104,7 +104,7 @@ pub struct FieldProblem {
     /// The field; `None` for the record as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<&'static str>,
-    /// The problem, in words that name the field.
+    /// The description of the problem, which names the field.
     pub problem: String,
 }
 
