@@ -1,8 +1,8 @@
 //! The buffer between the loggers and standard error. A logger locks the buffer only to copy a
 //! line. Only the writer thread waits for the output.
 //!
-//! tracing-appender's non-blocking writer cannot be flushed by a deadline: it flushes only when it
-//! is dropped, and then for at most 1.1 seconds. It also limits lines instead of bytes, and does
+//! tracing-appender's non-blocking writer cannot be flushed with a deadline: it flushes only when
+//! it is dropped, and then for at most 1.1 seconds. It also limits lines instead of bytes, and does
 //! not count lines that could not be written.
 
 use crate::counter::counter;
@@ -21,7 +21,7 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval at which `flush` checks its deadline.
 const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The pending lines, and the thread that writes them.
+/// The pending lines. The thread that [`LogBuffer::start`] starts writes them.
 #[derive(Debug)]
 pub struct LogBuffer {
     state: Mutex<BufferState>,
@@ -101,7 +101,8 @@ impl LogBuffer {
         }
     }
 
-    /// Waits at most for the write interval, then swaps the pending lines into `lines`.
+    /// Waits until the write threshold is reached, a flush is requested, or the write interval has
+    /// passed. Then swaps the pending lines into `lines`.
     fn take_pending(&self, lines: &mut Vec<u8>) {
         let mut state = self.state.lock();
         let waits = |state: &mut BufferState| {

@@ -12,12 +12,12 @@ const ABANDONED_PREFIX: &str = "request handling cancelled";
 /// Prefix of dropshot's message for a failed TLS handshake.
 const HANDSHAKE_PREFIX: &str = "tls accept err: ";
 
-/// Minimum time between equal messages. While no file descriptor is free, dropshot logs ten times a
-/// second that it cannot accept a connection.
+/// The minimum time before the last message is passed on again. While no file descriptor is free,
+/// dropshot logs ten times a second that it cannot accept a connection.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Returns the logger for dropshot. It passes on only warnings and errors. It leaves out dropshot's
-/// fields, because they contain the whole URI, in which a client may have put a key.
+/// Returns the logger for dropshot, which passes on warnings and errors. It leaves out the fields
+/// of dropshot's loggers, because they contain the whole URI, in which a client may have put a key.
 pub fn for_dropshot(log: &Logger) -> Logger {
     let filter = DropshotFilter { log: log.clone(), last: Mutex::default() };
     Logger::root(filter.filter_level(Level::Warning).ignore_res(), o!())

@@ -6,7 +6,7 @@ use slog::{Logger, error};
 use std::fmt;
 use std::time::SystemTime;
 
-/// Logs why a request is answered with this status, which is 500 or more.
+/// Logs why the response to a request has this status, which is 500 or more.
 pub fn log_failed_request(
     log: &Logger,
     request_id: &str,

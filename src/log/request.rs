@@ -25,9 +25,9 @@ const LOGGED_PATH_CHARS: usize = 200;
 /// The maximum length of a logged user agent, in bytes.
 const LOGGED_AGENT_BYTES: usize = 120;
 
-/// The maximum length of a run of letters and digits in a path or a user agent. A longer run may be
-/// part of a key, so the whole value is withheld. The run in a key id, which may be logged, has
-/// exactly this length.
+/// The maximum length of a run of letters and digits in a path or a user agent, except for the two
+/// kinds of run below. A longer run may be part of a key, so the whole value is withheld. The run
+/// in a key id, which may be logged, has exactly this length.
 const LONGEST_RUN: usize = 12;
 /// The maximum length of a run of only digits, such as an order id.
 const LONGEST_NUMBER: usize = 19;
@@ -43,7 +43,7 @@ const TRACEPARENT: &str = "traceparent";
 /// flags.
 const FIRST_VERSION: &str = "00";
 
-/// Writes request lines, if the log's level includes info.
+/// Logs a line for each request if the log's level includes info.
 #[derive(Debug)]
 pub struct RequestLog {
     buffer: Option<Arc<LogBuffer>>,
@@ -58,7 +58,8 @@ pub struct RequestLine<'a> {
     pub request_id: &'a str,
     /// The method as sent: a token (RFC 9110), which needs no escaping.
     pub method: &'a str,
-    /// The path as sent. Logged without the query, shortened, and withheld if it may contain a key.
+    /// The path as sent, without the query. It is logged shortened, and withheld if it may contain
+    /// a key.
     pub path: &'a str,
     pub status: u16,
     /// The length of the body, if it is known when the response begins.
@@ -71,9 +72,9 @@ pub struct RequestLine<'a> {
     pub key_id: Option<&'a str>,
     /// The reason for a refusal, such as `unknown_key`, `rate_limited` or `banned`.
     pub refusal: Option<&'static str>,
-    /// The client's address, or the address that a trusted proxy reports for the client.
+    /// The client's address. If the peer is a trusted proxy, the address that the proxy reports.
     pub client: IpAddr,
-    /// The client's `User-Agent`. Logged shortened, and withheld if it may contain a key.
+    /// The client's `User-Agent`. It is logged shortened, and withheld if it may contain a key.
     pub user_agent: Option<&'a HeaderValue>,
     /// The client's [`traceparent`]. Its ids are logged if it is valid.
     pub traceparent: Option<&'a HeaderValue>,
@@ -83,8 +84,8 @@ pub struct RequestLine<'a> {
 
 impl RequestLine<'_> {
     /// Appends the line. It begins with the fields that every log line has. Errors are ignored,
-    /// because writing to memory cannot fail. Fields are appended without `write!`, which would
-    /// take twice as long as the rest of this function.
+    /// because writing to memory cannot fail. Only the time is appended with `write!`. With
+    /// `write!`, the other fields would take twice as long as the rest of this function.
     fn encode(&self, responded_at: Duration, line: &mut Vec<u8>) {
         let RequestLine { request_id, method, path, status, bytes, account, .. } = *self;
         let RequestLine { account_name, key_id, refusal, client, user_agent, .. } = *self;
@@ -139,8 +140,8 @@ impl RequestLog {
         self.buffer.is_some()
     }
 
-    /// Logs a request whose response began at this wall-clock time. Calls `request` only if request
-    /// lines are logged.
+    /// Logs a request. `responded_at` is the time, since the Unix epoch, at which its response
+    /// began or its client disconnected. Calls `request` only if request lines are logged.
     pub fn write<'a>(&self, responded_at: Duration, request: impl FnOnce() -> RequestLine<'a>) {
         let Some(buffer) = &self.buffer else { return };
         let mut line = Vec::with_capacity(LINE_CAPACITY_BYTES);
