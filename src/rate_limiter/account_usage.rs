@@ -14,11 +14,11 @@ pub trait CountsReport {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountUsage {
-    /// Both windows: `None` if the window is not open.
+    /// `None` if the window is not open. The same holds for `day`.
     pub minute: Option<WindowUsage>,
     pub day: Option<WindowUsage>,
-    /// The age of these counts, which is always 0 in PostgreSQL. `None` if no counts were ever
-    /// saved.
+    /// The age of these counts, which is always 0 in PostgreSQL. `None` if the store has no counts
+    /// file.
     pub age: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
-//! Counts requests without a valid key by address, in a table of bounded size. The counts only
-//! serve to shed floods.
+//! Counts requests without a valid key by address, in a table of bounded size. These counts only
+//! have to stop floods, so each server keeps its own and forgets them when it stops.
 
 use super::window::FixedWindow;
 use super::{Decision, RateLimitStatus, Window};
@@ -12,11 +12,12 @@ use std::time::Duration;
 /// table, they take 4.1 MiB.
 pub const MAX_ADDRESSES: usize = 65_536;
 
-/// The minimum interval between removals of closed windows from a full table. Otherwise, in a flood
-/// of new addresses, every request would scan the table.
+/// The minimum interval between removals of closed windows from a full table. Without it, every
+/// request from a new address would scan the table during a flood.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The unit that is counted: an IPv4 address or an IPv6 /64.
+/// The unit that is counted: an IPv4 address, or the /64 of an IPv6 address, because a single
+/// client usually has a whole /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressKey {
     V4(u32),
@@ -52,7 +53,7 @@ impl AddressTable {
         }
     }
 
-    /// Counts a request of this address unless the limit `per_minute` is reached.
+    /// Counts a request from this address unless the limit `per_minute` is reached.
     pub fn admit(&mut self, address: AddressKey, now: Timestamp, per_minute: u32) -> Decision {
         if let Some(window) = self.windows.get_mut(&address) {
             return window.admit(now, Window::Minute, per_minute);

@@ -26,7 +26,7 @@ impl Default for BegunBans {
 }
 
 impl BegunBans {
-    /// Sets the recorder of new bans. `None` stops recording.
+    /// Sets the channel to the task that records new bans in the store. `None` stops recording.
     pub fn send_to(&self, recorder: Option<UnboundedSender<NewBan>>) {
         *self.recorder.lock() = recorder;
     }
@@ -34,7 +34,8 @@ impl BegunBans {
     pub(super) fn begin(&self, ban: NewBan) {
         self.count.inc();
         if let Some(recorder) = &*self.recorder.lock() {
-            // An error means that the recorder has ended, because the server is stopping.
+            // Sending fails only if the task that records bans has ended, because the server is
+            // stopping.
             let _ = recorder.send(ban);
         }
     }

@@ -1,4 +1,6 @@
-//! A rate limiter in the memory of one server.
+//! Counts requests in the server's memory. This is the rate limiter of a server that does not share
+//! its store. Servers that share a store count accounts in PostgreSQL, and use this one only for
+//! strikes, bans and requests without a valid key.
 
 use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
 use super::begun_bans::{BegunBans, NewBan};
@@ -17,10 +19,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Values by row number. With foldhash, an access takes less than half the CPU instructions that it
-/// takes with std's hasher. Clients cannot choose row numbers, so foldhash is safe here.
+/// takes with std's hasher. It protects less against chosen collisions, but clients cannot choose
+/// row numbers.
 type Rows<T> = DashMap<i64, T, foldhash::fast::RandomState>;
 
-/// Counts requests in memory. No decision waits for I/O.
+/// Decides on every request without waiting for I/O.
 #[derive(Debug)]
 pub struct InMemoryRateLimiter {
     accounts: Rows<AccountWindows>,
@@ -54,20 +57,21 @@ impl InMemoryRateLimiter {
         self.accounts_changed.swap(false, Ordering::Acquire)
     }
 
-    /// Updates the windows of this account. If they change, `take_changed` returns true.
+    /// Updates the windows of this account. If they change, the next `take_changed` returns true.
     fn update_account<R>(&self, account: i64, update: impl FnOnce(&mut AccountWindows) -> R) -> R {
         let mut windows = self.accounts.entry(account).or_default();
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Set while the windows are still locked. So if `take_changed` returns true,
-            // `saved_windows` waits for this lock, and its result includes the change.
+            // Set this while the windows are still locked. Then `saved_windows`, called after
+            // `take_changed` has returned true, waits for this lock, and its result includes the
+            // change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result
     }
 
-    /// Returns those windows of all accounts that are open at this wall time.
+    /// Returns the windows that are open at this wall time, for all accounts.
     pub fn saved_windows(&self, now: Timestamp) -> SavedWindows {
         let saved = self
             .accounts
@@ -94,14 +98,15 @@ impl InMemoryRateLimiter {
     }
 
     /// Applies the ban in the key's row if it is newer than the ban in memory, then returns a
-    /// refusal if the key is banned.
+    /// refusal if the key is banned. Does nothing if the account's limit is zero, because the
+    /// windows then refuse all its requests.
     pub(crate) fn apply_and_check_ban(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         if request.has_zero_limit() {
             return None;
         }
         let mut strikes = match self.keys.get(&request.key) {
             Some(strikes) => *strikes,
-            // Most keys have never had a ban.
+            // Most keys have neither strikes nor a ban, so they need no entry.
             None if request.ban == KeyBan::default() => return None,
             None => Strikes::default(),
         };
@@ -114,8 +119,8 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Counts a strike if a window refuses the request. Returns the decision, or the ban if the key
-    /// is now banned. Logs and records a new ban.
+    /// Counts a strike if a window has refused the request, unless the account's limit is zero.
+    /// Returns the decision, or the ban if the key is now banned. Logs and records a new ban.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,
@@ -143,7 +148,7 @@ impl InMemoryRateLimiter {
 
 #[async_trait]
 impl RateLimiter for InMemoryRateLimiter {
-    /// Does not await between the decision and the log, so that a ban is also logged if the caller
+    /// Has no await between the decision and the log, so a new ban is logged even if the caller
     /// drops the future.
     async fn admit(
         &self,

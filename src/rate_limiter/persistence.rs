@@ -37,8 +37,8 @@ pub struct CountsFile {
     log: Logger,
     /// True if the last read or write succeeded.
     is_available: bool,
-    /// True once the counts of earlier runs have been read from the file. Until then the file must
-    /// not be overwritten.
+    /// True once the file's counts have been restored, or no usable file was found. Until then the
+    /// file must not be overwritten.
     is_restored: bool,
     /// True if the file must be written even if nothing was counted since the last write.
     must_write: bool,
@@ -47,8 +47,8 @@ pub struct CountsFile {
 
 impl CountsFile {
     /// Restores the counts from the file in this directory. Never fails. Quarantines a file that is
-    /// damaged or belongs to a store with another id. If the file cannot be read, logs this, and
-    /// each [`CountsFile::write`] tries again.
+    /// damaged or belongs to a store with another id. If the file cannot be read or renamed, logs
+    /// this, and each [`CountsFile::write`] tries again.
     pub fn open(
         directory: &Path,
         store_id: String,
@@ -73,8 +73,9 @@ impl CountsFile {
         file
     }
 
-    /// Writes the counts if they have changed since the last call. Logs the first of consecutive
-    /// failures. Returns true if the file contains all counts.
+    /// Writes the counts if they have changed since the last successful write. The first call
+    /// always writes. Logs the first of consecutive failures. Returns true if the file is up to
+    /// date. Every `CLEANUP_INTERVAL`, also removes expired windows and strikes from memory.
     pub fn write(&mut self) -> bool {
         let now = self.clock.now();
         let monotonic = Timestamp::from(now.monotonic);
@@ -100,7 +101,8 @@ impl CountsFile {
         if !self.limits.take_changed() && !self.must_write {
             return Ok(());
         }
-        // If this write fails, the next call must write again.
+        // If this write fails, the next call must write again, although `take_changed` then returns
+        // false.
         self.must_write = true;
         let limits = self.limits.saved_windows(now.wall.into());
         let store_id = self.store_id.clone();
@@ -109,7 +111,8 @@ impl CountsFile {
         Ok(())
     }
 
-    /// Restores the counts from the file, unless an earlier call has done so.
+    /// Restores the counts from the file, unless an earlier call has done so. Quarantines a damaged
+    /// file, or one of another store.
     fn restore(&mut self, now: Now) -> io::Result<()> {
         if self.is_restored {
             return Ok(());
@@ -205,8 +208,7 @@ mod tests {
             self.limits.admit(request, &key_id, now, Instant::now()).now_or_never().unwrap();
         }
 
-        /// Returns the file's inode, which is different after each write, because each write
-        /// creates a new file.
+        /// Returns the file's inode. Each write creates a new file, which has a different inode.
         fn inode(&self) -> u64 {
             std::fs::metadata(self.path()).unwrap().ino()
         }
@@ -246,7 +248,7 @@ mod tests {
         assert!(setup.file.write());
     }
 
-    /// A server that runs as root writes the file. Later, a server that runs as the directory's
+    /// A server that runs as root may write the file. Later, a server that runs as the directory's
     /// owner must be able to read it.
     #[test]
     fn the_file_belongs_to_the_owner_of_its_directory() {

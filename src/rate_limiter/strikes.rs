@@ -9,7 +9,8 @@ use store_orders_api::limit_constants::{
 
 const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as u64 * 3_600);
 
-/// After a key's first 429 in a minute, further 429s are not strikes for this long.
+/// After the first 429 of a minute, a key's further 429s are not strikes for this long, because the
+/// client may have sent those requests before it read the first 429.
 const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 
 /// The latest ban of a key, as in the key's row in the store. The default is no ban.
@@ -17,8 +18,8 @@ const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 pub struct KeyBan {
     /// Wall time in milliseconds at which the ban ends or ended.
     pub ends_at_ms: i64,
-    /// The length of the ban, which the next ban doubles. 0 if there was no ban, or the operator
-    /// lifted it.
+    /// The length of the ban. 0 if there was no ban or the operator lifted it, so that the next ban
+    /// has the length of a first ban.
     pub seconds: u32,
     /// Incremented by each ban and each lifting of a ban, so that servers can tell which is the
     /// latest.
@@ -40,7 +41,7 @@ impl KeyBan {
 pub struct Strikes {
     /// The end of the minute in which strikes are counted, in monotonic time.
     closes_at: Timestamp,
-    /// The number of 429s in that minute, without those in its first [`BURST`].
+    /// The number of 429s in that minute, not counting those in its first [`BURST`].
     count: u32,
     /// The latest ban. If this server began it, the store may not have it yet.
     pub ban: KeyBan,
@@ -55,7 +56,7 @@ impl Strikes {
         stored.number >= self.ban.number && stored != self.ban
     }
 
-    /// Replaces the latest ban with the ban in the key's row, if the row's ban is newer.
+    /// Replaces the latest ban with the ban in the key's row, unless the row's ban is outdated.
     pub fn apply_stored_ban(&mut self, stored: KeyBan, now: Now) {
         if self.is_behind(stored) {
             (self.ban, self.banned_until) = (stored, stored.end(now));
@@ -137,8 +138,8 @@ mod tests {
         assert_eq!(ban_key(after(10), &mut strikes), Duration::from_secs(300));
         let before = strikes;
         for _ in 0..5 {
-            // This request's time is earlier than that of the request that began the ban. It must
-            // not lengthen the ban.
+            // The ban began at 12 s, so this request, sent at 9 s, was counted late. It must not
+            // lengthen the ban.
             assert!(strikes.strike(after(9), 1).is_some());
         }
         assert_eq!(strikes, before);

@@ -20,8 +20,8 @@ impl FixedWindow {
         now < self.closes_at
     }
 
-    /// Returns this window as it is at `now`. If it has closed, it contains no requests. Its end is
-    /// at most one window length away, even if the clock was set back.
+    /// Returns this window as it is at `now`: without requests if it has closed, and with an end
+    /// that is at most one window length away, even if the clock was set back.
     pub fn remaining(self, now: Timestamp, window: Window) -> FixedWindow {
         let requests = if self.is_open(now) { self.requests } else { 0 };
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }
@@ -33,7 +33,7 @@ impl FixedWindow {
         if self.is_open(now) { self.remaining(now, window) } else { new }
     }
 
-    /// The status before another request is counted.
+    /// Returns the status before another request is counted.
     pub fn current_status(self, now: Timestamp, window: Window, limit: u32) -> RateLimitStatus {
         self.current(now, window).status(now, limit)
     }

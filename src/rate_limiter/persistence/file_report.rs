@@ -9,8 +9,7 @@ use crate::rate_limiter::{AccountUsage, CountsReport, ReportError, Window, Windo
 use std::path::Path;
 
 /// The counts in a counts file. If a server is running, they lack the requests that it has counted
-/// in the last half second and during the last write. `None` if no server has counted anything for
-/// this store.
+/// since its last write began. `None` if the store has no counts file.
 #[derive(Debug)]
 pub struct CountsFileReport(Option<SavedCounts>);
 

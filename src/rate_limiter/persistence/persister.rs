@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// The pause between two writes. A crash loses the counts of one pause and one write, which
-/// together must take less than a second.
+/// The pause between two writes. A crash loses at most the requests counted during one pause and
+/// one write, which is less than a second if the write takes less than half a second.
 pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A write that takes longer is logged, because a hanging write returns no error.
@@ -21,7 +21,7 @@ const SLOW_WRITE: Duration = Duration::from_secs(5);
 pub struct CountsPersister {
     /// Dropping it stops the thread.
     running: Sender<()>,
-    /// Receives true if the last write completed.
+    /// Receives the result of the last write: true if it completed.
     ended: oneshot::Receiver<bool>,
 }
 

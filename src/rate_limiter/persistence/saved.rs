@@ -1,8 +1,9 @@
-//! Reads and writes the counts file: a line with its version and checksum, then the windows. A
-//! write replaces the file by a rename, so that readers always see a complete file.
+//! Reads and writes the counts file: a line with its version and checksum, then the encoded
+//! [`SavedCounts`]. A write replaces the file by a rename, so that readers always see a complete
+//! file.
 //!
-//! Timestamps are wall times. See [`rate_limiter`](crate::rate_limiter) for the effect of a clock
-//! that was set.
+//! Timestamps are wall times. See [`rate_limiter`](crate::rate_limiter) for what happens if the
+//! clock is set.
 
 use crate::private_file::{open_private_file, private_file};
 use crate::rate_limiter::saved_windows::SavedWindows;
@@ -65,7 +66,7 @@ impl SavedCounts {
         file.set_len(0)?;
         writeln!(file, "{HEADER}{}", checksum(&body))?;
         file.write_all(&body)?;
-        // Sync, so that even a crash of the machine loses at most a second of counts.
+        // Sync, so that a crash of the machine loses no more counts than a crash of the server.
         file.sync_all()?;
         std::fs::rename(&new, path)?;
         // Sync the directory as well, because otherwise the rename may reach the disk seconds
