@@ -20,7 +20,8 @@ use store_orders_api::errors::{self, SentCredentials};
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
 /// The data that the middleware passes to the handler of an authenticated request: the key, the
-/// deadline and, if the operation reads the list, the pending result of the freshness query.
+/// deadline and, if the operation always reads the list, the pending result of the freshness
+/// query.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The key with its account.
@@ -28,7 +29,8 @@ pub struct Caller {
     /// The time by which the response is due, which the middleware computes when the request
     /// arrives.
     pub deadline: Instant,
-    /// `None` if the operation does not read the list, or if the freshness query could not be sent.
+    /// `None` if the operation does not always read the list, or if the freshness query could not be
+    /// sent.
     pub freshness: Option<Freshness>,
 }
 

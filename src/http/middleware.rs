@@ -161,8 +161,8 @@ struct Counted {
     freshness: Option<Freshness>,
 }
 
-/// Counts a request against its account. If the operation reads the list and the request is not
-/// refused immediately, also queries the store for the last changes while the limiter decides.
+/// Counts a request against its account. If `reads_list` is true and the request is not refused
+/// immediately, also queries the store for the last changes while the limiter decides.
 async fn count_and_query(
     server: &ServerContext,
     key: &KnownKey,

@@ -55,7 +55,8 @@ pub struct RequestScope {
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
-    /// True if the operation reads the list. Its 200 and 304 responses then have an entity tag.
+    /// True if the operation always reads the list. Its 200 and 304 responses then have an entity
+    /// tag.
     reads_list: bool,
     /// The route under which metrics count the request.
     pub route: RouteId,
