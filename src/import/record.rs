@@ -76,7 +76,7 @@ pub enum Unknown {
 }
 
 impl Unknown {
-    /// Returns the names of the first ignored fields.
+    /// Returns the names of the first ignored fields, at most `MAX_NAMES`.
     pub fn ignored(self) -> BTreeSet<String> {
         match self {
             Unknown::Ignored(names) => names,
