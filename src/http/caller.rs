@@ -29,8 +29,8 @@ pub struct Caller {
     /// The time by which the response is due, which the middleware computes when the request
     /// arrives.
     pub deadline: Instant,
-    /// `None` if the operation does not always read the list, or if the freshness query could not be
-    /// sent.
+    /// `None` if the operation does not always read the list, or if the freshness query could not
+    /// be sent.
     pub freshness: Option<Freshness>,
 }
 
