@@ -14,7 +14,8 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
 
 pub trait AccountCommands {
-    /// Creates an account. `own` are the limits of an Enterprise account; `None` on other plans.
+    /// Creates an account. An Enterprise account needs limits of its own (`own`); for every other
+    /// plan, `own` must be `None`. Fails if an account has this name, even a closed one.
     fn create_account(
         &self,
         name: &str,
@@ -27,22 +28,24 @@ pub trait AccountCommands {
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError>;
 
     /// Closes an account for good, so all its keys are refused. Returns the number of keys that
-    /// were not revoked before, or 0 if the account was already closed. The account keeps its name.
+    /// were not revoked before, or 0 if the account was already closed. The account keeps its
+    /// name, so a new account needs a different one.
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError>;
 
     /// Moves an account to another plan. A running server applies the new limits within a second.
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
 
-    /// Returns every account, sorted by name, with the number of its keys that are neither revoked
-    /// nor expired at `now_ms`.
+    /// Returns every account, sorted by name, with the number of its valid keys. These are the
+    /// keys that are neither revoked nor expired at `now_ms`. A closed account has none.
     fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError>;
 
-    /// Returns the name of the account that `name_or_id` identifies: the account with this name or,
-    /// if there is none, the account with this id, which appears in logs. The cost does not depend
-    /// on the number of the account's keys.
+    /// Returns the name of the account with this name or, if there is none, of the account with
+    /// this id, which appears in logs. Does not count the account's keys, so it is fast even if
+    /// there are many.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
-    /// Returns the account with this name or id, and the number of its valid keys.
+    /// Finds an account like [`AccountCommands::resolve_account`], and counts its valid keys like
+    /// [`AccountCommands::accounts`].
     fn account(&self, name_or_id: &str, now_ms: i64) -> Result<(Account, i64), StoreError>;
 }
 
@@ -94,8 +97,8 @@ impl<E: Engine> AccountCommands for E {
             statements.execute(&update, &[&id, &utc_text(&at)])?;
             Ok(Some(id))
         })?;
-        // Count only after the transaction, because a transaction blocks all other changes. No key
-        // can have been added since the transaction, because the account is closed.
+        // Count only after the change, because SQLite blocks all other writes during a change. The
+        // account cannot have got another key since then, because it is closed.
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
         let ended = self

@@ -1,4 +1,4 @@
-//! The report of `check` about a store, and the checks that both engines share.
+//! The report of the command `check`, and the checks that both engines share.
 
 use super::orders::PAGE_ORDERS;
 use crate::store::StoreError;
@@ -10,7 +10,8 @@ use serde::Serialize;
 use std::fmt::Display;
 use store_orders_api::types::MAX_ID;
 
-/// The maximum number of problems that each check reports.
+/// The maximum number of problems that one check reports, or of rows that one warning names. It
+/// keeps the report of a badly damaged store readable.
 pub const MAX_PROBLEMS: usize = 20;
 
 const DATES: [(&str, &str); 4] = [
@@ -20,7 +21,8 @@ const DATES: [(&str, &str); 4] = [
     ("accounts", "closed_at"),
 ];
 
-/// Tables and columns of ids that clients read. Earlier releases imported any 64-bit integer.
+/// The columns with ids that clients read. Earlier releases imported any 64-bit integer, but
+/// JavaScript reads integers exactly only up to 2^53-1.
 const PUBLIC_IDS: [(&str, &str); 3] = [("orders", "id"), ("orders", "pet_id"), ("pets", "id")];
 
 /// The row counts of a store, and its problems. A count that could not be read is `None`.
@@ -28,12 +30,11 @@ const PUBLIC_IDS: [(&str, &str); 3] = [("orders", "id"), ("orders", "pet_id"), (
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
     pub orders: Option<OrderCounts>,
-    /// The number of the last change of orders.
     pub orders_change_number: Option<i64>,
     pub keys_change_number: Option<i64>,
     pub pets: Option<i64>,
     pub accounts: Option<i64>,
-    /// The number of keys that were ever issued.
+    /// The number of keys that were ever issued, including revoked and expired ones.
     pub keys: Option<i64>,
     pub problems: Vec<String>,
     /// Advice on what the operator should change. A sound store may also have warnings.
@@ -42,22 +43,23 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Unwraps the result of reading `what`. Reports an error as a problem.
+    /// Returns the value that was read. If reading `what` failed, reports this as a problem.
     pub fn read<T, E: Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
 
-    /// Checks that a table has exactly one row. Without its row, `identity` has no store id,
-    /// `change_lock` locks nothing (PostgreSQL), and `last_changes` has no numbers (SQLite).
+    /// Reports a problem if a table does not have exactly one row. Without its row, `identity` has
+    /// no store id, `change_lock` locks nothing (PostgreSQL), and `last_changes` has no numbers
+    /// (SQLite).
     pub fn require_one_row(&mut self, table: &str, rows: i64) {
         if rows != 1 {
             self.problems.push(format!("{table}: {rows} rows instead of one"));
         }
     }
 
-    /// Checks that no row has a higher change number than the last change in `table`. A server
-    /// reads the rows after the last change that it has seen, so it would see such a row late or
-    /// never.
+    /// Reports a problem if a row has a higher change number than the last change in `table`. A
+    /// server reads changed rows only when the number of the last change rises, so it would see
+    /// such a row late or never.
     pub fn check_change_numbers(
         &mut self,
         table: &str,
@@ -87,9 +89,9 @@ impl CheckReport {
     }
 }
 
-/// Checks all dates and ids, and counts the rows. The schema checks the format of a date, but not
-/// the calendar. Reports unreadable tables as problems. Reads columns in pages, so that no read
-/// takes long, because the write-ahead log of the embedded store cannot be emptied during a read.
+/// Checks dates, which the schema cannot compare with the calendar, and the ids that clients read.
+/// Then counts the rows. Reports data that cannot be read as a problem. Reads dates and ids in
+/// pages, because the write-ahead log of the embedded store cannot be emptied during a read.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);
@@ -112,7 +114,8 @@ pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     (report.pets, report.accounts, report.keys) = (pets, accounts, keys);
 }
 
-/// Returns the engine's message, without the action that failed.
+/// Returns the message of an engine's error without the failed action, because
+/// [`CheckReport::read`] says what cannot be read.
 fn cause(error: StoreError) -> String {
     match error {
         StoreError::Damaged(source) | StoreError::Engine { source, .. } => source.to_string(),
@@ -146,7 +149,8 @@ fn bad_dates(
     Ok(bad)
 }
 
-/// Describes the ids beyond the range that imports accept, and what to do about them.
+/// Returns a warning if ids are outside the range that imports accept. The warning names the rows
+/// and says what to do about them.
 fn large_ids(
     statements: &dyn Statements,
     table: &str,
@@ -188,8 +192,8 @@ fn visit_in_pages(
     column: &str,
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    // Select rows that do not match as well. Otherwise the query could read the whole table to
-    // fill a page.
+    // Select every row, and leave the choice to `visit`. A query for wrong values alone could read
+    // the whole table before it has filled a page.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let mut from = Some(i64::MIN);
@@ -200,7 +204,8 @@ fn visit_in_pages(
             last = Some(id);
             visit(id, row)
         })?;
-        // The ids of a damaged table may be in any order, so stop if they do not ascend.
+        // The ids of a damaged table may be in any order. Stop if the next page would not begin
+        // after this one, because the loop might never end.
         from = last.and_then(|id: i64| id.checked_add(1)).filter(|next| *next > first);
     }
     Ok(())
@@ -212,7 +217,7 @@ mod tests {
     use crate::store::statements::Parameters;
     use rusqlite::Connection;
 
-    /// A connection whose queries fail if they read more rows than a page.
+    /// A connection that panics if a query returns more rows than a page has.
     struct Pages(Connection);
 
     impl Statements for Pages {

@@ -7,7 +7,7 @@ use crate::store::{ChangeScope, StoreError};
 #[derive(Clone, Copy)]
 pub enum Scope<'a> {
     Orders(&'a [i64]),
-    /// Accounts and keys.
+    /// All accounts and keys.
     Keys,
 }
 
@@ -20,12 +20,12 @@ impl Scope<'_> {
     }
 }
 
-/// An engine, as the commands' shared SQL uses it.
 pub trait Engine {
-    /// A SQL expression for the number of the current change of orders.
+    /// A SQL expression for the number of the change of orders that is being made. It is valid only
+    /// in statements of [`Engine::change`].
     const ORDERS_CHANGE: &'static str;
 
-    /// A SQL expression for the number of the current change of accounts and keys.
+    /// Like [`Engine::ORDERS_CHANGE`], for a change of accounts and keys.
     const KEYS_CHANGE: &'static str;
 
     /// A query that returns the numbers in `$1`, a JSON array.
@@ -39,9 +39,13 @@ pub trait Engine {
         work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError>;
 
-    /// Runs `work` in one transaction, and again if a concurrent transaction changes the rows of
-    /// `scope`. `work` must read before it writes, because on some engines its queries do not see
-    /// its own writes. After an error, nothing has changed.
+    /// Runs `work`, and commits its writes in one transaction. Runs `work` again if another
+    /// transaction has changed the rows of `scope` since `work` read them. `work` must read before
+    /// it writes, because PostgreSQL gets the writes only after `work` has returned.
+    ///
+    /// After an error, nothing has changed, with three exceptions: no standby has confirmed the
+    /// change ([`StoreError::Unconfirmed`]), PostgreSQL's answer to the commit was lost, or files
+    /// of the embedded store were removed, replaced or overwritten.
     fn change<T>(
         &self,
         scope: Scope<'_>,

@@ -11,17 +11,19 @@ use crate::store::value::Parameter;
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
 pub trait KeyCommands {
-    /// Issues a key for an account that is not closed. The store keeps only the key's digest; the
-    /// key itself is only in the returned value.
+    /// Issues a key. Fails if the account does not exist or is closed. The store keeps only the
+    /// key's digest, so only the returned value contains the key itself.
     fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
-    /// Issues a successor of a key. The old key stays valid for the overlap.
+    /// Issues a successor of a key. The old key stays valid for the overlap, or until its own
+    /// expiry if that is sooner.
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
-    /// Revokes a key for good. Has no effect on a revoked key.
+    /// Revokes a key for good. A key that is already revoked keeps the time of its revocation.
     fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError>;
 
-    /// Lifts the ban of a key, if it is banned. The next ban has the length of a first ban.
+    /// Lifts the ban of a key, if it is banned, and forgets its earlier bans. So the next ban has
+    /// the length of a first ban.
     fn unban_key(&self, key_id: &str) -> Result<(), StoreError>;
 
     /// Returns every key that was ever issued, oldest first.
@@ -97,7 +99,8 @@ fn find_key(
     statements.query_optional(&query, &[value], |row| KeyRecord::read(row, 0))
 }
 
-/// Updates the key with this id. The id must be the first parameter.
+/// Executes `UPDATE keys SET` with this assignment for one key. Fails if the key does not exist.
+/// The key's id must also be the first parameter.
 fn update<E: Engine>(
     engine: &E,
     assignment: &str,

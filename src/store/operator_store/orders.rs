@@ -1,5 +1,5 @@
-//! The operator's commands on orders: show, list, ship, cancel and update; and lookups of existing
-//! ids.
+//! The operator's commands on orders: show, list, ship, cancel and update. Also looks up which ids
+//! of an import exist already.
 
 use super::engine::{Engine, Scope};
 use crate::store::row::{StoredColumn, StoredRow, join};
@@ -11,21 +11,22 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use store_orders_api::types::utc_text;
 
-/// The number of orders per query. The round trip to the engine takes about a millisecond. Reading
-/// this many orders takes some milliseconds, so the round trips add little.
+/// The maximum number of rows of a page, which one query reads. Reading so many orders takes some
+/// milliseconds, so the round trip to PostgreSQL, about a millisecond, adds little.
 pub const PAGE_ORDERS: usize = 5_000;
 
 pub trait OrderCommands {
     /// Returns the order with this id, in any status.
     fn order(&self, id: i64) -> Result<Option<Order>, StoreError>;
 
-    /// Returns a page of the orders from id `first` on, in ascending order of id, optionally of
-    /// only one status. The page after the last order is empty.
+    /// Returns a page of orders in ascending order of id: at most [`PAGE_ORDERS`] orders, from the
+    /// id `first` on. If a status is given, returns only orders with this status. The page after
+    /// the last order is empty.
     fn orders_from(&self, first: i64, status: Option<Status>) -> Result<Vec<Order>, StoreError>;
 
-    /// Visits every order in ascending order of id, optionally of only one status, until `visit`
-    /// breaks. Each page is a separate read, because one long read with a slow visitor would delay
-    /// checkpoints and vacuuming.
+    /// Visits every order, or every order with this status, in ascending order of id until `visit`
+    /// returns `Break`. Each page is a separate read, because one long read with a slow visitor
+    /// would delay checkpoints and vacuuming.
     fn for_each_order(
         &self,
         status: Option<Status>,
@@ -44,21 +45,23 @@ pub trait OrderCommands {
         Ok(())
     }
 
-    /// Returns the ids that the store already has, in the order of `ids`. Includes cancelled
-    /// orders.
+    /// Returns those of `ids` that the store already has, in the same order. Ids of cancelled
+    /// orders are included, because an id is never used again.
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
     /// Returns the status of each of these orders that exists.
     fn order_statuses(&self, ids: &[i64]) -> Result<HashMap<i64, Status>, StoreError>;
 
-    /// Makes all of these updates or none. No two of them may change the same order.
+    /// Makes all of these updates, or none if an order is cancelled or does not exist. No two
+    /// updates may be for the same order, because SQL would apply only one of them.
     fn update_orders(&self, updates: &[OrderUpdate]) -> Result<(), StoreError>;
 
-    /// Marks all of these orders as shipped, or none. Shipped orders cannot be cancelled. Returns
-    /// the orders that had not shipped before.
+    /// Marks all of these orders as shipped, or none if one is cancelled or does not exist. Shipped
+    /// orders cannot be cancelled. Returns the orders that had not shipped before.
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError>;
 
-    /// Cancels all of these orders, or none. Returns the orders that were not cancelled before.
+    /// Cancels all of these orders, or none if one has shipped or does not exist. Returns the
+    /// orders that were not cancelled before.
     fn cancel_orders(
         &self,
         ids: &[i64],

@@ -1,5 +1,5 @@
-//! Splits long commands into steps, each of which is one change. While a server runs, the command
-//! pauses after each step, so that a long command does not noticeably delay requests.
+//! Splits long commands into steps. A step that writes is one transaction. While a server uses the
+//! store, the command pauses between steps, so that requests seldom wait for it.
 
 use super::OperatorStore;
 use crate::store::{ImportOutcome, RecordKind, Records, Status, StoreError};
@@ -8,14 +8,15 @@ use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
-/// The number of records in one transaction if no server uses the store.
+/// The maximum number of records that one transaction changes if no server uses the store, and that
+/// one query looks up.
 pub const STEP_RECORDS: usize = 10_000;
 
-/// The number of records in one transaction while a server uses the store. Cancellations wait for
-/// the transaction. With 10,000 records, the 99th percentile of their latency was eight times as
-/// long as without an import; with 500 records, it was less than twice as long (PostgreSQL, three
-/// replicas). With fewer records per step, an import would consist of more changes, so more list
-/// requests would have to read changes.
+/// The maximum number of records that one transaction changes while a server uses the store.
+/// Cancellations wait for the transaction. During an import with 10,000 records per step, the 99th
+/// percentile of their latency was eight times as high as without an import. With 500 records, it
+/// was less than twice as high (PostgreSQL, three replicas). With fewer records per step, an import
+/// would consist of more changes, so more list requests would have to read changes.
 pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
 /// The pause after a step, as a multiple of the step's time. A busy machine slows the steps, and so
@@ -67,9 +68,9 @@ pub struct UnfinishedSteps {
     pub why: Option<StoreError>,
 }
 
-/// Calls `step` for consecutive ranges of `items` items. `step` changes the items of its range in
-/// one transaction. If it returns `Break`, no further range follows, and the work fails unless that
-/// range was the last one.
+/// Splits `items` items into consecutive ranges, and calls `step` for each. `step` changes the
+/// items of its range in one transaction. Between two calls, pauses if a server uses the store. If
+/// `step` returns `Break` before the last range, stops and fails.
 pub fn in_steps(
     store: &dyn OperatorStore,
     items: usize,
@@ -98,8 +99,9 @@ pub fn in_steps(
     Ok(())
 }
 
-/// Imports these records in steps. Their ids must ascend so that each step changes few pages of the
-/// list. Calls `progress` after each step with the result so far; `progress` can stop the import.
+/// Imports these records in steps. Their ids should ascend, so that each step changes few pages of
+/// the list. Calls `progress` after each successful step with the result so far. If `progress`
+/// returns `Break`, the import stops.
 pub fn import_in_steps(
     store: &dyn OperatorStore,
     records: Records<'_>,
@@ -122,7 +124,8 @@ pub fn import_in_steps(
     })
 }
 
-/// Returns the ids that the store already has, in the order of `ids`.
+/// Returns those of `ids` that the store already has, in the same order. Splits the lookup into
+/// steps, because there may be a million ids.
 pub fn existing_in_steps(
     store: &dyn OperatorStore,
     kind: RecordKind,
