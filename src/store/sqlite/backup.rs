@@ -24,7 +24,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tempfile::{TempDir, TempPath};
 
-/// The number of pages that are copied per step: 1 MiB.
+/// The number of pages that are copied per step: 1 MiB. An interrupt takes effect between two
+/// steps.
 const PAGES_PER_STEP: i32 = 256;
 
 /// The pause before repeating a step that failed because another process has locked a file.
@@ -33,8 +34,8 @@ const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Called after each step with the number of copied pages and the total.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
-/// Converts an error that occurred while copying `file` to `target` to an error that names both
-/// files.
+/// Converts an error that occurred while copying `file` to `target`. The original message may give
+/// advice that fits only a store in use, such as another `--data-dir`.
 fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Damaged(damage) => unsound(file, damage),
@@ -52,7 +53,7 @@ fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     }
 }
 
-/// The error for a damaged or truncated source.
+/// Returns the error for a file that is not copied because it is damaged or truncated.
 fn unsound(file: &Path, problem: impl Display) -> StoreError {
     StoreError::Refused(format!(
         "{} is not sound: {problem}; fix: copy the file again if it is itself a copy, or restore \
@@ -69,9 +70,9 @@ fn interrupted() -> StoreError {
     StoreError::Refused("interrupted; there is no copy".to_string())
 }
 
-/// Copies a snapshot of the store in this directory to a file that only its owner can read. Servers
-/// and commands can keep running. Returns the file's length in bytes. If interrupted, removes the
-/// unfinished copy and fails.
+/// Copies a snapshot of the store in this directory to a new file that only its owner can read.
+/// Servers and commands can keep running. Returns the file's length in bytes. Fails if the file
+/// exists. If interrupted, removes the unfinished copy and fails.
 pub fn back_up(
     directory: &Path,
     file: &Path,
@@ -99,7 +100,7 @@ pub fn back_up(
     let length = copy.complete(connection)?;
     copy.publish()?;
     // Ignore an error, because the directory may be read-only. The metric of the last backup then
-    // reports that no backup is known.
+    // does not show this backup.
     let _ = private_file(&directory.join(LAST_BACKUP), directory)
         .and_then(|file| file.set_modified(SystemTime::now()));
     Ok(length)
@@ -118,8 +119,8 @@ pub struct Replaced {
 }
 
 /// Restores a backup as the store of this directory, which must not have one. No server can start
-/// until the restore ends. The restored store gets a new id, and its next accounts and keys get ids
-/// that the old store has not used.
+/// until the restore ends. The restored store gets a new id. The ids of its next accounts and keys
+/// begin far above those in the backup, because the old store may have used the ids in between.
 pub fn restore(
     file: &Path,
     directory: &Path,
@@ -166,8 +167,8 @@ fn restore_over(
     Ok(Replaced { report, old })
 }
 
-/// Fails if the directory has a store, or leftover files of one, which SQLite would apply to the
-/// restored store.
+/// Fails if the directory has a store, leftover files of one, or an unfinished replacement. SQLite
+/// would apply a leftover write-ahead log or rollback journal to the restored store.
 fn refuse_old_store(directory: &Path) -> Result<(), StoreError> {
     let store = directory.join(FILE_NAME);
     let [log, journal] = [LOG, JOURNAL].map(|ending| side_file(&store, ending));
@@ -203,14 +204,15 @@ struct StagedCopy {
     /// A directory on the target's file system, so that a rename can publish the copy. Files that
     /// SQLite creates next to the copy are removed with the directory.
     directory: TempDir,
-    /// Locked until this process ends, so that other processes do not remove the directory.
+    /// The open directory. It is locked while this value exists, so that other processes do not
+    /// take it for abandoned and remove it.
     _lock: File,
 }
 
 impl StagedCopy {
-    /// Creates an empty file, and removes what killed processes have left next to the target.
-    /// `prefix` begins the name of the temporary directory. Errors name `file`, the path that the
-    /// operator gave.
+    /// Creates an empty file in a temporary directory, whose name begins with `prefix`. First
+    /// removes such directories that killed processes have left next to the target. Errors name
+    /// `file`.
     fn create(target: &Path, file: &Path, prefix: &str) -> Result<StagedCopy, StoreError> {
         let unwritable = |error: io::Error| StoreError::unwritable(file, error);
         // Check the directory first, because an error of `tempdir_in` would name the temporary
@@ -244,8 +246,8 @@ impl StagedCopy {
         let fill = || {
             let mut copy = self.connect()?;
             copy_pages(source, &mut copy, progress, is_interrupted)?;
-            // A file that is not in WAL mode is a single file, which can be moved and read
-            // anywhere.
+            // Without WAL mode, the copy is a single file, which can be moved, and read even in a
+            // directory that is read-only.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
         };
@@ -270,7 +272,7 @@ impl StagedCopy {
         sync().map_err(|error| StoreError::unwritable(&self.target, error))
     }
 
-    /// Renames the complete copy to the target, which must not exist.
+    /// Renames the complete copy to the target. Fails if the target exists.
     fn publish(self) -> Result<(), StoreError> {
         let publish = || {
             TempPath::try_from_path(self.path())?.persist_noclobber(&self.target)?;
@@ -306,8 +308,8 @@ fn copy_pages(
     Ok(())
 }
 
-/// Removes the temporary directories that killed processes have left in this directory, as far as
-/// this user may.
+/// Removes the temporary directories with this prefix that killed processes have left in this
+/// directory. A running process keeps its own locked. Skips those that this user may not remove.
 fn remove_abandoned(directory: &Path, prefix: &str) {
     let mut open = OpenOptions::new();
     open.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed());

@@ -31,7 +31,7 @@ pub fn open_existing(path: &Path, access: OpenFlags) -> Result<Connection, Store
     open().map_err(doing("opened")).map_err(|error| explain_unwritable(directory, error))
 }
 
-/// Returns the first structural problem of the store, if there is one.
+/// Returns the first structural problem of the store, or the error if the check cannot run.
 pub fn quick_check(connection: &Connection) -> Option<String> {
     match connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
         Ok(row) => problems_in(&row).next().map(ToString::to_string),
@@ -39,9 +39,9 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
     }
 }
 
-/// Runs all checks. Each check reads its own snapshot, because a server's write-ahead log cannot be
-/// emptied while a snapshot is read. Only SQLite's own checks read a large table in one statement,
-/// because they cannot be split. See [`crate::damage_check`].
+/// Runs all checks. Each check reads snapshots of its own, because a server's write-ahead log
+/// cannot be emptied while a snapshot is read. SQLite's checks, which cannot be split (see
+/// [`crate::damage_check`]), and the counts of rows read a large table in one statement.
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
     check_structure(&mut report, connection);
@@ -52,7 +52,7 @@ pub fn examine(connection: &Connection) -> CheckReport {
     report
 }
 
-/// Checks pages, indexes, types and the constraints of the schema.
+/// Checks pages, indexes, types, and all constraints except references to other tables.
 fn check_structure(report: &mut CheckReport, connection: &Connection) {
     let query = format!("PRAGMA integrity_check({MAX_PROBLEMS})");
     let rows = rows(connection, &query, |row| row.get::<_, String>(0));
@@ -73,7 +73,8 @@ fn check_references(report: &mut CheckReport, connection: &Connection) {
 }
 
 fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
-    // Without a transaction, each statement would read a different snapshot.
+    // Without a transaction, a change between two of these statements would make a correct number
+    // look too high.
     let transaction = report.read("a snapshot", connection.unchecked_transaction());
     let connection = transaction.as_deref().unwrap_or(connection);
     let last_changes = rows(connection, SELECT_LAST_CHANGES, last_changes_in);
@@ -114,7 +115,7 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let mut connection = open_existing(store.path(), access).unwrap();
-        // SQLite calls this closure while the first check runs.
+        // SQLite calls this closure again and again, for the first time during the first check.
         let change = move || {
             store.import(Records::Orders(&[Order::pending(1)]), true).unwrap();
             false

@@ -6,14 +6,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// SQLite's busy timeout, which applies while a store is opened and migrated. Later writes wait in
-/// [`WriteGuard`].
+/// SQLite's busy timeout, for example while a store is opened and migrated. After that, writes wait
+/// in [`WriteGuard`] instead.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The number of statements that a connection caches: enough for all statements of a server.
 const PREPARED_STATEMENTS: usize = 32;
 
-/// The flags for a store. SQLite creates no file, and follows no symbolic link.
+/// The flags for a store. With them, SQLite neither creates a missing store nor follows a symbolic
+/// link.
 pub const STORE_ACCESS: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
@@ -29,14 +30,15 @@ pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connecti
     Ok(connection)
 }
 
-/// Resolves symbolic links of the file's directory, which SQLITE_OPEN_NOFOLLOW would refuse.
+/// Resolves symbolic links in the path of the file's directory, because SQLITE_OPEN_NOFOLLOW
+/// refuses a link in any part of a path.
 fn resolve_directory(path: &Path) -> PathBuf {
     let resolve = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
     resolve().unwrap_or_else(|| path.to_path_buf())
 }
 
 /// Waits for the writes of other processes and runs `work` in one transaction. After an error,
-/// nothing has changed, unless the store's files were removed or replaced.
+/// nothing has changed, unless the store's files were removed, replaced or overwritten.
 pub fn in_transaction<T>(
     writer: &mut WriteGuard<'_>,
     work: impl FnOnce(&Connection) -> Result<T, StoreError>,
@@ -61,7 +63,8 @@ pub fn in_transaction<T>(
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         let is_damage = match &source {
-            // The columns have types, so a value of a different type comes from a damaged page.
+            // The tables are STRICT, so each column has a type. A value of a different type comes
+            // from a damaged page.
             rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::Utf8Error(..) => true,
             other => matches!(
                 other.sqlite_error_code(),

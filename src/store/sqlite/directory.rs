@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 pub const FILE_NAME: &str = "store.sqlite";
 
-/// The lock file of waiting commands in the data directory. It is never removed, because processes
-/// lock the file and its content does not matter.
+/// The empty file in the data directory that a waiting command locks. It is never removed, because
+/// a process that has it open and one that creates it again would lock different files.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
 /// The audit log in the data directory, to which commands append a line for each change.
@@ -24,10 +24,11 @@ pub const AUDIT_LOG_NAME: &str = "audit.log";
 /// The prefix of the temporary directory in which a restore prepares the store's file.
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 
-/// The directory to which a restore moves the files of the old store, until all are moved.
+/// The directory to which a restore moves the files of the old store. Once all are moved, the
+/// directory gets another name.
 pub const UNFINISHED_REPLACEMENT: &str = ".store-orders-replaced";
 
-/// The empty file that `backup` touches after each backup.
+/// An empty file. Its modification time, which `backup` sets, is the time of the last backup.
 pub const LAST_BACKUP: &str = "last-backup";
 
 /// The ending of the write-ahead log's name.
@@ -36,10 +37,12 @@ pub const LOG: &str = "-wal";
 /// The ending of the name of the rollback journal, which SQLite uses outside WAL mode.
 pub const JOURNAL: &str = "-journal";
 
-/// The ending of the name of the index of the write-ahead log. SQLite's locks are in this file.
+/// The ending of the name of the write-ahead log's index. SQLite's locks for reading and writing in
+/// WAL mode are in this file.
 pub const LOG_INDEX: &str = "-shm";
 
-/// Creates the directory if it is missing. Only its owner can access it.
+/// Creates the directory and its parents if they are missing. Only their owner can access what this
+/// function has created.
 pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
@@ -60,8 +63,8 @@ pub fn is_readable(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// Returns the error for a store that could not be opened because no file can be created in its
-/// directory, otherwise `error`. SQLite's own error does not name the cause.
+/// Replaces SQLite's error if a store could not be opened because this user cannot create files in
+/// its directory. SQLite's error does not name this cause. Returns any other error as it is.
 pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
     if !matches!(error, StoreError::Engine { .. }) {
         return error;
@@ -80,9 +83,10 @@ pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
     StoreError::Unusable(format!("the data directory {} {why}", directory.display()))
 }
 
-/// Returns the path of the store's file in this directory. Fails if the file does not exist, is
-/// empty, or has a second name. SQLite finds the write-ahead log and the locks by the name, so
-/// processes that open the store by different names would overwrite each other's changes.
+/// Returns the path of the store's file in this directory. Fails if the file does not exist or is
+/// empty. Also fails if the file, its write-ahead log or the log's index is a link or has a second
+/// hard link, or if the file is a mount point. SQLite finds the log and the locks by the file's
+/// name, so processes that open the store by different names would overwrite each other's changes.
 pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
     if !exists(directory)? {
@@ -108,15 +112,15 @@ pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Returns the path of the file that SQLite keeps next to the store's file under a name with this
-/// ending.
+/// Appends this ending to the path of the store's file. In this way, SQLite names the files that it
+/// keeps next to a database.
 pub fn side_file(store: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(store);
     path.push(ending);
     PathBuf::from(path)
 }
 
-/// The error if other processes may find the store's file by another name.
+/// Returns the error for a store's file that other processes may find by another name.
 fn second_name(problem: &dyn Display) -> StoreError {
     StoreError::Unusable(format!(
         "{problem}, so another process could use the store by another name, and they would \
@@ -125,7 +129,7 @@ fn second_name(problem: &dyn Display) -> StoreError {
     ))
 }
 
-/// The error for a store's file without tables.
+/// Returns the error for a store's file that has no tables.
 pub fn emptied(path: &Path) -> StoreError {
     StoreError::Unusable(format!(
         "{} is empty: a power cut, a full disk or an unfinished copy may have emptied it; restore a \
@@ -139,7 +143,7 @@ pub fn emptied(path: &Path) -> StoreError {
 #[cfg(target_os = "linux")]
 fn is_mounted(path: &Path) -> bool {
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
-    // Kernels before 5.8 do not report the attribute.
+    // Kernels before 5.8 do not report the attribute, so there the function returns false.
     statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE)
         .is_ok_and(|file| file.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
@@ -154,7 +158,7 @@ fn is_mounted(_: &Path) -> bool {
 const TRACES: [&str; 3] = ["store.sqlite-wal", COUNTS_FILE_NAME, INTENT_FILE_NAME];
 
 /// Fails if the directory lost its store, or if a restore into it did not finish. Creating an empty
-/// store would hide the loss, and SQLite would delete the write-ahead log.
+/// store would hide the loss, and SQLite would apply the lost store's write-ahead log to it.
 pub fn require_no_traces(directory: &Path) -> Result<(), StoreError> {
     let unfinished = std::fs::read_dir(directory)
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?

@@ -9,8 +9,8 @@ pub fn store_id(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))
 }
 
-/// Makes a copy an independent store: gives it a new id, and lets its next accounts and keys get
-/// ids that the original has not used. No other process may have opened the copy yet.
+/// Makes a copy an independent store: gives it a new id, and leaves a gap of [`ID_GAP`] before the
+/// ids of its next accounts and keys. Call it before another process can open the copy.
 pub fn begin_new_store(copy: &mut Connection) -> Result<(), StoreError> {
     let mut write = || {
         let transaction = copy.transaction()?;

@@ -92,7 +92,8 @@ impl CachedLastChanges {
     }
 }
 
-/// The supported `iVersion`: the header's first word, in the machine's byte order.
+/// The supported format version. It is `iVersion`, the header's first word, in the machine's byte
+/// order.
 const FORMAT: [u8; 4] = 3_007_000_u32.to_ne_bytes();
 
 /// The length of the header, without the copy that follows it.
@@ -108,15 +109,15 @@ struct WalIndex {
 }
 
 impl WalIndex {
-    /// Opens the index of the store in this file. A connection that has read the store must stay
+    /// Opens the index of the store at this path. A connection that has read the store must stay
     /// open, because it keeps the index file from being deleted.
     fn open(store: &Path) -> WalIndex {
         let file = File::open(side_file(store, LOG_INDEX));
         WalIndex { file: file.ok().map(|file| &*Box::leak(Box::new(file))) }
     }
 
-    /// Reads the header. Returns `None` if it cannot be read or has a different format. Then the
-    /// caller must query SQLite.
+    /// Reads the header. Returns `None` if it cannot be read or has a different format; the caller
+    /// must then query SQLite.
     fn header(&self) -> Option<Header> {
         let mut header = [0; HEADER_BYTES];
         self.file?.read_exact_at(&mut header, 0).ok()?;

@@ -1,7 +1,7 @@
-//! Detects that the files of an open store were removed, replaced or overwritten. SQLite continues
-//! to use the files that it has open. Then either the next start does not find the changes that
-//! this process acknowledges, or another process uses other files, so that the two overwrite each
-//! other's changes.
+//! Detects that the files of an open store were removed, replaced or overwritten. SQLite does not
+//! notice this, and continues to use the files that it has open. So the next start may not find the
+//! changes that this process has acknowledged. Or another process may use other files of the same
+//! name, and the two processes overwrite each other's changes.
 
 use super::directory::{LOG, LOG_INDEX, side_file};
 use super::store_header::StoreHeader;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time for which reads reuse the result of a check. When each list request made its own check,
+/// The time for which reads reuse a successful check. When each list request made its own check,
 /// the check took a third of the time of a list of 100 orders. Writes always check.
 const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
@@ -24,18 +24,19 @@ pub struct OpenFiles {
     store: OpenFile,
     header: StoreHeader,
     log: OpenFile,
-    /// SQLite's locks are in this file, so processes with different index files do not exclude each
-    /// other.
+    /// SQLite's locks for reading and writing are in this file, so processes with different index
+    /// files would write at the same time.
     index: OpenFile,
     opened: Instant,
-    /// The number of failed checks, above [`TIME_BITS`] bits with the time of the last check if it
-    /// succeeded, in milliseconds after `opened`, or 0 if it failed.
+    /// Two numbers. The low [`TIME_BITS`] bits are the time of the last check in milliseconds after
+    /// `opened`, or 0 if it failed. The bits above are the number of failed checks.
     last_check: AtomicU64,
 }
 
 impl OpenFiles {
-    /// Records the identities of the store's files. A connection must have read the store, which
-    /// creates the log and its index. `header` must have been opened before that.
+    /// Records the identities of the store's files. A connection must have read the store, because
+    /// this creates the log and its index. `header` is from `open_header`, which must check the
+    /// file before SQLite opens it.
     pub fn new(store: &Path, header: StoreHeader) -> io::Result<OpenFiles> {
         Ok(OpenFiles {
             store: OpenFile::new(store.to_path_buf())?,
@@ -47,14 +48,16 @@ impl OpenFiles {
         })
     }
 
-    /// Like [`Self::require_in_place`], but reuses a success of the last [`REUSE_CHECK_FOR`].
+    /// Like [`Self::require_in_place`], but reuses the last check if it succeeded less than
+    /// [`REUSE_CHECK_FOR`] ago.
     pub fn require_recently_in_place(&self) -> Result<(), StoreError> {
         let last = self.last_check.load(Ordering::Relaxed) & ((1 << TIME_BITS) - 1);
         let age = self.opened.elapsed().saturating_sub(Duration::from_millis(last));
         if last > 0 && age < REUSE_CHECK_FOR { Ok(()) } else { self.require_in_place() }
     }
 
-    /// Fails if a path no longer names the opened file, or if the store's file was overwritten.
+    /// Fails if the path of one of the files no longer names the opened file, or if the store's
+    /// file was overwritten with a file without a write-ahead log, such as a backup.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         let before = self.last_check.load(Ordering::Relaxed);
@@ -63,8 +66,9 @@ impl OpenFiles {
         result
     }
 
-    /// Records a check that began when `last_check` was `before`, and succeeded at `in_place_at`. If
-    /// another check has failed since then, keeps the failure, because it is newer.
+    /// Records a check that began when `last_check` was `before`. `in_place_at` is the check's
+    /// time, or `None` if it failed. If another check has failed in the meantime, drops a success,
+    /// because the failure is newer.
     fn record(&self, before: u64, in_place_at: Option<u64>) {
         let relaxed = Ordering::Relaxed;
         let failures = before >> TIME_BITS;
@@ -80,8 +84,8 @@ impl OpenFiles {
     }
 
     /// Fails if a checkpoint would damage the store that other processes find at its path. If the
-    /// store's file was moved, or its log was removed, a checkpoint instead saves changes that only
-    /// this process can read, so it is allowed.
+    /// store's file was moved, or its log was removed, a checkpoint does no damage. It is allowed
+    /// then, because it saves changes that only this process can still read.
     pub fn require_checkpointable(&self) -> Result<(), StoreError> {
         if self.store.displaced().is_some() {
             return Ok(());

@@ -1,11 +1,14 @@
-//! Sets the files of a store aside in its data directory, so that a restored store can replace it.
+//! Moves the files of a store to a new directory in its data directory, so that a restored store
+//! can replace it.
 //!
-//! The directory itself stays, because it may be a mount, or a symbolic link as systemd makes one
-//! for a dynamic user. So the files are moved one by one, and a command that is killed may leave
-//! some of them. The store's file is moved first, because without it, nothing opens the store, and
+//! The data directory itself stays in place, because it may be a mount point, or a symbolic link
+//! such as systemd creates for a service with `DynamicUser=`. So the files are moved one by one,
+//! and a command that is killed may leave some of them behind. The store's file is moved first,
+//! because without it, no process opens the store. None creates an empty store either, because
 //! [`require_no_traces`](super::directory::require_no_traces) finds the unfinished directory. The
-//! next restore moves the remaining files to the same directory, so that the old store stays with
-//! its write-ahead log. The directory gets its final name before the restored store gets its own.
+//! next `restore --replace` moves the remaining files to the same directory, so that the old store
+//! keeps its write-ahead log. The directory gets its final name before the restored store gets its
+//! own.
 
 use super::directory::{FILE_NAME, JOURNAL, LOG, LOG_INDEX, UNFINISHED_REPLACEMENT};
 use crate::private_file::{open_private_file, private_directory};
@@ -31,8 +34,8 @@ fn file_names() -> [String; 5] {
 
 pub struct OldStore {
     directory: PathBuf,
-    /// Locked, so that nothing opens the store. `None` if the store's file is missing, or is not a
-    /// regular file.
+    /// The store's file. It is locked, so that no other process opens the store. `None` if the file
+    /// is missing, a link, or not a regular file.
     _lock: Option<File>,
 }
 
@@ -50,7 +53,8 @@ impl OldStore {
             Err(error) => return Err(StoreError::unwritable(&path, error)),
         };
         if let Some(file) = &lock {
-            // Each connection of SQLite locks a part of the file.
+            // This fails if another process has opened the store, because SQLite locks a part of
+            // it.
             fcntl_lock(file, FlockOperation::NonBlockingLockExclusive).map_err(
                 |error| match error {
                     Errno::AGAIN | Errno::ACCESS => StoreError::Refused(format!(
@@ -64,7 +68,8 @@ impl OldStore {
         Ok(OldStore { directory: directory.to_path_buf(), _lock: lock })
     }
 
-    /// Moves the store's files to a new directory in the data directory and returns its path, or
+    /// Moves the store's files to a new directory in the data directory and returns its path. If an
+    /// interrupted restore has already moved some files, they end up in the same directory. Returns
     /// `None` if there are no files.
     pub fn set_aside(self) -> Result<Option<PathBuf>, StoreError> {
         self.move_files().map_err(|source| StoreError::File {

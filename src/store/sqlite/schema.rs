@@ -16,12 +16,13 @@ const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
 
 pub const NEWEST: i64 = MIGRATIONS.len() as i64;
 
-/// Returns true if the store needs no migration.
+/// Returns true if the store's version is the newest that this program supports.
 pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     Ok(read_version(connection, path)? == NEWEST)
 }
 
-/// Sets the connection's modes and applies the missing migrations.
+/// Sets the connection's modes and applies the missing migrations. Fails if the file is not a
+/// store, is empty, or has a newer version than this program supports.
 pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let version = read_version(connection, path)?;
     if version == 0 {
@@ -100,8 +101,8 @@ mod tests {
     use crate::store::{Account, Key, OperatorStore, Order, Records};
     use std::collections::BTreeMap;
 
-    /// Statements take their columns from the descriptions of rows, so the tables must have exactly
-    /// these columns. Otherwise the statements would fail.
+    /// Statements take their columns from the descriptions of rows. If these did not agree with the
+    /// tables, statements would fail, or leave out a column.
     #[test]
     fn the_descriptions_of_rows_have_the_columns_of_the_tables() {
         let mut connection = Connection::open_in_memory().unwrap();

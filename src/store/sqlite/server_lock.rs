@@ -1,5 +1,7 @@
-//! Ensures that a store has at most one server, by a lock on the data directory. Most of the
-//! operator's commands do not take the lock, since they can run while a server runs.
+//! Ensures that a store has at most one server, by an exclusive lock on the data directory. A
+//! command that must not run while a server runs, such as `restore`, takes a shared lock. The other
+//! commands also try to take it, but only while they open the store, and do without it if a server
+//! runs.
 //!
 //! The directory itself is locked (flock(2)), because a lock file could be removed, and then a
 //! second server would lock a new file.
@@ -14,7 +16,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The maximum time that a starting server waits for a command that keeps servers away.
+/// The maximum time that a starting server waits for a command that keeps servers away. Most
+/// commands do so only for the short time in which they open the store.
 const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
@@ -34,7 +37,8 @@ pub struct ServerLock {
 }
 
 impl ServerLock {
-    /// Takes the lock of this data directory. Creates the directory if it is missing.
+    /// Takes the lock of this data directory, for which it waits up to [`KEPT_AWAY_TIMEOUT`].
+    /// Creates the directory if it is missing.
     pub fn take(directory: &Path) -> Result<ServerLock, StoreError> {
         let lock = open(directory)?;
         let started = Instant::now();
@@ -116,7 +120,7 @@ fn used_by_command(directory: &Path) -> StoreError {
     ))
 }
 
-/// The error for a lock that cannot be taken, usually because a server has it.
+/// Returns the error for a lock that cannot be taken, usually because a server has it.
 fn refusal(error: TryLockError, directory: &Path) -> StoreError {
     match error {
         TryLockError::Error(error) => lock_error(directory, error),
@@ -134,13 +138,13 @@ fn refusal(error: TryLockError, directory: &Path) -> StoreError {
     }
 }
 
-/// Reads the running server's description of itself. The result is empty if the server is still
-/// writing it, or if the file was removed.
+/// Reads the running server's description of itself. The result is empty or incomplete if the
+/// server is still writing it, and empty if the file cannot be read.
 fn read_description(directory: &Path) -> String {
     let path = directory.join(DESCRIPTION_FILE_NAME);
     let mut description = String::new();
     if let Ok(file) = open_private_file(&path, OpenOptions::new().read(true)) {
-        // An incomplete description is shown as it is.
+        // Ignore an error. The message then shows the part that could be read.
         let _ = file.take(MAX_DESCRIPTION_BYTES).read_to_string(&mut description);
     }
     description

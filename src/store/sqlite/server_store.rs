@@ -1,5 +1,5 @@
-//! Implements [`Store`] on SQLite. Operations that wait for the disk or a lock run on a blocking
-//! thread.
+//! Implements [`Store`] on SQLite. Operations that may wait long for the disk or a lock run on a
+//! blocking thread.
 
 use super::backup::last_backup;
 use super::connection::{connect, in_transaction};
@@ -268,12 +268,13 @@ impl Sending<'_> {
         Sending { to, unsent: Vec::new(), last_id: None }
     }
 
-    /// Sends the orders that changed after this change. If `after` is 0, the receiver's list is
-    /// empty, so cancelled orders need not be removed from it.
+    /// Sends the orders that changed after this change. If `after` is 0, leaves out cancelled
+    /// orders: the receiver's list is still empty, so they need not be removed from it.
     fn rows_since(&mut self, connection: &Connection, after: i64) -> Result<(), StoreError> {
         let names = Order::names();
         let select = if needs_full_scan(connection, after)? {
-            // Reads the table in the order of its ids, without an index.
+            // Without an index, SQLite reads the table in the order of its ids, so nothing is
+            // sorted.
             format!(
                 "SELECT {names} FROM orders NOT INDEXED
                  WHERE change_number > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"
@@ -292,8 +293,9 @@ impl Sending<'_> {
         self.flush()
     }
 
-    /// Sends the orders after the last one that was sent, without those in damaged pages. Takes
-    /// their ids from the index, and looks up each order separately.
+    /// Continues after the last order that was sent, and leaves out orders that cannot be read.
+    /// Takes the ids from the index `orders_by_change`, as far as it can be read, and looks up each
+    /// order separately. Cancelled orders are left out too.
     fn readable_rows(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut ids: Vec<i64> = Vec::new();
         let mut statement =

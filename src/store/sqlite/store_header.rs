@@ -10,9 +10,9 @@ use std::path::Path;
 /// The first bytes of a database (<https://sqlite.org/fileformat2.html>, 1.3).
 const FORMAT: &[u8] = b"SQLite format 3\0";
 
-/// The format versions for writing and for reading, in the header of a database that uses a
-/// write-ahead log. In a backup, both are 1. In the header, the page size is between [`FORMAT`] and
-/// these versions.
+/// The format versions for writing and for reading in the header of a database that uses a
+/// write-ahead log. In a backup, both are 1. The header begins with [`FORMAT`], the page size (two
+/// bytes) and these versions.
 const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl StoreHeader {
     }
 
     /// True if the file uses a write-ahead log, as every store does once it has been opened. False
-    /// if it was overwritten with a backup or with something else.
+    /// if it was overwritten with a backup, or with a file that is no database.
     pub fn uses_log(&self) -> bool {
         let mut start = [0; 20];
         self.file.read_exact_at(&mut start, 0).is_ok()

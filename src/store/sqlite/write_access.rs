@@ -1,5 +1,5 @@
-//! Gives callers access to the only connection of this process that writes. A server waits a few
-//! seconds for other writers, a command waits a minute.
+//! Gives callers access to the only connection of this process that writes. A server waits at most
+//! a few seconds for other writers, a command waits at most a minute.
 //!
 //! SQLite does not queue writers; they poll. A busy server begins its next batch microseconds after
 //! the last one, so a command would find the store locked at nearly every poll. Therefore a command
@@ -34,12 +34,12 @@ const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
 
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The pause that a server makes for a waiting command. In this time, the command polls three
-/// times.
+/// The pause that a server makes for a waiting command. In this time, the command polls about three
+/// times, so it is likely to get its turn.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// The size to which SQLite truncates the write-ahead log when it restarts the log. Imports and
-/// long reads of other processes can make the log grow.
+/// The size to which SQLite truncates a longer write-ahead log when it restarts the log. The log
+/// gets long during imports and long reads of other processes.
 const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 
 /// After this many commits of a server, the write-ahead log is moved into the store's file, so that
@@ -57,7 +57,8 @@ pub struct WriteAccess {
     /// A waiting command locks this file.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True if a write found the disk full and no checkpoint has succeeded since.
+    /// True if a write failed because the disk is full, and no checkpoint has run without an error
+    /// since.
     lacks_room: AtomicBool,
 }
 
@@ -108,8 +109,9 @@ pub struct WriteGuard<'a> {
 }
 
 impl WriteGuard<'_> {
-    /// Waits for the writes of other processes, then begins a transaction that writes. Fails if the
-    /// index of the write-ahead log was removed or replaced.
+    /// Waits for the writes of other processes, then begins a transaction that writes. Fails if
+    /// they take until the deadline, or if the index of the write-ahead log was removed or
+    /// replaced.
     pub fn begin(&mut self) -> Result<WriteTransaction<'_>, StoreError> {
         let intent = &self.access.intent;
         if self.is_server {
@@ -134,14 +136,15 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // A process that has a different index of the write-ahead log may be writing to the log at
-        // this moment. Rolling back a transaction that has not written yet does not disturb that
-        // process.
+        // If the index of the write-ahead log was replaced, a process with the new index may be
+        // writing to the log at this moment. So check before the first write: rolling back a
+        // transaction that has not written yet does not disturb the other process.
         self.access.files.require_index()?;
         Ok(transaction)
     }
 
-    /// Fails if the files of the store were removed or replaced, because commits to them are lost.
+    /// Fails if the files of the store were removed, replaced or overwritten, because commits to
+    /// them may be lost.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         self.access.files.require_in_place()
     }
@@ -183,8 +186,8 @@ impl WriteGuard<'_> {
         Ok(())
     }
 
-    /// Moves the write-ahead log into the store's file and empties it. Returns false if the log
-    /// could not be emptied because another process reads or writes.
+    /// Moves the write-ahead log into the store's file and empties it. Returns false if another
+    /// connection was reading or writing, so that the log could not be emptied.
     pub fn checkpoint(&self) -> Result<bool, StoreError> {
         self.access.files.require_checkpointable()?;
         let busy: i64 = self.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
@@ -237,7 +240,8 @@ impl Deref for WriteGuard<'_> {
     }
 }
 
-/// True if the disk is full. SQLite reports an exceeded quota or file size limit as an I/O error.
+/// True if the disk may be full. I/O errors count as well, because SQLite reports an exceeded quota
+/// or file size limit as one.
 fn has_no_room(error: &StoreError) -> bool {
     let StoreError::Engine { source, .. } = error else { return false };
     let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
@@ -323,8 +327,8 @@ mod tests {
             });
             let batches = batches.load(Ordering::Relaxed) - before;
             // Between two batches, two to five commands were measured, depending on the machine.
-            // The test allows 20 commands per batch, and 5 batches per command. Without the lock, a
-            // command waits for 65 batches.
+            // The test allows up to 20 commands per batch, and up to 5 batches per command. Without
+            // the lock, a command waits for 65 batches.
             let commands = COMMANDS * ROUNDS;
             assert!((commands / 20..=5 * commands).contains(&batches), "{batches} batches");
         });
