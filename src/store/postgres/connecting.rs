@@ -1,8 +1,8 @@
-//! Connects to the primary: tries the hosts in order, each with a timeout, and takes the first that
-//! is not in recovery.
+//! Connects to the primary: tries the addresses of the hosts in order, each with a timeout, and
+//! takes the first server that is neither in recovery nor read-only.
 //!
-//! Each host is a separate attempt. If tokio-postgres was given all hosts together, it waited 12 s
-//! for a primary that was suspended (SIGSTOP).
+//! Each address is a separate attempt, because tokio-postgres, when it got all hosts together,
+//! waited 12 s for a primary that was suspended (SIGSTOP).
 
 mod link;
 pub(super) mod roles;
@@ -35,9 +35,10 @@ use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Selects whether the server accepts writes, and its identity. The timeline is empty on a standby,
-/// where the function that returns the timeline fails. Also changes two settings that startup
-/// options cannot change: restricts the search path to the schema of the store, and turns off
-/// `transaction_timeout`, which only PostgreSQL 17 and later have.
+/// where the functions that it is derived from fail. Also changes two settings for which startup
+/// options do not suffice. It restricts the search path to the store's schema, which is the first
+/// one of the path that exists, and only the server knows this. It turns off `transaction_timeout`,
+/// which servers before PostgreSQL 17 would refuse as an unknown option.
 const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
     current_setting('transaction_read_only') = 'on', \
     (SELECT system_identifier::text FROM pg_control_system()), \
@@ -84,7 +85,7 @@ pub struct ServerIdentity {
     pub system: String,
     /// The timeline, which rises at each promotion.
     pub timeline: String,
-    /// The start time, because two servers can be promoted to the same timeline.
+    /// PostgreSQL's start time. It distinguishes servers that were promoted to the same timeline.
     pub started: String,
 }
 
@@ -127,8 +128,8 @@ pub struct Target {
     address: Option<SocketAddr>,
     port: u16,
     mode: TlsMode,
-    /// The TLS connector. All connections share it, because creating a connector may read every
-    /// certificate of the system.
+    /// The TLS connector. All connections to this target share it, because creating a connector may
+    /// read every certificate of the system.
     tls: MakeRustlsConnect,
 }
 
@@ -226,7 +227,7 @@ fn explain(error: tokio_postgres::Error) -> ConnectError {
     ConnectError { text: error.with_advice(), is_final }
 }
 
-/// Connects to this server within the time `limit`. Fails if the server is not a primary.
+/// Connects to this server within the time `limit`. Fails if the server is a standby or read-only.
 pub async fn connect_to(
     url: &PostgresUrl,
     target: &Target,
@@ -235,7 +236,8 @@ pub async fn connect_to(
 ) -> Result<Connection, ConnectError> {
     let refused = |why: ConnectError| ConnectError { text: format!("{target}: {why}"), ..why };
     let mut config = url.session();
-    // PostgreSQL uses the last of repeated options, so the options of the role come last.
+    // PostgreSQL uses the last of repeated options. So the options of the role come last, and
+    // override those of the URL.
     let options = config.get_options().unwrap_or_default().to_string() + &role.options();
     config
         .options(options)

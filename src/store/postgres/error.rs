@@ -1,5 +1,4 @@
-//! Errors of PostgreSQL on one line, with advice for the operator if there is any. They never
-//! contain a parameter, a row or a password.
+//! Errors of PostgreSQL and of the connection to it, with advice for the operator if there is any.
 
 use crate::store::StoreError;
 use std::error::Error;
@@ -10,7 +9,8 @@ use tokio_postgres::error::SqlState;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct PostgresError {
-    /// The SQLSTATE, or `None` if the server did not answer.
+    /// The SQLSTATE, or `None` if PostgreSQL did not report the error, for example because it did
+    /// not answer.
     pub state: Option<SqlState>,
     text: String,
 }
@@ -60,8 +60,9 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Returns the error of PostgreSQL or of the connection to it. Returns `None` if the error has
-/// another cause.
+/// Returns the error of PostgreSQL or of the connection to it that `error` wraps. Returns `None`
+/// for any other error, and also if [`engine_error`] has turned PostgreSQL's error into a
+/// [`StoreError::Refused`].
 pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
     let StoreError::Engine { source, .. } = error else { return None };
     source.downcast_ref()
@@ -118,7 +119,8 @@ pub fn write_error(error: tokio_postgres::Error) -> StoreError {
     engine_error("written")(error)
 }
 
-/// Returns the error for a store that does not answer.
+/// Returns the error for a store that cannot be reached, or whose answer must not be used. In a
+/// session (`SessionState::answer`), this error ends the session, because it has no SQLSTATE.
 pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }

@@ -1,6 +1,6 @@
 //! Finds running and silent servers by their heartbeats. A heartbeat locks the server's row in
 //! `replicas`, which changes `xmax`. At least every 10 s it writes the row instead, which changes
-//! `xmin`. The database's clock is not used, because a failover may move it.
+//! `xmin`. Timestamps would not do, because the clock of the database may differ after a failover.
 
 use super::error::{lock_error, read_error, write_error};
 use super::rows::value;
@@ -13,7 +13,7 @@ use tokio_postgres::{GenericClient, Transaction};
 /// A SQL expression whose value changes with each heartbeat of a server.
 const HEARTBEAT: &str = "id || ' ' || xmin::text || ' ' || xmax::text";
 
-/// Returns the last heartbeat of each server that has a row.
+/// Returns the value of [`HEARTBEAT`] for each server that has a row.
 pub async fn heartbeats(client: &impl GenericClient) -> Result<Vec<String>, StoreError> {
     let query = format!("SELECT {HEARTBEAT} FROM replicas");
     let rows = client.query(&query, &[]).await.map_err(read_error)?;
@@ -74,7 +74,8 @@ pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreEr
     )))
 }
 
-/// Fails if a server uses the store, and keeps servers from starting until the transaction ends.
+/// Keeps servers from adding a row until the transaction ends. Fails if a server already uses the
+/// store.
 pub async fn keep_servers_away(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     let lock = "SELECT pg_advisory_xact_lock($1)";
     transaction.execute(lock, &[&SERVERS_LOCK]).await.map_err(lock_error)?;

@@ -17,7 +17,7 @@ use tokio_postgres::{Client, GenericClient, Row, Transaction};
 /// keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
-/// Selects the numbers of the last changes. It reads two pages of the index.
+/// Selects the numbers of the last changes. It reads only a few pages, from the end of the index.
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
@@ -38,8 +38,8 @@ pub fn select_last_and_known() -> String {
 
 /// Removes up to 5,000 rows whose successor is more than 10 minutes old. A row's own age does not
 /// matter, because it is the last change until it has a successor, and servers look up the last
-/// change. A server that was away for longer finds its last seen change missing, and rereads
-/// everything. At 2,000 changes a second the table takes 120 MB.
+/// change. A server that was away for longer may not find the change that it has seen last, and
+/// then rereads everything. At 2,000 changes a second the table takes 120 MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
         SELECT change_number, lead(made_at) OVER (ORDER BY change_number) AS followed_at
@@ -60,8 +60,8 @@ pub type JournalSeen = journal::Seen<String>;
 /// The answer of a primary to [`select_last_and_known`].
 pub type JournalAnswer = journal::Answer<String>;
 
-/// Reads an answer from its first row: the last row of the journal and, in the fifth column,
-/// whether the journal has the change that the query looked up.
+/// Reads the answer to [`select_last_and_known`] from its first row. Rows that were joined to it
+/// repeat these columns.
 pub fn parse_answer(rows: &[Row]) -> Result<JournalAnswer, StoreError> {
     let row = first(rows)?;
     let last = JournalChange { number: value(row, 0)?, id: value(row, 1)? };
@@ -123,10 +123,15 @@ pub async fn record_change(
 }
 
 /// Adds the next change to the journal: a change of orders if `$1` is true, otherwise a change of
-/// keys. Aborts the transaction in three cases: one of the orders `$2` changed after the change
-/// `$3`; a key changed after the change `$4`, and this is a change of keys; the table of the change
-/// lock is empty. To abort, it inserts NULL as the number, which violates a constraint. Ignores
-/// damaged orders whose change number is higher than the journal's last one.
+/// accounts and keys. Aborts the transaction in three cases:
+///
+/// - One of the orders `$2` has changed after the change `$3`.
+/// - This is a change of accounts and keys, and there was another one after the change `$4`.
+/// - The table `change_lock` is empty, so the transaction holds no lock.
+///
+/// To abort, it inserts NULL as the number, which violates a constraint. The first case ignores
+/// damaged orders whose change number is above the journal's last one. Otherwise they could not be
+/// changed until the journal reaches this number.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (change_number, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM change_lock) AND ($1 OR keys = $4) AND NOT EXISTS (
@@ -137,9 +142,9 @@ pub const RECORD_UNLESS_CHANGED: &str = "
            CASE WHEN $1 THEN keys ELSE change_number + 1 END
     FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// Removes some old rows of the journal. `floor` is the number of the last removed row. Returns the
-/// new `floor`. The search starts at the floor. Otherwise it would read dead rows again, which stay
-/// in the table while another transaction keeps an old snapshot.
+/// Removes some old rows of the journal. `floor` is the change number of the last row that was
+/// removed, or 0. Returns the new `floor`. The search starts at the floor. Otherwise it would read
+/// dead rows again, which stay in the table while another transaction keeps an old snapshot.
 pub async fn remove_old(client: &Client, floor: i64) -> Result<i64, StoreError> {
     let rows =
         client.query_typed(REMOVE_OLD, &[(&floor, Type::INT8)]).await.map_err(write_error)?;

@@ -1,10 +1,11 @@
 //! The store's interface for the operator's commands.
 //!
-//! A command takes no lock to read the rows that it will change. Then it sends all statements of
-//! the change together, from the change lock to the COMMIT, so that it never holds the lock while
-//! it waits for an answer or is suspended. Each statement sees everything that was committed before
-//! the statement started (READ COMMITTED), and changes are committed in the order of their numbers.
-//! If another change has altered the rows since they were read, the command repeats its change.
+//! A command first reads the rows that it will change, without a lock. Then it sends all statements
+//! of the change together, from the change lock to the COMMIT, so that it does not hold the lock
+//! while it waits for an answer or is suspended. Each statement sees everything that was committed
+//! before the statement started (READ COMMITTED), and changes are committed in the order of their
+//! numbers. If another change has altered the rows since they were read, the command repeats its
+//! change. `restore` and `migrate --new-store-id` hold the lock for longer, but keep servers away.
 
 mod blocking;
 mod check;
@@ -104,7 +105,8 @@ impl PostgresOperatorStore {
         self.runtime.block_on(work(&connection.client))
     }
 
-    /// Runs `work` in one transaction. After an error, nothing has changed.
+    /// Runs `work` in one transaction. After an error, nothing has changed, with two exceptions: no
+    /// standby has confirmed the commit ([`StoreError::Unconfirmed`]), or its answer was lost.
     fn write<T>(
         &self,
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -120,7 +122,7 @@ impl PostgresOperatorStore {
 }
 
 /// Commits a transaction, or rolls it back after an error. Fails with [`StoreError::Unconfirmed`]
-/// if no standby confirmed the commit.
+/// if the transaction is committed, but the wait for the standby was cancelled.
 async fn end_transaction<T>(
     transaction: Transaction<'_>,
     link: &Link,
@@ -128,7 +130,7 @@ async fn end_transaction<T>(
 ) -> Result<T, StoreError> {
     match result {
         Ok(result) => {
-            // This statement fails if `work` ignored an earlier error. Otherwise COMMIT would roll
+            // This statement fails if `work` ignored an earlier error. COMMIT alone would then roll
             // back without reporting an error.
             transaction.execute("SELECT", &[]).await.map_err(write_error)?;
             let before = link.unconfirmed();
@@ -228,8 +230,9 @@ fn commit_error(error: tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// Locks the store until the transaction ends. Until then, no server, `migrate`, `restore` or other
-/// change can begin. Returns the next change number.
+/// Locks the store until the transaction ends. Until then, no server can start, and no `migrate`,
+/// `restore` or other change can begin. Fails if a server uses the store. Returns the next change
+/// number.
 async fn lock_store(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
     let lock = "SELECT pg_advisory_xact_lock($1)";
     transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error)?;
@@ -268,8 +271,9 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // The database's clock sets `heard_at`. If a failover changes this clock, the answer may be
-        // wrong for a while. Then the steps of a long command have too many or too few records.
+        // The database's clock sets `heard_at`. If the clock differs after a failover, the answer
+        // may be wrong for a while. Then the steps of a long command have too many or too few
+        // records.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",
@@ -285,9 +289,10 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError> {
-        // DO takes no parameters, so a setting of the session passes the line to it. The server
-        // writes messages of the level LOG to its log unless `log_min_messages` is higher, and does
-        // not send them to this client.
+        // DO takes no parameters, so a setting of the session passes the line to it. PostgreSQL
+        // writes messages of the level LOG to its log, unless `log_min_messages` is `fatal` or
+        // `panic`. It does not send them to this client, because `client_min_messages` is
+        // `warning`.
         let set = "SELECT set_config('store_orders.audit', $1, false)";
         let log = "DO $$ BEGIN
                        RAISE LOG 'audit of store-orders: %', current_setting('store_orders.audit');

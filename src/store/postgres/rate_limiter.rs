@@ -26,14 +26,18 @@
 //!     P-->>B: 60 before the batch, so both get 429
 //! ```
 //!
-//! Requests that wait at one server share a statement. The statement returns its time and the
-//! counts before the batch, and the server repeats the batch at this time on these counts with
-//! [`AccountWindows::admit`], the code of the limiter in memory. So each request gets the decision
-//! and the headers that a single server would give it ([`Admission::run`]). Both arrive at the same
-//! counts, because `count.sql` follows the same rules. A window whose end has passed is empty, the
-//! first counted request opens a new one, and a batch adds to both windows as many requests as both
-//! have left. `xtask/faults/src/limits/agreement.rs` compares the two limiters on 100,000 random
-//! requests, while plans change and time passes.
+//! Requests that wait at one server are counted together, as one batch in one statement. The
+//! statement does not say which of them are admitted. It returns, for each account, the counts
+//! before the batch and the time at which it has counted. From these, the server decides on one
+//! request after the other with [`AccountWindows::admit`], the function that the limiter in memory
+//! uses. So each request gets the decision and the headers that a single server would give it
+//! ([`Admission::run`]).
+//!
+//! The server then admits exactly as many requests as PostgreSQL has counted, because `count.sql`
+//! follows the same rules as `admit`. A window whose end has passed is empty, and the first counted
+//! request opens a new one. The statement counts as many requests of a batch as fit into both
+//! windows, and adds them to both. `xtask/faults/src/limits/agreement.rs` compares the two limiters
+//! on 100,000 random requests, while plans change and time passes.
 //!
 //! What is always true:
 //!
@@ -45,8 +49,8 @@
 //!   add to the same counts.
 //! - A suspended server holds no lock. Its batch is one statement, whose answer fits into the
 //!   buffers of the connection (`MAX_ACCOUNTS`), so PostgreSQL can commit without the server.
-//! - Only the database's clock counts. A batch that waited for a row does not count at an earlier
-//!   time than the batch before it (`counted_at`).
+//! - Windows follow only the database's clock. A batch that waited for a row does not count at an
+//!   earlier time than the batch before it (`counted_at`), unless the clock was set back.
 //!
 //! Commits of counts do not wait for the disk or a standby, so a crash or a failover can lose some.
 //! But the session's heartbeat, a commit four times a second, does wait for the standby, and

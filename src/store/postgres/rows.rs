@@ -32,7 +32,8 @@ impl Cells for tokio_postgres::Row {
     }
 }
 
-/// Finds the column with this name, once for all rows of a query.
+/// Returns the index of the column with this name. It is the same for all rows of a query, so look
+/// it up only once.
 pub fn column_index(columns: &[Column], name: &str) -> Result<usize, StoreError> {
     columns.iter().position(|column| column.name() == name).ok_or_else(|| {
         let why = format!("a query has no column {name}");

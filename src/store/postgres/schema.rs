@@ -28,7 +28,8 @@ pub struct Schema<'a> {
     pub migrations: &'a [Migration],
 }
 
-/// The first released program. Earlier builds had other schemas, and recorded older programs.
+/// The first released program. Earlier builds had other schemas, and recorded an older version as
+/// `oldest_program`.
 const FIRST_RELEASE: Version = Version::new(2, 0, 0);
 
 pub const STORE: Schema<'static> = Schema {
@@ -70,7 +71,7 @@ fn this_program() -> Version {
     parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }
 
-/// Takes the lock of `migrate` and `restore` until the connection ends.
+/// Takes the lock of `migrate` and `restore`, until it is released or the connection ends.
 pub async fn lock(client: &Client) -> Result<(), StoreError> {
     let lock = "SELECT pg_advisory_lock($1)";
     client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error).map(drop)
@@ -202,7 +203,8 @@ pub async fn table_exists(client: &impl GenericClient, table: &str) -> Result<bo
     exists.and_then(|row| row.try_get(0)).map_err(read_error)
 }
 
-/// Fails if the database has tables of another program, or its encoding is not UTF-8.
+/// Fails if no schema of the search path exists, if its first schema has tables or views of another
+/// program, or if the encoding of the database is not UTF-8.
 async fn require_usable(client: &impl GenericClient) -> Result<(), StoreError> {
     let row = client
         .query_one(

@@ -77,8 +77,9 @@ impl PostgresStore {
         current(&self.sessions)?.writer.deregister(timeout).await
     }
 
-    /// Executes a batch. Repeats it, in further sessions if necessary, until the deadline. All
-    /// attempts share the batch's id, so it is executed only once.
+    /// Executes a batch. Repeats it if the session ends or PostgreSQL cancels a statement, in a
+    /// further session if necessary, as long as enough time is left before the deadline. All
+    /// attempts share the batch's id, so the batch takes effect only once.
     async fn execute(
         &self,
         batch: &Batch,
@@ -99,7 +100,8 @@ impl PostgresStore {
                 Ok(cancelled) => return Ok(cancelled),
                 Err(error) => error,
             };
-            // The batch may have been executed, so from now on retry until its deadline.
+            // The batch may have been executed. So from now on, wait for a session until the
+            // deadline, not only for `SESSION_WAIT`.
             waits_until = deadline;
             let may_succeed = session.state.require_open().is_err() || is_transient(&error);
             if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_PAUSE).is_none() {
@@ -123,7 +125,7 @@ impl PostgresStore {
     }
 }
 
-/// The error for data of a history that the session does not follow.
+/// Returns the error for a list or a change of a history that the session does not follow.
 fn changes_were_lost() -> StoreError {
     unreachable_because("the store failed over, and changes were lost")
 }
@@ -240,8 +242,8 @@ impl Store for PostgresStore {
         let session = current(&self.sessions)?;
         with_time_limit(REQUEST_TIMEOUT, async {
             let connection = session.open_another(&WRITER).await?;
-            // If a command has changed keys in between, `write_at_once` returns false. Then try
-            // again.
+            // `write_at_once` returns false if accounts or keys have changed since `read_last`.
+            // Then try again.
             while !write_at_once(
                 &connection,
                 Scope::Keys,
@@ -260,7 +262,8 @@ impl Store for PostgresStore {
     }
 }
 
-/// True if the statement failed while waiting for a lock, so that a retry may succeed.
+/// True if PostgreSQL cancelled the statement or did not give it a lock, so that a retry may
+/// succeed.
 fn is_transient(error: &StoreError) -> bool {
     let state = postgres_error(error).and_then(|error| error.state.as_ref());
     matches!(
@@ -273,9 +276,9 @@ fn is_transient(error: &StoreError) -> bool {
     )
 }
 
-/// The number of rows that one statement reads. A read of more rows takes several statements, each
-/// with its own snapshot, because a snapshot that lasts for seconds would keep vacuum from removing
-/// dead rows of the store's tables.
+/// The number of rows of a page, which one statement reads. A read of more rows takes several
+/// statements, each with its own snapshot, because a snapshot that lasts for seconds would keep
+/// vacuum from removing dead rows of the store's tables.
 pub const PAGE_ROWS: i64 = 50_000;
 
 /// Selects a page of the orders that are not cancelled, starting at id `$1`, with at most `$2`
@@ -300,9 +303,9 @@ fn changed_orders() -> String {
     )
 }
 
-/// Sends every order, page by page. An order that changes during the read may be sent in its old or
-/// new state. The caller reads such an order again later, because the returned change is the last
-/// one before the read.
+/// Sends all orders that are not cancelled, page by page. An order that changes during the read may
+/// be sent in its old or new state. The caller reads such an order again later, because the
+/// returned change is the last one before the read.
 async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, StoreError> {
     let read = with_scan_connection(session, async |client, before| {
         let (query, mut from) = (all_orders(), Some(i64::MIN));

@@ -3,7 +3,7 @@
 //! A replaced primary still answers reads. With a pool of independent connections, some would still
 //! reach the old primary after a failover, and a list from it could show an order whose
 //! cancellation the new primary has committed. So all connections of a session reach the same
-//! server, and its answers are valid only under the session's
+//! server, and lists and the rate limiter use its answers only while the session has a valid
 //! [`lease`](crate::store::agreement::lease).
 //!
 //! A connection executes one statement after the other, and a batch that waits for the change lock
@@ -23,10 +23,13 @@
 //! other locks (of waiting lists, the lease, the last seen change, the schema check) are held to
 //! read or write one value, and never together.
 //!
-//! A session ends if a connection closes or fails, an answer is late, the journal lacks a change
-//! that this server has seen, or a task panics. All connections are then closed, and [`opener`]
-//! opens the next session. An answer after the end is discarded, because a replaced primary may
-//! have sent it: the request fails, except that a batch is sent again in the next session.
+//! A session ends if a connection closes or fails, a task panics, or an answer is late or must not
+//! be used. An answer must not be used, for example, if the journal lacks a change that this server
+//! has seen, if a commit was not confirmed by the standby, or if the lease has expired before a
+//! list gets its answer. When the session ends, all its connections are closed, and [`opener`]
+//! opens the next session. An answer that arrives after the end is discarded, because a replaced
+//! primary may have sent it. The request then fails, except that a batch is sent again in the next
+//! session.
 
 mod counter;
 mod durability;
@@ -82,7 +85,7 @@ pub struct Session {
     target: Target,
 }
 
-/// The names of a session's connections, for the reason of its end.
+/// The names of a session's connections. The log names the connection whose loss ended the session.
 const NAMES: [&str; 6] = ["writer", "freshness", "reader", "maintenance", "heartbeat", "counts"];
 
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +94,8 @@ pub enum OpenError {
     Connect(#[from] ConnectError),
     #[error("the connections came to different servers")]
     Different,
-    /// The schema of the store does not fit this program.
+    /// This program cannot use the store: its schema does not fit, or the request counts belong to
+    /// another store.
     #[error(transparent)]
     Schema(StoreError),
     #[error(transparent)]

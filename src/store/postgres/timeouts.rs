@@ -14,17 +14,18 @@ pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Timeout of each of a new session's first commits. If a commit is late, another host is tried.
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
-/// TCP keepalive: idle time, interval, number of probes. In total the probes take as long as
-/// [`UNACKNOWLEDGED_LIMIT`], so a lost peer is detected equally fast with and without unsent data.
+/// TCP keepalive: idle time, interval, number of probes. The idle time and the probes together take
+/// as long as [`UNACKNOWLEDGED_LIMIT`], so a lost peer is detected equally fast with and without
+/// unacknowledged data.
 pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 pub const KEEPALIVE_RETRIES: u32 = 4;
 
-/// TCP user timeout: a connection ends if the peer acknowledges no data for this long.
+/// TCP user timeout: a connection ends if the peer does not acknowledge sent data for this long.
 pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
-/// A new session refuses a primary on which a commit of another server has waited for standbys for
-/// longer than this.
+/// No session is opened to a primary on which a server's commit has waited for standbys for longer
+/// than this.
 pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
@@ -39,8 +40,8 @@ pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// ends a working session.
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
-/// The time that a batch waits for each of its two locks, the change lock and the row of an order,
-/// unless the batch has less time left.
+/// The maximum time that a batch waits for each of its two locks, the change lock and the row of an
+/// order. It waits less if little time is left before its deadline.
 pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// The time reserved for executing a batch, in addition to its two lock waits.
@@ -49,7 +50,7 @@ pub const BATCH_EXECUTION_TIME: Duration = Duration::from_millis(300);
 /// Timeout of the readiness check's test write.
 pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// Timeout of an answer that does not wait for a commit. A late answer ends the session.
+/// Timeout of a read or a heartbeat. A late answer on a connection of a session ends the session.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
 /// Timeout of the maintenance of rows. A late answer ends the session.
@@ -58,7 +59,7 @@ pub const MAINTENANCE_LIMIT: Duration = READ_LIMIT.saturating_mul(4);
 /// Timeout of a statement that reads a page of orders.
 pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// The time that a request waits to be counted, unless its deadline comes first.
+/// The maximum time that a request waits to be counted, unless its deadline comes first.
 pub const DECISION_LIMIT: Duration = Duration::from_secs(2);
 
 /// Timeout of counting a batch of requests. A late answer ends the session.
@@ -78,13 +79,12 @@ pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// new session first.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For this time after a server last wrote its row, it is treated as running. It writes the row at
-/// least every 10 s. If a server is killed, long commands still pause for its requests during this
-/// time.
+/// A server is treated as running for this time after it last wrote its row, which it does at least
+/// every 10 s. If a server is killed, long commands still pause for its requests during this time.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
-/// If a server has sent no heartbeat for this time, the other servers remove it from the table
-/// `replicas`. If it was only suspended, it adds its row again.
+/// If a server has sent no heartbeat for at least this time, the other servers remove its row from
+/// the table `replicas`. If it was only suspended, it adds its row again.
 pub const SILENT_FOR: Duration = Duration::from_secs(120);
 
 /// Timeouts that PostgreSQL enforces, in milliseconds. 0 means no limit.
@@ -115,19 +115,21 @@ pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
 /// the standbys.
 pub const MAINTENANCE: ServerTimeouts = READER;
 
-/// Timeouts for heartbeats. The lock timeout is short, because only this server locks its row.
+/// Timeouts for heartbeats. The lock timeout is short, because normally only the server itself
+/// locks its row.
 pub const HEARTBEAT: ServerTimeouts = timeouts(250, 5_000, 10_000);
 
-/// The number of batches of counts that can be in flight. With four, a request waits at most a
-/// quarter of a round trip until its batch can be sent.
+/// The maximum number of batches of counts in flight. If four are spread evenly over a round trip,
+/// a request waits at most a quarter of the round trip until its batch can be sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
 pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
 
 pub const LONG_READER: ServerTimeouts = timeouts(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
-/// Timeouts for one command. Its waits for locks end after the documented [`COMMAND_TIMEOUT`].
-/// Statements have no timeout, because `check`, `restore` and `migrate` read whole tables.
+/// Timeouts for one command. Each wait for a lock ends after the documented [`COMMAND_TIMEOUT`].
+/// Statements have no timeout, because those of `check`, `restore` and `migrate` may process whole
+/// tables.
 pub const COMMAND: ServerTimeouts = timeouts(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
 const fn timeouts(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerTimeouts {
@@ -146,14 +148,15 @@ const _: () = {
     assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(MIN_BATCH_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(BATCH_EXECUTION_TIME) < ms(MIN_BATCH_TIME));
     assert!(WRITER.idle_ms < ms(REQUEST_TIMEOUT));
-    // The test write ends before the readiness check, so the check can report why the write failed.
+    // The test write times out before the readiness check does, so the check can report why the
+    // write failed.
     assert!(ms(MIN_BATCH_TIME) < ms(TEST_LIMIT) && ms(TEST_LIMIT) < ms(READINESS_TIMEOUT));
     // A batch waits long enough for a session to open at one host.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
     // A lease survives two lost heartbeats, or one heartbeat that waits for a lock.
     assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(LEASE));
     assert!(HEARTBEAT.lock_ms <= ms(HEARTBEAT_INTERVAL));
-    // A command that polls for heartbeats misses none.
+    // A command polls more often than a heartbeat is sent, so it misses none.
     assert!(ms(HEARTBEAT_POLL_INTERVAL) < ms(HEARTBEAT_INTERVAL));
     // If a server's commit has waited for standbys for longer than `STANDBY_LIMIT`, the server's
     // lease has expired.
@@ -169,8 +172,8 @@ const _: () = {
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A lookup of a row is answered in time even if all lookups before it wait for a lock.
     assert!(ROW_LOOKUPS as u64 * READER.lock_ms < ms(READ_LIMIT));
-    // Maintenance is done in time even if the removal of old rows and the recording of uses, which
-    // run at the same time, each need two slow statements.
+    // The removal of old rows and the recording of uses share a connection. Both are done in time
+    // even if they run at the same time and each needs two slow statements.
     assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));
     // Even if all freshness queries wait for a lock, keys stay current and the session stays open.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
@@ -179,7 +182,7 @@ const _: () = {
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // A request that was counted has time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // If the row's last count is more than a second later than the time of its own batch, count.sql
-    // concludes that the clock was set back. So no count may wait for a second.
+    // If a row was last counted more than a second after the time of the batch that now counts,
+    // `count.sql` concludes that the clock was set back. So no batch may wait as long as a second.
     assert!(LIMITER.statement_ms < 1_000);
 };
