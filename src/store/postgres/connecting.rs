@@ -49,7 +49,6 @@ const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
     CASE WHEN current_setting('server_version_num')::int >= 170000 \
          THEN set_config('transaction_timeout', '0', false) END";
 
-/// An open connection to a primary.
 pub struct Connection {
     pub client: Client,
     pub server: ServerIdentity,

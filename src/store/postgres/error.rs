@@ -46,7 +46,8 @@ impl From<tokio_postgres::Error> for PostgresError {
     }
 }
 
-/// Joins an error and its causes on one line. Leaves out a cause that the error itself quotes.
+/// Joins an error and its causes on one line. Leaves out a cause whose message the line already
+/// has.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

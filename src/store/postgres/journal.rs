@@ -1,6 +1,7 @@
-//! The journal in the table `changes`: one row for each change, written under the change lock. Its
-//! last row has the numbers of the last changes. [`agreement::journal`](journal) says why a server
-//! also looks up the last change that it has seen.
+//! The journal in the table `changes`. Each change adds a row under the change lock, and old rows
+//! are removed later. The last row has the numbers of the last changes.
+//! [`agreement::journal`](journal) says why a server also looks up the last change that it has
+//! seen.
 //!
 //! Change numbers are in the columns `change_number` of the journal, and of orders, accounts and
 //! keys.
@@ -54,7 +55,6 @@ const REMOVE_OLD: &str = "
 
 pub type JournalChange = journal::Change<String>;
 
-/// The last change that this process has seen.
 pub type JournalSeen = journal::Seen<String>;
 
 /// The answer of a primary to [`select_last_and_known`].

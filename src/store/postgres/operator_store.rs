@@ -181,8 +181,8 @@ impl Engine for PostgresOperatorStore {
 }
 
 /// Commits these writes as one change, with pipelined statements. The caller passes the last
-/// changes that it has read. If something in `scope` has changed since then, writes nothing and
-/// returns false.
+/// changes, which it must have read before the rows on which the writes depend. If something in
+/// `scope` has changed since then, writes nothing and returns false.
 pub(super) async fn write_at_once(
     connection: &Connection,
     scope: Scope<'_>,

@@ -5,10 +5,10 @@ use crate::store::StoreError;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::Path;
 
-/// "sord", in the file's header. Distinguishes stores from other SQLite files.
+/// "sord" in ASCII. This number in a file's header distinguishes stores from other SQLite files.
 const APPLICATION_ID: i64 = 0x736f_7264;
 
-/// "stor", in the header of stores made by builds before 2.0.0.
+/// "stor" in ASCII. Stores made by builds before 2.0.0 have this number in their header.
 const EARLIER_APPLICATION_ID: i64 = 0x7374_6f72;
 
 /// The migration at index n takes a store from version n to n + 1.

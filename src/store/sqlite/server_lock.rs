@@ -25,7 +25,8 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// The file in the data directory with the running server's process id and addresses, for messages.
 const DESCRIPTION_FILE_NAME: &str = "server.pid";
 
-/// The maximum number of bytes to read of a description. Every description is shorter.
+/// The maximum number of bytes to read of a description. Descriptions that servers write are
+/// shorter.
 const MAX_DESCRIPTION_BYTES: u64 = 1_000;
 
 /// The exclusive right to serve a store. The lock is released when this value is dropped, and by
