@@ -1,4 +1,4 @@
-//! Watches a connection for its end, and for commits that no standby confirmed.
+//! Watches a connection for its end, and for commits whose wait for the standby was cancelled.
 
 use crate::store::StoreError;
 use crate::store::postgres::error::unreachable_because;
@@ -9,7 +9,6 @@ use tokio::sync::Notify;
 use tokio_postgres::AsyncMessage;
 use tokio_postgres::error::Severity;
 
-/// Events of a connection that are not results of statements.
 #[derive(Debug, Default)]
 pub struct Link {
     unconfirmed: AtomicU64,
@@ -17,13 +16,14 @@ pub struct Link {
 }
 
 impl Link {
-    /// The number of commits that did not wait for the standby.
+    /// Returns how many commits on this connection may have succeeded without waiting for the
+    /// standby.
     pub fn unconfirmed(&self) -> u64 {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// Fails if a commit did not wait for the standby. Considers only commits after the call of
-    /// [`Link::unconfirmed`] that returned `unconfirmed`.
+    /// Fails if a commit may not have waited for the standby. `unconfirmed` is the result of
+    /// [`Link::unconfirmed`] before the commit was sent.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {
             true => Ok(()),
@@ -36,8 +36,8 @@ impl Link {
     }
 }
 
-/// Transfers messages until the connection ends. Notices are processed before later query results
-/// are delivered.
+/// Transfers messages until the connection ends. Processes them in the order of their arrival, so
+/// the warning of a COMMIT has been counted when the caller gets the result of the COMMIT.
 pub async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -53,10 +53,11 @@ where
     link.closed.notify_one();
 }
 
-/// True if a notice may report that a COMMIT did not wait for the standby. The message is
-/// translated and has no SQLSTATE, so the notice is recognised by the name of the routine in
-/// PostgreSQL's source. Other warnings, such as those before transaction wraparound, come from
-/// other routines. To be safe, a warning without a routine is treated as such a report.
+/// True if a notice may report that a COMMIT did not wait for the standby. The text of this warning
+/// is translated, and its SQLSTATE is not specific to it, so the warning is recognised by the name
+/// of the routine that reports it in PostgreSQL's source. Other warnings, such as those before
+/// transaction ID wraparound, come from other routines. To be safe, a warning without a routine is
+/// treated as such a report.
 fn cancels_standby_wait(severity: Option<Severity>, routine: Option<&str>) -> bool {
     severity == Some(Severity::Warning)
         && routine.is_none_or(|routine| routine == "SyncRepWaitForLSN")

@@ -1,4 +1,5 @@
-//! The settings of every connection, which override those of the database and the database role.
+//! The settings of each kind of connection. They override the settings of the database and of the
+//! database role.
 
 use crate::store::postgres::timeouts::{
     self, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, ServerTimeouts,
@@ -6,10 +7,10 @@ use crate::store::postgres::timeouts::{
 };
 use std::fmt::Write as _;
 
-/// Settings that correctness and latency depend on. `default_transaction_read_only` is not set,
-/// because operators use it to fence a primary. `client_min_messages` must be `warning`: otherwise
-/// PostgreSQL does not report a cancelled wait for the standby. `jit` is off because it delayed a
-/// batch by 130 ms, and parallel workers are off because starting them would delay a list.
+/// Settings that correctness and latency depend on. `client_min_messages` is set because a level
+/// above `warning` would hide the warning of a cancelled wait for the standby. `jit` is off because
+/// it delayed a batch by 130 ms, and parallel workers are off because starting them would delay a
+/// list. `default_transaction_read_only` is not set, because operators use it to fence a primary.
 const SETTINGS: [(&str, &str); 8] = [
     ("client_min_messages", "warning"),
     ("synchronous_commit", "on"),
@@ -25,8 +26,8 @@ const SETTINGS: [(&str, &str); 8] = [
 pub struct Role {
     pub name: &'static str,
     timeouts: ServerTimeouts,
-    /// Allows sequential scans. Off for roles that read only a few rows, because outdated
-    /// statistics could make the planner choose a scan instead of an index after an import.
+    /// If false, the planner avoids sequential scans where it can. Otherwise outdated statistics,
+    /// for example after an import, could make it choose a scan instead of an index.
     scans: bool,
 }
 
@@ -35,9 +36,9 @@ impl Role {
         Role { name, timeouts, scans }
     }
 
-    /// Formats the startup options. They override the settings of the database and the database
-    /// role, and earlier options. The keepalives let PostgreSQL detect a lost client after 30 s;
-    /// otherwise the client's transaction would keep its locks.
+    /// Formats the startup options, which override the settings of the database and of the database
+    /// role. The TCP settings let PostgreSQL detect a lost client after 30 s. With the defaults of
+    /// the operating system, its connection could stay open for hours.
     pub fn options(&self) -> String {
         let mut options = String::new();
         let timeouts = [
@@ -64,7 +65,8 @@ impl Role {
 
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
-/// Queries the last changes for lists and keys, and reads the few orders and keys that changed.
+/// Queries the last changes for lists and keys, reads the few orders, accounts and keys that
+/// changed, and looks up keys.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
 /// Reads single orders and pets. A late answer would end the session, so PostgreSQL cancels a slow
@@ -79,7 +81,7 @@ pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", timeouts::HEARTB
 
 pub const LIMITER: Role = Role::new("store-orders counts", timeouts::LIMITER, false);
 
-/// Reads the whole table of orders, on a connection that is closed afterwards.
+/// Reads all orders, or many changed ones, on a connection that is closed afterwards.
 pub const SCANNER: Role = Role::new("store-orders scanner", timeouts::LONG_READER, true);
 
 pub const COMMAND: Role = Role::new("store-orders command", timeouts::COMMAND, true);

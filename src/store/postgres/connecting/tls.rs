@@ -26,7 +26,8 @@ pub enum TlsSetupError {
     Rustls(#[from] rustls::Error),
 }
 
-/// Returns the mode for tokio-postgres, which only negotiates TLS; rustls verifies certificates.
+/// Returns the mode for tokio-postgres, which only decides whether to use TLS. rustls verifies the
+/// certificates.
 pub fn ssl_mode(mode: TlsMode) -> SslMode {
     match mode {
         TlsMode::Disable => SslMode::Disable,
@@ -34,7 +35,8 @@ pub fn ssl_mode(mode: TlsMode) -> SslMode {
     }
 }
 
-/// Checks that TLS can be set up for every host of a store.
+/// Fails if TLS cannot be set up for one of the hosts, for example because a certificate file
+/// cannot be read.
 pub fn check_tls(url: &PostgresUrl) -> Result<(), TlsSetupError> {
     let tls = url.tls();
     url.hosts().try_for_each(|(host, _)| connector(tls, tls.mode_for(host)).map(drop))

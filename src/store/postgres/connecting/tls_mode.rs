@@ -1,12 +1,14 @@
-//! Settings for TLS to PostgreSQL, with the names and meanings of libpq.
+//! Settings for TLS to PostgreSQL, named as in libpq.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 use tokio_postgres::config::Host;
 
-/// TLS settings. The names and meanings are those of libpq, except that without `sslrootcert` the
-/// system's certificates are trusted.
+/// TLS settings with the names and meanings of libpq, but other defaults. No file in
+/// `~/.postgresql` is used, without `sslrootcert` the system's certificates are trusted, and the
+/// default of `sslmode` depends on the host ([`PostgresTls::mode_for`]). The modes `allow` and
+/// `prefer` are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostgresTls {
     /// `sslmode`; the default depends on the host.
@@ -24,11 +26,12 @@ pub struct PostgresTls {
 #[strum(serialize_all = "kebab-case")]
 pub enum TlsMode {
     Disable,
-    /// TLS without verification of the server; with `sslrootcert`, the same as `verify-ca`.
+    /// TLS without verification of the server. With a file in `sslrootcert`, the same as
+    /// `verify-ca`.
     Require,
-    /// TLS with a certificate of a trusted authority.
+    /// TLS with a server that has a certificate from a trusted authority, for any host name.
     VerifyCa,
-    /// TLS with a certificate of a trusted authority for this host's name.
+    /// TLS with a server that has a certificate from a trusted authority, for this host's name.
     VerifyFull,
 }
 
@@ -53,8 +56,8 @@ impl PostgresTls {
         }
     }
 
-    /// Sets the TLS setting that a parameter of the URL names. Returns false if the parameter is
-    /// not about TLS.
+    /// Sets the field for this parameter of the URL. Returns false if no field has this parameter.
+    /// Fails if `sslmode` has an invalid value.
     pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let unknown = |_| {
             let why = match value {

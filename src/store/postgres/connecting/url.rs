@@ -1,4 +1,5 @@
-//! Parses the URL of a store in PostgreSQL, in libpq's format.
+//! Parses the URL of a store in PostgreSQL, and formats it without its password. The format is that
+//! of libpq, with the parameters that tokio-postgres supports and those of [`PostgresTls`].
 
 use super::tls_mode::PostgresTls;
 use crate::blocking::spawn_blocking_with_permit;
@@ -12,7 +13,8 @@ use tokio::sync::Semaphore;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-/// A `postgres://` URL with one or several hosts, user, database, and TLS settings.
+/// A parsed `postgres://` URL. The password file and the database of the request counts are not
+/// parts of the URL, and are set separately.
 #[derive(Clone)]
 pub struct PostgresUrl {
     config: Config,
@@ -27,8 +29,9 @@ pub enum InvalidUrl {
     /// The scheme is missing, or is neither `postgres` nor `postgresql`.
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
-    /// The user name or the password has a character that is not percent-encoded, so a part of it
-    /// would be taken for a host, a database or a parameter.
+    /// The URL has an at sign or a percent sign where none is allowed. Probably a character of the
+    /// user name or the password is not percent-encoded, so a part of the password would be taken
+    /// for a host, a database or a parameter.
     // The message does not contain an at sign, because the text before an at sign would be redacted
     // as a possible password.
     #[error(
@@ -36,7 +39,8 @@ pub enum InvalidUrl {
          mark, %25 for a percent sign"
     )]
     Encoding,
-    /// Libpq does not have this parameter, or its value is invalid.
+    /// A parameter is unknown or has an invalid value, or another part of the URL is invalid, such
+    /// as a port.
     #[error("{0}")]
     Parameter(String),
     #[error("the URL names no host")]
@@ -53,7 +57,8 @@ impl PostgresUrl {
         self.config.get_hosts().iter().enumerate().map(move |(number, host)| (host, port(number)))
     }
 
-    /// Returns the user, the password, the database and the options, but no hosts.
+    /// Returns a configuration with the URL's user, password, database and startup options. It has
+    /// no hosts, and the other parameters of the URL are ignored.
     pub fn session(&self) -> Config {
         let mut session = Config::new();
         if let Some(user) = self.config.get_user() {
@@ -71,7 +76,8 @@ impl PostgresUrl {
         session
     }
 
-    /// True if the URL itself, or the environment, has the password.
+    /// True if the URL has a password, or [`PostgresUrl::or_password`] has set one. A password file
+    /// does not count.
     pub fn has_password(&self) -> bool {
         self.config.get_password().is_some()
     }
@@ -84,15 +90,16 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// Sets the database of the request counts, in the same cluster. `None` selects the default
-    /// name.
+    /// Sets the database of the request counts, in the same cluster. `None` selects the default,
+    /// which is the name of the store's database with `_limits` at the end.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;
         self
     }
 
-    /// The name of the store's database. If the URL names no database, this is the user's name.
+    /// The name of the store's database. If the URL names no database, this is the user's name; if
+    /// it names no user either, `None`.
     pub fn database(&self) -> Option<&str> {
         self.config.get_dbname().or(self.config.get_user())
     }
@@ -118,7 +125,7 @@ impl PostgresUrl {
         self
     }
 
-    /// Sets the file that contains the password, unless the URL has a password.
+    /// Sets the file that contains the password, unless a password is already set.
     #[must_use]
     pub fn or_password_file(mut self, file: &Path) -> PostgresUrl {
         if self.config.get_password().is_none() {
@@ -151,7 +158,7 @@ impl PasswordFile {
     }
 }
 
-/// Reads a password from a file, without the line break at its end. Blocks.
+/// Reads a password from a file, without the line breaks at its end. Blocks.
 pub fn read_password(file: &Path) -> io::Result<String> {
     let text = std::fs::read_to_string(file)?;
     Ok(text.trim_end_matches(['\r', '\n']).to_string())
@@ -187,9 +194,9 @@ impl FromStr for PostgresUrl {
         }
         let without_tls = format!("postgres://{location}?{}", others.join("&"));
         let config: Config = without_tls.parse().map_err(|error: tokio_postgres::Error| {
-            // The cause quotes the name of a parameter. If a password contains `&`, the rest of the
-            // password looks like a parameter, so leave the cause out if the URL may have a
-            // password.
+            // The cause may quote the name of an unknown parameter. If the value of `password`
+            // contains `&`, the rest of the password looks like such a name. So leave the cause out
+            // if the query may contain a password.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let is_safe =
                 |cause: &String| cause.starts_with("invalid value") || !query.contains("password");
