@@ -1,5 +1,5 @@
-//! Runs on PostgreSQL the statements that both engines share. Queries block. Writes are collected
-//! and sent together at the end of the change.
+//! Runs the statements that both engines share on PostgreSQL. A query runs immediately, and blocks.
+//! Writes are only collected; the caller sends them together at the end of the change.
 
 use crate::store::StoreError;
 use crate::store::postgres::error::read_error;
@@ -18,7 +18,6 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 pub type PendingWrite = (String, Vec<Value>);
 
 pub struct Blocking<'a, C> {
-    /// Runs the asynchronous work of `client`.
     pub runtime: &'a Runtime,
     pub client: &'a C,
     pub writes: RefCell<Vec<PendingWrite>>,

@@ -1,5 +1,5 @@
-//! Checks the contents of the store in one snapshot. Pages, indexes and references are not checked,
-//! because PostgreSQL has its own tools for them.
+//! Checks the contents of the store in one snapshot. Does not check pages and indexes, for which
+//! PostgreSQL has its own tools, or references, which PostgreSQL enforces.
 
 use super::PostgresOperatorStore;
 use super::blocking::Blocking;

@@ -1,4 +1,4 @@
-//! Reads the request counts for commands, while servers are counting.
+//! Reads the request counts for commands. Servers can count at the same time.
 
 use super::PostgresOperatorStore;
 use crate::clock::Now;
@@ -14,7 +14,7 @@ use tokio_postgres::{Client, Error};
 pub struct PostgresCountsReport(PostgresOperatorStore);
 
 impl PostgresCountsReport {
-    /// Connects to the database of the counts. Blocks.
+    /// Connects to the database of the counts. Fails if this program cannot use its tables. Blocks.
     pub fn open(url: &PostgresUrl) -> Result<PostgresCountsReport, StoreError> {
         let commands = PostgresOperatorStore::open(&url.counts_database())?;
         commands.run(async |client| require_current(client, LIMITS).await)?;
@@ -30,7 +30,7 @@ impl CountsReport for PostgresCountsReport {
     }
 }
 
-/// Reads how many requests an account has made in each window that is still open.
+/// Reads how many requests of an account were counted in each window that is still open.
 async fn read_usage(client: &Client, account: i64) -> Result<AccountUsage, Error> {
     let query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, minute_closes,
                         minute_requests, day_closes, day_requests

@@ -1,5 +1,6 @@
-//! Gives the store a new id after point-in-time recovery, so that stale logs and counts are not
-//! mistaken for its own.
+//! Gives the store a new id after point-in-time recovery. An id of an account or key may belong to
+//! a different one in the store that it was recovered from, so servers and the request counts must
+//! be able to distinguish the two stores.
 
 use super::PostgresOperatorStore;
 use super::lock_store;
@@ -9,8 +10,9 @@ use crate::store::postgres::rows::value;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
 
-/// Gives the store another id, and advances the ids of future accounts and keys past all ids that
-/// the store may have used. Fails if a server uses the store. Returns the new id.
+/// Gives the store another id, and leaves a gap of [`ID_GAP`] before the ids of new accounts and
+/// keys, because the original store may have issued the next ids after the point of recovery. Fails
+/// if a server uses the store. Returns the new id of the store.
 pub fn begin_new_store(commands: &PostgresOperatorStore) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     let renew = || {

@@ -11,9 +11,9 @@ use store_orders_api::types::Pet;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// Inserts orders, and records the change. The transaction takes the change lock before this
-/// statement starts. With READ COMMITTED, a statement gets its snapshot when it starts, so `last`
-/// is the store's last change.
+/// Returns a statement that inserts orders and records the change. The transaction must already
+/// hold the change lock. With READ COMMITTED, the statement gets its snapshot when it starts, so
+/// `last` is the store's last change.
 fn insert_orders(skip_existing: bool) -> String {
     let names = Order::names();
     let mut number = 0;
@@ -47,8 +47,8 @@ const INSERT_PETS: &str = "
 
 impl PostgresOperatorStore {
     /// Inserts these orders as one change, and returns the number of inserted rows. Cancellations
-    /// wait for the change lock, so the statements are pipelined. The command therefore does not
-    /// hold the lock while it waits for an answer.
+    /// wait while the transaction holds the change lock. So its statements are pipelined: it does
+    /// not hold the lock while an answer travels to the command.
     pub fn insert_orders(
         &self,
         orders: &[Order],
@@ -85,7 +85,8 @@ impl PostgresOperatorStore {
         })
     }
 
-    /// Inserts these pets, and returns the number of inserted rows.
+    /// Inserts these pets, and returns the number of inserted rows. Pets have no change number,
+    /// because servers do not keep them in memory.
     pub fn insert_pets(&self, pets: &[Pet], skip_existing: bool) -> Result<usize, StoreError> {
         pets.iter().try_for_each(|pet| refuse_nul(pet.id, &pet.name))?;
         let ids: Vec<i64> = pets.iter().map(|pet| pet.id).collect();

@@ -1,5 +1,5 @@
-//! The command `migrate`. Unlike other commands, it also accepts a database whose schema is missing
-//! or too old.
+//! Implements the command `migrate`. Unlike other commands, it also accepts a database whose schema
+//! is missing or too old.
 
 use super::PostgresOperatorStore;
 use crate::store::StoreError;
@@ -13,17 +13,18 @@ use tokio_postgres::error::SqlState;
 
 #[derive(Debug)]
 pub struct Migrated {
-    /// A line for each step. If a schema needed no step, a line that says so.
+    /// A line for each step, and for each schema that needed no step.
     pub lines: Vec<String>,
     pub has_changed: bool,
 }
 
-/// Creates the tables of the store and of the request counts, or brings them up to date.
+/// Creates the tables of the store and of the request counts, or brings them up to date. Also
+/// creates the database of the request counts if it is missing.
 pub fn migrate(url: &PostgresUrl) -> Result<Migrated, StoreError> {
     let store = PostgresOperatorStore::open(url)?;
     store.run(async |client| schema::lock(client).await)?;
-    // Create the database of the counts first, because the role may not be allowed to. In that
-    // case, nothing has changed yet.
+    // Create the database of the counts first, because the role may lack the right to do so. If
+    // this fails, nothing has changed yet.
     let created =
         store.run(async |client| create_database(client, &url.limits_database()).await)?;
     let mut migrated =

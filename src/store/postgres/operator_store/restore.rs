@@ -22,8 +22,8 @@ use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Restores a backup of the embedded store into this store, which must be empty and not in use by
-/// servers. The store gets a new id, and continues with ids of accounts and keys that the old store
-/// has not used. After an error, nothing has changed.
+/// servers. Writes all rows in one transaction, so if that fails, the store stays empty. The store
+/// gets a new id, and a gap of `ID_GAP` before the ids of new accounts and keys.
 pub fn restore(
     file: &Path,
     commands: &PostgresOperatorStore,
@@ -33,8 +33,8 @@ pub fn restore(
         require_unserved(client).await?;
         require_empty(client).await
     })?;
-    // The restore of the embedded engine checks the backup, migrates it to the newest schema, and
-    // gives it a new store id.
+    // Restore the backup into a temporary directory first. This checks it, migrates it to the
+    // newest schema, and gives it a new store id.
     let directory = tempfile::tempdir()
         .map_err(|error| StoreError::unwritable(&std::env::temp_dir(), error))?;
     sqlite::restore(file, directory.path(), progress)?;
@@ -42,7 +42,8 @@ pub fn restore(
     let backup = Connection::open(path)?;
     let fill = || {
         commands.write(async |transaction| {
-            // Lock the store now, because a server may have started since the backup was read.
+            // Lock the store, and check again that it is unused and empty, because a server or a
+            // command may have used it since the first check.
             let change_number = lock_store(transaction).await?;
             require_empty(transaction).await?;
             refuse_names_with_nul(&backup)?;
@@ -116,7 +117,8 @@ fn refuse_names_with_nul(backup: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// Copies the store's id, and the last used ids of accounts and keys.
+/// Copies the store's id and the last used ids of accounts and keys. The restore into the temporary
+/// directory has already renewed the first and advanced the others.
 async fn copy_ids(transaction: &Transaction<'_>, backup: &Connection) -> Result<(), StoreError> {
     let id: String = backup.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?;
     set_store_id(transaction, &id).await?;
@@ -131,7 +133,8 @@ async fn copy_ids(transaction: &Transaction<'_>, backup: &Connection) -> Result<
     Ok(())
 }
 
-/// Copies rows into a table. If it is dropped before [`TableCopy::finish`], nothing is written.
+/// Copies rows into a table. If this value is dropped before [`TableCopy::finish`], nothing is
+/// written.
 struct TableCopy {
     writer: Pin<Box<BinaryCopyInWriter>>,
 }

@@ -20,18 +20,21 @@ pub struct ReplicaRow {
     pub program: String,
     /// The address on which the server listens; empty until the server listens.
     pub address: String,
-    /// The last change of orders that its list reflects.
+    /// The number of the last change of orders that the server's list reflected when the server
+    /// last wrote its row.
     pub list_change_number: i64,
-    /// The time at which the server added its row, in RFC 3339 and UTC. This is when the server
-    /// started, or later if the other servers had removed the row because heartbeats were missing.
+    /// The time at which the server added its row, in RFC 3339 and UTC. Usually this is when the
+    /// server started. It is later if the row was removed in between, for example because
+    /// heartbeats were missing or a session could not be opened.
     pub started_at: String,
-    /// The time since the server last wrote its row, by the database's clock. Servers write it at
-    /// least every 10 seconds.
+    /// The time since the server last wrote its row, by the database's clock. A server writes it
+    /// about every 10 seconds, and earlier if its address or list has changed.
     pub heard_seconds_ago: i64,
 }
 
 impl PostgresOperatorStore {
-    /// Returns the servers that use the store. The server that wrote its row last comes first.
+    /// Returns the servers that have a row in `replicas`. The server that wrote its row last comes
+    /// first.
     pub fn replicas(&self) -> Result<Vec<ReplicaRow>, StoreError> {
         let query = "
             SELECT id, program, address, list_change_number,
@@ -44,8 +47,8 @@ impl PostgresOperatorStore {
 
     /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
     /// of a lease, because after that time no server has a valid lease on a replaced primary.
-    /// Afterwards the answers of all servers include everything that was committed here before the
-    /// call.
+    /// Afterwards the lists and key lookups of all servers include everything that was committed
+    /// here before the call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();
