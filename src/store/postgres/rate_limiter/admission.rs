@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-/// The maximum number of accounts in a batch. An answer has 84 bytes per account, so two answers
-/// fit into the buffers of a socket. PostgreSQL can therefore commit even if the server is
-/// suspended and reads no answer.
+/// The maximum number of accounts in a batch. An answer has about 80 bytes per account, so it fits
+/// into the buffers of a socket. PostgreSQL can therefore commit even if the server is suspended
+/// and does not read the answer.
 pub const MAX_ACCOUNTS: usize = 500;
 
 /// The maximum number of expired rows that one statement removes. It is small, so that the
 /// statement locks the rows only for milliseconds.
 const REMOVED_PER_STATEMENT: u64 = 500;
 
-/// With these settings, PostgreSQL plans the statement once, for lookups of single rows, and
-/// commits do not wait for the disk or a standby.
+/// With these settings, PostgreSQL plans the statement only once, looks rows up instead of joining
+/// whole tables, and commits without waiting for the disk or a standby.
 const SETTINGS: &str = "
     SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off;
     SET synchronous_commit = off";
@@ -43,7 +43,6 @@ impl Admission {
         client: &Client,
         requests: &[KeyedRequest],
     ) -> Result<Vec<Decision>, Error> {
-        // Sorted by account, because the statement locks the rows in this order.
         let mut by_account = BTreeMap::new();
         for (position, request) in requests.iter().enumerate() {
             let (limits, positions) =

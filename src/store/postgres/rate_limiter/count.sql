@@ -13,7 +13,7 @@
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )
--- Every batch locks rows in the same order, which prevents deadlocks.
+-- Every batch locks rows in the order of their accounts, which prevents deadlocks.
 INSERT INTO limits_accounts AS c (account, minute_closes, minute_requests, day_closes, day_requests,
                                   per_minute, per_day, admitted, counted_at)
 SELECT account, now + least(admitted, 1) * 60000000, admitted,
@@ -24,7 +24,7 @@ FROM (SELECT *, least(requests, per_minute, per_day) AS admitted
 ORDER BY account
 ON CONFLICT (account) DO UPDATE
 SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted_at) = (SELECT
-    -- Clamped, because the clock may have been set back.
+    -- If the clock was set back, an open window is shortened to its full length from now.
     CASE WHEN c.minute_closes > now THEN least(c.minute_closes, now + 60000000)
          WHEN given > 0 THEN now + 60000000 ELSE c.minute_closes END,
     minute_used + given,

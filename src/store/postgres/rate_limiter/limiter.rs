@@ -131,8 +131,8 @@ impl Shared {
             .for_each(|(waiting, decision)| self.decide(waiting, decision));
     }
 
-    /// Sends the decision to the waiting request. A refusal counts as a strike even if the client
-    /// has gone away.
+    /// Sends the decision to the waiting request. A refusal can count as a strike even if the
+    /// client has gone away.
     fn decide(&self, waiting: WaitingRequest, decision: Decision) {
         let WaitingRequest { request, now, sent, key_id, decision: sender, .. } = waiting;
         let now = now.after(BootInstant::now().since(sent));
@@ -200,7 +200,8 @@ impl RateLimiter for PostgresRateLimiter {
         now: Now,
         deadline: Instant,
     ) -> Decision {
-        // Without a session, refuse immediately, because requests do not wait for the next session.
+        // Without a session, refuse immediately instead of letting the request wait for the next
+        // one.
         if current(&self.sessions).is_err() {
             return unavailable(&request);
         }
