@@ -10,7 +10,7 @@ const READ_TABLES: [&str; 7] =
     ["store_orders_schema", "identity", "change_lock", "orders", "pets", "accounts", "keys"];
 
 /// Grants that allow a role to write the store. Locking a row requires the right to update one of
-/// its columns.
+/// its columns, so `change_lock` needs such a grant although servers never change it.
 const STORE_WRITES: [&str; 5] = [
     "UPDATE (only_row) ON {schema}.change_lock",
     "SELECT, INSERT, DELETE ON {schema}.changes",
