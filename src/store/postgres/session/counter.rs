@@ -37,9 +37,7 @@ impl Counter {
         };
         let decisions = self.state.answer(COUNT_LIMIT, counted).await?;
         // Check the lease again, because a replaced primary answers too. If the lease has expired
-        // since the first check, the requests are refused although they may have been counted. A
-        // second statement that subtracts them again would not help, because it would fail at such
-        // a primary too.
+        // since the first check, the requests are refused although they were counted.
         self.state.require_lease().map(|()| decisions)
     }
 

@@ -19,7 +19,7 @@ pub struct Durability {
     settings: Settings,
     /// The names of the synchronous standbys that are streaming.
     streaming: Vec<String>,
-    /// The number of these standbys, and of those whose names and states the role may not see.
+    /// The number of these standbys, plus the standbys whose state the role may not see.
     present: usize,
     /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`]. It is
     /// read only when a session opens.
@@ -35,12 +35,11 @@ pub struct Settings {
 }
 
 impl Durability {
-    /// Reads the durability of the commits of a primary on which a session opens, and whether
-    /// commits hang. An open session does not need to check whether commits hang, because it ends
-    /// if its heartbeats hang.
+    /// Reads the durability of commits when a session opens, and checks whether commits hang. An
+    /// open session does not need this check, because it ends if its heartbeats hang.
     ///
-    /// Commits of commands and other programs do not count as stuck: PostgreSQL shows when a
-    /// statement began, but not when its wait for standbys began, and their statements may run for
+    /// Commits of commands and other programs do not count as stuck. PostgreSQL shows when their
+    /// statements began, but not when the wait for standbys began, and these statements may run for
     /// long before they wait.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
@@ -59,8 +58,8 @@ impl Durability {
         Ok(Durability { is_stuck, ..durability })
     }
 
-    /// Reads the durability of the primary's commits. Without `pg_read_all_stats`, a role sees the
-    /// number of standbys, but not their names or states.
+    /// Reads the durability of the primary's commits. Without `pg_read_all_stats`, a role sees how
+    /// many standbys there are, but not which of them are synchronous.
     pub async fn read(client: &Client) -> Result<Durability, StoreError> {
         let query = "SELECT current_setting('synchronous_standby_names'),
                     current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',
@@ -77,8 +76,8 @@ impl Durability {
         Ok(Durability { settings, streaming, present, is_stuck: false })
     }
 
-    /// Returns the standbys that must confirm each commit. If a commit is stuck although enough
-    /// standbys are present, none of them counts as confirming.
+    /// Returns how many standbys must confirm each commit, and how many can. If a commit is stuck
+    /// although enough standbys are present, none of them counts as confirming.
     pub fn standbys(&self) -> Standbys {
         let Some(SyncStandbys { needed, .. }) = self.settings.standbys() else {
             return Standbys::default();
@@ -88,8 +87,8 @@ impl Durability {
         Standbys { required: number(needed), confirming: number(confirming) }
     }
 
-    /// Fails if each commit would hang and block a connection, because synchronous standbys are
-    /// away or do not confirm commits.
+    /// Fails if commits would hang and block a connection, because too few synchronous standbys are
+    /// connected, or because the standbys confirm no commits.
     pub fn require_standbys(&self) -> Result<(), StoreError> {
         let Some(standbys) = self.settings.standbys() else { return Ok(()) };
         let needed = standbys.needed;
@@ -110,9 +109,9 @@ impl Durability {
         Ok(())
     }
 
-    /// Records the standbys for the metrics. Logs the settings if they differ from those recorded
-    /// before, at this or an earlier primary. Repeats warnings after a failover (`is_new_primary`),
-    /// because that failover may have lost changes.
+    /// Records the standbys for the metrics. Logs warnings about the settings when they are first
+    /// recorded and whenever they have changed. On a new primary (`is_new_primary`), repeats these
+    /// warnings, because the failover may have lost changes.
     pub fn record(self, is_new_primary: bool, replica: &Replica, log: &Logger) {
         replica.set_standbys(self.standbys());
         let before = replica.replace_settings(self.settings.clone());
@@ -130,7 +129,7 @@ impl Settings {
     }
 
     /// Warns if a failover or a power cut can lose acknowledged changes. If the settings have
-    /// changed, also logs that failovers are safe.
+    /// changed and every synchronous standby must now confirm commits, logs that.
     fn log(&self, have_changed: bool, log: &Logger) {
         let names = &self.synchronous_standby_names;
         match self.standbys() {

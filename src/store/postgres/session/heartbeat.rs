@@ -1,7 +1,7 @@
 //! The heartbeat: a commit four times a second, which renews the session's
 //! [`lease`](crate::store::agreement::lease). It locks the replica's own row, which is enough to
-//! write to the WAL. It does not take the change lock, because it would wait for this lock during
-//! an import, and every list would fail.
+//! write to the WAL. It does not take the change lock, because a transaction that holds this lock
+//! for long would delay the heartbeat until the lease has expired, and every list would fail.
 
 use super::replica::{Replica, RowValues};
 use super::state::SessionState;
@@ -29,9 +29,10 @@ const ROW_INTERVAL: Duration = Duration::from_secs(10);
 /// change number.
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sends heartbeats, on a connection that nothing else uses. The statements of a heartbeat are
-/// pipelined, so a statement of other work that was sent between them would run in the heartbeat's
-/// transaction. If that statement failed or waited, a working session would lose its lease or end.
+/// Sends heartbeats, on a connection that nothing else uses while the session is open. The
+/// statements of a heartbeat are pipelined, so a statement of other work that was sent between them
+/// would run in the heartbeat's transaction. If that statement failed or waited, a working session
+/// would lose its lease or end.
 pub struct Heartbeat {
     connection: Arc<Connection>,
     begin: Statement,
@@ -115,8 +116,8 @@ impl Heartbeat {
             let is_changed = written.as_ref() != Some(&values);
             let interval = if is_changed { CHANGED_ROW_INTERVAL } else { ROW_INTERVAL };
             let row = (written_at.elapsed() >= interval).then_some(&values);
-            // A late answer ends the session, and so this loop. Other errors are ignored, because
-            // the lease expires if they persist.
+            // If the error ends the session, as a late answer does, this loop ends too. Other
+            // errors are ignored, because the lease expires if they persist.
             let beat = self.state.answer(READ_LIMIT, self.beat(row)).await;
             if beat.is_ok() && row.is_some() {
                 (written, written_at) = (Some(values), Instant::now());

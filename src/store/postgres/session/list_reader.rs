@@ -1,7 +1,8 @@
 //! Freshness queries, which find out for list requests if the list in memory is current (see
 //! `orders.rs`). Each query is one statement. It reads the store's last change, and the orders that
-//! changed since the list was read, in one database snapshot. All list requests that arrive before
-//! a query is sent share its answer. The next query is sent without waiting for earlier answers.
+//! changed since the list was read, in one database snapshot. All list requests that arrive while a
+//! query waits to be sent share its answer. Up to [`MAX_LIST_QUERIES`] queries can be in flight at
+//! the same time.
 
 use super::state::SessionState;
 use crate::clock::BootInstant;
@@ -112,8 +113,9 @@ impl ListReader {
         }
     }
 
-    /// The number of list requests that wait for the next query, or 0 if the query cannot be sent
-    /// yet.
+    /// Returns the number of list requests that wait for the next query, or 0 if the query is not
+    /// needed or cannot be sent yet. Returns at least 1 otherwise, even if the clients have gone
+    /// away.
     fn waiting(&self, most: usize) -> usize {
         let queries = self.queries.lock();
         let due = queries.as_ref().and_then(|queries| queries.due(most));
@@ -207,8 +209,8 @@ impl ListReader {
         let after = list.map(|list| list.number);
         let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &state.replica.id()];
         let unconfirmed = link.unconfirmed();
-        // The query's result arrives only after its commit, so `link` already shows whether a
-        // standby confirmed the commit.
+        // The call returns only after the statement's commit, so `link` then shows whether the
+        // commit waited for the standby.
         let rows = client.query(select, &parameters).await.map_err(read_error)?;
         if commits {
             link.require_confirmed_since(unconfirmed)?;

@@ -23,7 +23,8 @@ const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct Maintenance {
     connection: Arc<Connection>,
-    /// The reason why this program should no longer serve the store. Set if the schema has changed.
+    /// The reason why this program should no longer serve the store, according to the last check of
+    /// the schema version; `None` if it may serve the store.
     outdated: Mutex<Option<String>>,
     state: Arc<SessionState>,
 }
@@ -35,9 +36,9 @@ impl Maintenance {
 
     pub async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // Check the interval between two uses again, because a cache that was just reread may lack
-        // the last recorded use. Skip locked rows, because waiting for one would delay all other
-        // keys. A skipped key keeps its old time until its next use after the interval.
+        // Check the interval between two uses again, because another server may have recorded a use
+        // that this server's cache lacks. Skip locked rows, because waiting for one would delay all
+        // other keys. A skipped key keeps its old time until its next use after the interval.
         let update = "
             WITH free AS (SELECT keys.row, use.at
                           FROM keys JOIN unnest($1::bigint[], $2::bigint[]) use (key, at)
@@ -64,7 +65,8 @@ impl Maintenance {
     }
 
     /// Repeats until the session ends: checks the schema version and the durability of commits, and
-    /// removes old rows of the journal and the rows of servers that were silent for `silent_for`.
+    /// removes old rows of the journal and the rows of servers that were silent for at least
+    /// `silent_for`.
     pub async fn tidy(&self, silent_for: Duration, log: &Logger) {
         let client = &self.connection.client;
         let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);

@@ -39,7 +39,6 @@ pub struct Opener {
     pub confirms_lists: bool,
     /// The time without heartbeats after which a server's row is removed.
     pub silent_for: Duration,
-    /// The log for lost and reopened sessions.
     pub log: Logger,
 }
 
@@ -47,8 +46,9 @@ pub struct Opener {
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
-    /// Opens the first session, or keeps trying in the background if another attempt may succeed.
-    /// From then on the receiver has the current session.
+    /// Opens the first session. If this fails and another attempt may succeed, keeps trying in the
+    /// background; otherwise returns the error. The receiver always has the current session, or the
+    /// reason why there is none.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = match self.open(None).await {
             Ok(first) => Ok(first),
@@ -68,9 +68,9 @@ impl Opener {
         why.into()
     }
 
-    /// Replaces sessions until the server stops. If this panics, it is restarted, because otherwise
-    /// the server would refuse all requests until somebody restarts it. The panic hook logs the
-    /// panic.
+    /// Replaces sessions until the server stops. After a panic, continues with the next attempt,
+    /// because otherwise the server would refuse all requests until somebody restarts it. The panic
+    /// hook logs the panic.
     async fn keep_replacing(
         self,
         mut session: Option<Arc<Session>>,
@@ -175,8 +175,7 @@ impl Opener {
         with_time_limit(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
         let preparing = async {
             let (client, server) = (&writer.client, &writer.server);
-            // The schema is checked again, because a command may have changed it before this server
-            // was registered.
+            // Check the schema again, because a command may have migrated it since the first check.
             let usable = async {
                 require_current(client, STORE).await?;
                 let query = "SELECT store_id FROM identity";

@@ -59,7 +59,8 @@ impl Replica {
         }
     }
 
-    /// Records that the orders cancelled by this batch were removed from the server's list.
+    /// Records that the server's list also reflects this batch, unless the list lacks an earlier
+    /// change.
     pub fn record_cancelled(&self, batch: &CancelledBatch) {
         let listed = &mut self.state.lock().listed;
         *listed = listed.after(batch.positions);

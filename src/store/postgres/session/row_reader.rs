@@ -1,4 +1,4 @@
-//! Reads single orders and pets, with pipelined statements.
+//! Reads single cancelled orders and pets. Several reads can be in flight on the connection.
 
 use super::state::SessionState;
 use crate::store::order_rows::SELECT_PET;

@@ -54,9 +54,9 @@ impl SessionState {
         }
     }
 
-    /// Records that a confirmed commit has seen the change with this number, so no failover can
-    /// lose the change. A change that is visible may still be unconfirmed, because its own wait for
-    /// the standby may have been cancelled.
+    /// Records that a confirmed commit has seen the change with this number, so the standby that
+    /// confirmed the commit also has the change. A change that is visible may still be unconfirmed,
+    /// because its own wait for the standby may have been cancelled.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -106,8 +106,9 @@ impl SessionState {
         }
     }
 
-    /// Awaits an answer in this session. Fails if the answer is late or the session has ended. If
-    /// the answer is late or the connection fails, ends the session.
+    /// Awaits an answer in this session. Fails if the answer is late or the session has ended. Ends
+    /// the session after an error that PostgreSQL did not report, such as a late answer or a lost
+    /// connection.
     pub async fn answer<T>(
         &self,
         limit: Duration,
@@ -116,8 +117,7 @@ impl SessionState {
         let answer = with_time_limit(limit, work).await;
         match &answer {
             Ok(_) => self.require_open()?,
-            // An error without a SQLSTATE means that the connection failed, and not only the
-            // statement.
+            // An error without a SQLSTATE was not reported by PostgreSQL.
             Err(error) if postgres_error(error).is_some_and(|error| error.state.is_none()) => {
                 self.end(&ErrorChain(error));
             }
@@ -126,7 +126,7 @@ impl SessionState {
         answer
     }
 
-    /// Ends the session, unless it has already ended.
+    /// Ends the session. If it has already ended, keeps the first reason.
     pub fn end(&self, why: &dyn std::fmt::Display) {
         self.ended.send_if_modified(|ended| {
             let is_first = ended.is_none();

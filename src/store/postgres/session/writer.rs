@@ -2,9 +2,9 @@
 //!
 //! A batch is one transaction in one round trip: BEGIN, the change lock, the update and COMMIT are
 //! sent without waiting in between. If the connection breaks before the answer arrives, nobody
-//! knows if the transaction was committed. If the batch then failed, every failover would turn
-//! cancellations into 503s that may have succeeded. If it were simply executed again, it would find
-//! its orders cancelled, and a caller whose request cancelled the order would get a 404.
+//! knows if the transaction was committed. If the batch then failed, its callers would get a 503 at
+//! every failover, although their orders may be cancelled. If it were simply executed again, it
+//! would find its orders cancelled, and a caller whose request cancelled the order would get a 404.
 //!
 //! So a [`Batch`] has a random id, and the update stores it in each order that it cancels, in
 //! `orders.cancelled_in`. All attempts to execute the batch use this id. An order with this id was
@@ -24,14 +24,16 @@
 //! ```
 //!
 //! If P2 does not have the commit, order 7 is still pending there, and the second attempt cancels
-//! it. If order 7 has changed on P2 by then, the client gets the response to the new state: a 404
-//! if another batch has cancelled the order, or a 409 if it has shipped. New attempts begin until
+//! it. If order 7 has changed on P2 by then, the client gets the response to the new state, such as
+//! a 404 if another batch has cancelled the order, or a 409 if it has shipped.
+//!
+//! If an attempt fails because the session ended or a lock was not free, another one begins, until
 //! half a second ([`MIN_BATCH_TIME`]) before the earliest deadline in the batch. If none succeeds,
-//! the client gets a 503 with `Retry-After` (`CancelError::Store` or `CancelError::TimedOut`) and
-//! sends the request again, which makes a new batch with a new id. This retry gets a 404 if an
-//! attempt was committed, and the API's document says to take the 404 as success. If no attempt was
-//! committed, the retry cancels the order and gets the 204, or a 409 if the order has shipped
-//! since.
+//! the client gets a 503 with `Retry-After` (`CancelError::Store` or `CancelError::TimedOut`). It
+//! then sends the request again, which becomes part of a new batch with a new id. This retry gets a
+//! 404 if an attempt was committed, and the API's document says to take the 404 as success. If no
+//! attempt was committed, the retry cancels the order and gets the 204, or a 409 if the order has
+//! shipped since.
 //!
 //! What is always true:
 //!
@@ -43,19 +45,23 @@
 //!   counts as unanswered (`Link::require_confirmed_since`). Every connection sets
 //!   `client_min_messages`, because a role with `error` once hid the warning, and an acknowledged
 //!   cancellation was lost.
-//! - An attempt that finds its orders cancelled does not tell the position at which they were
-//!   cancelled, so the list gets no pending removals. The next freshness query reports the change.
+//! - An attempt that cancels nothing, because an earlier one did, does not know the position of the
+//!   earlier attempt's change, so the list gets no pending removals. The next freshness query
+//!   reports the change.
 //!
 //! What happens when something fails:
 //!
 //! - A lock is not free in time: PostgreSQL ends the wait before the deadline ([`lock_wait`]),
 //!   because a session whose answer is late is closed as broken, and list requests would fail. The
 //!   batch is sent again in the same session (`PostgresStore::execute`).
-//! - No session is open: a batch that was never sent fails after a second. One that was sent waits
-//!   until its earliest deadline, because its outcome is unknown.
-//! - A suspended backend of PostgreSQL executes an attempt only after the client got the 503: the
-//!   order is then cancelled, as the 503 allows. If a retry was faster, the late attempt changes
-//!   nothing.
+//! - No session is open when a batch is first to be sent: it waits for a session for at most a
+//!   second (`SESSION_WAIT`), then its clients get a 503. The batch has not cancelled anything.
+//! - The session ends after an attempt was sent: that attempt may have cancelled the orders, and
+//!   only another attempt can find out. So the batch waits for the next session until its earliest
+//!   deadline.
+//! - A backend of PostgreSQL is suspended, and executes an attempt after the client got the 503:
+//!   the order is then cancelled, which the 503 does not rule out. If the client's retry was
+//!   executed first, the late attempt changes nothing.
 //!
 //! [READ COMMITTED]:
 //! https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED
@@ -90,10 +96,10 @@ const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 /// a status.
 const OWN: &str = "own";
 
-/// Cancels the pending orders of a batch, and selects the resulting state of each order. With READ
-/// COMMITTED the snapshot is taken after the change lock. So each order that is not cancelled here
-/// was shipped, cancelled (perhaps by an earlier attempt of this batch), changed after the
-/// request's condition, or absent.
+/// Returns a statement that cancels the pending orders of a batch and selects the resulting state
+/// of each order. With READ COMMITTED its snapshot is taken after the change lock. So each order
+/// that it does not cancel was already shipped or cancelled (perhaps by an earlier attempt of this
+/// batch), is absent, or does not meet the request's condition (`unchanged_since`).
 fn update_orders() -> String {
     format!(
         "
@@ -129,10 +135,10 @@ type Outcome = Result<CancelOutcome, NotExecuted>;
 enum Slot {
     /// Too little time was left to execute this cancellation.
     Expired,
-    /// The cancellation of this order that is sent. It gets the outcome of the update.
+    /// The cancellation that is sent for this order. It gets the outcome of the update.
     Sent(i64),
-    /// A further cancellation of this order. If the one that is sent succeeds, the order is no
-    /// longer pending.
+    /// A further cancellation of this order. It is not sent, and gets its outcome from the order's
+    /// state after the update.
     Duplicate(i64),
 }
 
@@ -143,21 +149,23 @@ pub struct Batch {
     keys: Vec<Arc<str>>,
     times: Vec<String>,
     unchanged_since: Vec<Option<Position>>,
-    /// The earliest deadline of the requests, because no cancellation may be executed after its
-    /// request was answered. `None` if all deadlines are too near.
+    /// The earliest deadline of the requests that still have enough time left, because no attempt
+    /// may begin after one of them was answered. `None` if no request has enough time left.
     pub deadline: Option<Instant>,
-    /// One slot for each cancellation.
+    /// One slot for each cancellation passed to [`Batch::new`], in the same order.
     slots: Vec<Slot>,
 }
 
 impl Batch {
-    /// Collects the cancellations that still have enough time left.
+    /// Creates a batch. Of the cancellations that still have enough time left, it sends one for
+    /// each order.
     pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
         let id = format!("{:016x}", rand::random::<u64>());
         let mut batch = Batch { id, ..Batch::default() };
         let mut slots = vec![Slot::Expired; cancellations.len()];
         let mut requests: Vec<_> = cancellations.iter().zip(&mut slots).collect();
-        // If only one request for an order has no condition, that one must be sent.
+        // Requests without a condition come first, because only the first request for an order is
+        // sent, and without a condition it succeeds even if the order has changed.
         requests.sort_by_key(|(cancellation, _)| cancellation.unchanged_since.is_some());
         let mut order_ids = HashSet::with_capacity(cancellations.len());
         for (cancellation, slot) in requests {
@@ -198,9 +206,9 @@ impl Batch {
         vec![Err(NotExecuted::Expired); self.slots.len()]
     }
 
-    /// Returns the highest change number with which each order is cancelled, in this history. The
-    /// numbers of another history say nothing here, so an order with a position there is not
-    /// cancelled.
+    /// Returns the highest change number that each order may have to be cancelled. If a request
+    /// requires a position of another history, its order is not cancelled, because numbers of
+    /// different histories cannot be compared.
     fn highest_numbers(&self, history: u64) -> Vec<i64> {
         let highest = |since: &Option<Position>| match since {
             None => i64::MAX,
@@ -211,8 +219,9 @@ impl Batch {
     }
 }
 
-/// Cancels orders. The statements of a batch are prepared, because only prepared statements can be
-/// pipelined, that is, sent before the answer to the previous statement has arrived.
+/// Cancels orders. The statements of a batch are prepared when the session opens, because preparing
+/// a statement takes a round trip, and all statements of a batch are sent without waiting for an
+/// answer in between.
 pub struct BatchWriter {
     connection: Arc<Connection>,
     begin: Statement,
@@ -246,8 +255,8 @@ impl BatchWriter {
         })
     }
 
-    /// Executes the batch before the deadline, unless an earlier attempt has done so. After an
-    /// error the batch may have been executed.
+    /// Executes the batch, unless an earlier attempt has done so. Waits for the answer until the
+    /// deadline. After an error the batch may have been executed.
     pub async fn execute(
         &self,
         batch: &Batch,
@@ -259,8 +268,8 @@ impl BatchWriter {
         self.state.answer(limit, self.send(batch, limit)).await
     }
 
-    /// Sends the batch's transaction. PostgreSQL limits the waits for locks, because a late answer
-    /// would be treated as a lost connection.
+    /// Sends the batch's transaction. `limit` is the time left. PostgreSQL limits the waits for
+    /// locks, because a late answer would be treated as a lost connection.
     async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
         let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
         let Connection { client, link, .. } = &*self.connection;
@@ -312,12 +321,13 @@ impl BatchWriter {
     }
 
     /// Accepts the batch's change as the last seen change, and records that it is confirmed.
-    /// Returns the positions before and after the batch, from a row of `update`; `None` if the
-    /// batch cancelled nothing.
+    /// Returns the positions before and after the batch, from a row of `update`; `None` if this
+    /// attempt cancelled nothing.
     fn accept_change(&self, row: &Row) -> Result<Option<(Position, Position)>, StoreError> {
         let Some(number) = value(row, 3)? else { return Ok(None) };
-        // If the journal lacks the last seen change, `accept` fails and the session ends. The next
-        // attempt, in another history, finds that the batch was executed.
+        // If the journal lacks the last seen change, `accept` fails and the session ends, although
+        // this attempt was committed. The next attempt, in another history, finds the orders
+        // cancelled with the batch's id.
         let change = JournalChange { number, id: value(row, 4)? };
         let (history, is_known) = (self.state.history, value(row, 5)?);
         self.state.accept(|history, _, seen| seen.accept(history, change, is_known))?;

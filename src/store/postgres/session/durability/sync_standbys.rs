@@ -1,9 +1,8 @@
 //! Parses the setting `synchronous_standby_names`.
 
-/// The standbys that must confirm a commit.
+/// The parsed setting: which standbys may confirm a commit, and how many of them must.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncStandbys {
-    /// The number of standbys that must confirm a commit.
     pub needed: usize,
     /// The names of standbys that may confirm; `*` matches any.
     pub names: Vec<String>,
