@@ -28,7 +28,6 @@ impl Faults {
         self.past.push((Interval { from: at, to: u64::MAX }, fault));
     }
 
-    /// Records that the last fault was undone.
     pub fn end_last(&mut self, at: u64) {
         if let Some((interval, _)) = self.past.last_mut() {
             interval.to = at;
@@ -50,7 +49,8 @@ impl Faults {
         })
     }
 
-    /// The time in the interval without any fault, in nanoseconds.
+    /// Returns how long there was no fault in the interval, in nanoseconds. Time in two of the
+    /// extended faults is subtracted twice.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();

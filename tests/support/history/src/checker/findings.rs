@@ -1,16 +1,17 @@
 //! Collects the violations of each rule: their number and the first few. A stall of the machine is
-//! recorded only when it ends, so exceeded time limits are compared with the stalls only when the
-//! violations are read.
+//! recorded only when it ends, so exceeded time limits are not compared with the stalls until the
+//! violations are read, or too many have been kept.
 
 use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Maximum number of violations that are kept per rule. Further violations are only counted.
+/// Maximum number of violations that are kept per rule; further ones are only counted. Also the
+/// maximum number of exceeded time limits that are reported per rule.
 const MAX_KEPT: usize = 3;
 
 /// Maximum number of exceeded time limits that are kept per rule. When this number is reached, the
-/// ones that stalls explain are removed to make room.
+/// ones that stalls explain are removed to make room. If none are, further ones are ignored.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// Time for which a server continues to answer after its last read of the store, in nanoseconds.
@@ -72,7 +73,7 @@ impl Findings {
         }
     }
 
-    /// Adds a violation if the interval, minus the machine's stalls, is longer than `bound`.
+    /// Adds a violation if the interval is longer than `bound`, not counting the machine's stalls.
     pub fn add_if_longer(&mut self, interval: Interval, bound: Duration, violation: Violation) {
         let bound = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         if interval.length() <= bound {
@@ -89,9 +90,9 @@ impl Findings {
         }
     }
 
-    /// Adds a violation unless the machine stalled for 200 ms in total during the interval and the
-    /// second before it. Such stalls can keep a server from reading the store, and a server that
-    /// has not read the store for a second refuses requests.
+    /// Adds a violation unless the machine stalled for at least 200 ms in total during the interval
+    /// and the second before it. Such stalls can keep a server from reading the store, and a server
+    /// that has not read the store for a second refuses requests.
     pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
         let from = interval.from.saturating_sub(STALE_AFTER_NANOS);
         let bound = (interval.to - from).saturating_sub(EXCUSING_STALL_NANOS);
@@ -125,7 +126,7 @@ impl Findings {
         excused
     }
 
-    /// The first violations of each rule; the last one of a rule says how many more there are.
+    /// Returns the first violations of each rule. If there are more, the last one says how many.
     /// Exceeded time limits are included only if stalls do not explain them.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();

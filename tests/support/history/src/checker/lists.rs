@@ -10,8 +10,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 impl Orders {
-    /// Checks a whole list. If the list lacks an order that a request may have cancelled, the order
-    /// counts as gone, so later lists must not show it.
+    /// Checks a whole list. If the list lacks an order that it should show unless the order was
+    /// cancelled, and a request may have cancelled the order, then the order counts as gone, so
+    /// later lists must not show it.
     pub fn check_list(
         &mut self,
         list: &Arc<Operation>,
@@ -43,8 +44,9 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// Checks a page. The page must show all orders between the last order of the previous page and
-    /// its own last order. The last page must show all orders after the previous page.
+    /// Checks a page. Between the last order of the previous page and its own last order, the page
+    /// must show every order that no request can have removed from it. The last page must show
+    /// every such order after the previous page.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,
@@ -96,8 +98,9 @@ impl Orders {
         }
     }
 
-    /// Returns the imports of which the list shows at least one order, and records that they
-    /// succeeded. An import is atomic, so the list must show all orders of these imports.
+    /// Returns the imports that were not known to have succeeded and of which the list shows at
+    /// least one order, and records that they succeeded. An import is atomic, so the list must show
+    /// all other orders of these imports, except those that may have been cancelled.
     fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
         let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();

@@ -1,4 +1,4 @@
-//! What is known about each order, and the answers that this allows.
+//! Keeps what is known about each order, and checks the responses to cancellations against it.
 
 use super::faults::Faults;
 use super::findings::{Findings, Interval};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum time from the start of a cancellation to its execution, not counting faults and stalls.
-/// It is the deadline of the request, plus a second because the times of events are inexact.
+/// It is the time limit of an answer, plus a second because the times of events are inexact.
 const MAX_EXECUTION_TIME: Duration = ANSWER_LIMIT.saturating_add(Duration::from_secs(1));
 
 pub const NEVER: u64 = u64::MAX;
@@ -41,9 +41,11 @@ pub struct Order {
     pub changes: Vec<Change>,
     /// The first cancellation that was answered 204.
     pub cancelled: Option<Arc<Operation>>,
-    /// A time at which the order had certainly shipped. Lists still show shipped orders.
+    /// A time at which the order had certainly shipped; [`NEVER`] if none is known. Lists still
+    /// show shipped orders.
     pub shipped_from: u64,
-    /// The operation that first proved that the order had shipped.
+    /// The operation that first proved that the order had shipped. `None` if the order had shipped
+    /// at the beginning, or is not known to have shipped.
     pub shipped: Option<Arc<Operation>>,
     /// The operation that first proved that lists no longer show the order.
     pub gone: Option<Arc<Operation>>,
@@ -121,7 +123,8 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// Records that a request or command begins. From now on, the orders that it names may change.
+    /// Records that a request or command begins. From now on, the orders that it names may change,
+    /// or be in the store if it is an import.
     pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {
@@ -146,7 +149,8 @@ impl Orders {
         }
     }
 
-    /// Records that an import had succeeded by the time `at`, so lists must show its orders.
+    /// Records that an import had succeeded by the time `at`. Lists must show its orders, except
+    /// those that are already gone.
     pub fn record_import(&mut self, first: usize, last: usize, at: u64) {
         self.imports.retain(|one| *one != (first, last));
         for id in first..=last {
@@ -171,7 +175,7 @@ impl Orders {
         }
     }
 
-    /// Records a cancellation whose outcome is unknown, because its answer was lost or a 503.
+    /// Records a cancellation whose outcome is unknown, because its answer was lost or was a 503.
     pub fn add_unresolved(&mut self, id: usize, by: &Arc<Operation>) {
         if self.known.contains(id) {
             self.unresolved.push((id, Arc::clone(by)));
@@ -179,8 +183,8 @@ impl Orders {
     }
 
     /// Uses a list that was requested at `begun` to resolve cancellations whose outcome is unknown.
-    /// If the deadline of a cancellation had passed by then and the list still shows the order, the
-    /// cancellation will never be executed.
+    /// If a cancellation began more than [`MAX_EXECUTION_TIME`] earlier, and the list still shows
+    /// the order, the cancellation was not executed and never will be.
     pub(super) fn resolve(
         &mut self,
         begun: u64,
@@ -206,7 +210,7 @@ impl Orders {
         }
     }
 
-    /// Records that lists requested after this operation must not show the order.
+    /// Records that lists requested after the end of this operation must not show the order.
     pub(super) fn mark_gone(&mut self, id: usize, by: &Arc<Operation>) {
         let Some(order) = self.orders.get_mut(id) else { return };
         if order.gone.as_ref().is_none_or(|gone| by.ended() < gone.ended()) {

@@ -34,7 +34,8 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// From the first 503 to the first success, or to the last 503 so far.
+    /// From the start of the first request that was refused with 503 to the end of the first one
+    /// that was executed, or of the last one so far.
     refused: Interval,
     is_served: bool,
 }

@@ -7,7 +7,8 @@ use crate::violation::{Operation, Rule, Violation};
 use std::sync::Arc;
 
 impl Orders {
-    /// Checks that the table contains every order once, in the status that the answers imply.
+    /// Checks that the table contains every order at most once, every order that must exist, and
+    /// each import as a whole or not at all. Each order must have a status that the answers allow.
     pub fn check_table(&self, table: &FinalTable, findings: &mut Findings) {
         let FinalTable { pending, shipped, cancelled } = table;
         for ids in [pending, shipped, cancelled] {

@@ -39,8 +39,8 @@ const MAX_REACHABLE_LIMIT: u32 = 100_000;
 pub struct Windows {
     accounts: HashMap<String, Account>,
     keys: HashMap<String, String>,
-    /// The servers may not have counted requests that were sent before this time, so these requests
-    /// are not added to `admitted`.
+    /// The counts of requests that were sent before this time may be lost, so these requests are
+    /// not added to `admitted`.
     trusted_from: u64,
     /// The time at which saving stopped working. It has no meaning once counts are saved again.
     unsaved_from: u64,
@@ -196,7 +196,8 @@ impl Account {
     }
 
     /// Adds a violation if a request was refused although the daily limit cannot have been reached:
-    /// all requests that may have been counted are fewer than the limit.
+    /// the account has no limit that clients can reach, or fewer requests than the limit may have
+    /// been counted.
     fn check_refused_by_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
         let counted = self.may_be_admitted;
         if self.per_day.is_none_or(|limit| counted < limit as usize) {
