@@ -206,9 +206,9 @@ impl Batch {
         vec![Err(NotExecuted::Expired); self.slots.len()]
     }
 
-    /// Returns the highest change number that each order may have to be cancelled. If a request
-    /// requires a position of another history, its order is not cancelled, because numbers of
-    /// different histories cannot be compared.
+    /// Returns, for each order, the highest change number with which it may still be cancelled. If
+    /// a request requires a position of another history, its order is not cancelled, because
+    /// numbers of different histories cannot be compared.
     fn highest_numbers(&self, history: u64) -> Vec<i64> {
         let highest = |since: &Option<Position>| match since {
             None => i64::MAX,
