@@ -123,8 +123,8 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// Records that a request or command begins. From now on, the orders that it names may change,
-    /// or be in the store if it is an import.
+    /// Records that a request or command begins. From now on, the orders that it names may change
+    /// or, for an import, be in the store.
     pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {
