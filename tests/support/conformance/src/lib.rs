@@ -1,16 +1,16 @@
 //! Conformance cases for the engines of the store. Each case gets a new store from its engine, and
-//! opens it like a server and like a command through a trait, so the cases do not depend on the
-//! engine.
+//! opens it like a server and like a command through the trait `Engine`, so the cases do not depend
+//! on the engine.
 //!
 //! | Module | Content |
 //! |---|---|
 //! | `cases` | the cases for all engines, by topic |
 //! | `engine` | the interface that an engine implements, and the type of a case |
-//! | `listing` | reads the list and its changes in the way a server does |
+//! | `listing` | reads orders, accounts and keys like a server, and orders like a command |
 //! | `postgres` | the PostgreSQL engine and its additional cases |
 //! | `records` | test records: orders, keys and cancellations |
 //! | `served_store` | a blocking interface to a server's store |
-//! | `threads` | helpers for threads |
+//! | `threads` | joins threads, and runs blocking work on a new thread |
 
 /// Makes a list of cases from functions. Each case has the name of its function.
 macro_rules! cases {

@@ -1,4 +1,4 @@
-//! Reads the list and its changes in the way a server does.
+//! Reads orders, accounts and keys like a server, and orders like an operator's command.
 
 use crate::ServedStore;
 use anyhow::Context;
@@ -12,7 +12,7 @@ use store_orders::store::{
 };
 use store_orders_api::v1;
 
-/// Queries the last changes, as a server does for each list request.
+/// Queries the last changes, as a server does for a list request.
 pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
     Ok(block_on(store.query_freshness(None)?.wait())?.last_changes)
 }
@@ -30,8 +30,9 @@ fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
     Ok((order.id, text))
 }
 
-/// Reads the orders that changed after `after`, formatted by `format_change`, and how far the read
-/// has got. Fails unless the store sends them in ascending order of ids.
+/// Returns orders that changed after `after`, formatted by `format_change`, and how far the read
+/// has got. PostgreSQL may return only the first of many changes. Fails unless the store sends the
+/// orders in ascending order of their ids.
 pub fn changes_since(
     store: &ServedStore,
     after: Position,
@@ -50,14 +51,14 @@ pub fn changed_ids(store: &ServedStore, after: Position) -> anyhow::Result<Vec<i
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
 }
 
-/// The position before the first change of the store's current history.
+/// Returns the position before the first change of the store's current history.
 pub fn beginning(store: &ServedStore) -> anyhow::Result<Position> {
     Ok(Position::beginning(last_changes(store)?.orders.history))
 }
 
 pub type AccountsAndKeys = (BTreeMap<i64, Account>, HashMap<Digest, KeyRecord>);
 
-/// Returns the accounts and keys that changed after `after`, and the position of the last change.
+/// Returns the accounts and keys that changed after `after`, and the position of their last change.
 pub fn keys_since(
     store: &ServedStore,
     after: Position,
@@ -76,18 +77,19 @@ pub fn keys_since(
     Ok(((accounts, keys), last_read))
 }
 
-/// Reads all accounts in the way a server does. The keys of the map are account ids.
+/// Reads all accounts, in the way in which a server reads changed accounts. The keys of the map are
+/// account ids.
 pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }
 
-/// Reads all keys in the way a server does.
+/// Reads all keys, in the way in which a server reads changed keys.
 pub fn keys(store: &ServedStore) -> anyhow::Result<HashMap<Digest, KeyRecord>> {
     Ok(keys_since(store, beginning(store)?)?.0.1)
 }
 
-/// Reads the whole list like a server that has just started. Each line is an order, as in
-/// `format_change`.
+/// Reads the whole list like a server that has just started. Each string is an order in the format
+/// of `format_change`.
 pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     let changes = changes_since(store, beginning(store)?)?.0;
     Ok(changes.into_iter().map(|(_, text)| text).collect())
@@ -104,7 +106,7 @@ pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::R
     Ok(orders)
 }
 
-/// Reads all orders like an operator's command. Each line is the JSON of an order.
+/// Reads all orders like an operator's command. Each string is the JSON of an order.
 pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>> {
     let orders = stored(commands, None)?;
     Ok(orders.iter().map(serde_json::to_string).collect::<Result<_, _>>()?)

@@ -1,11 +1,11 @@
-//! The PostgreSQL engine, and cases for this engine only. A PostgreSQL server is already running,
-//! and each case gets its own database in it.
+//! The PostgreSQL engine, and cases for this engine only. Each case gets a PostgreSQL server that
+//! is already running, and most cases create their own databases there.
 //!
 //! | Module | Content |
 //! |---|---|
 //! | `database` | a new database and connections to it |
-//! | `own_servers`, `durability` | cases that start their own servers |
-//! | `handbook` | the handbook's sessions, on such servers |
+//! | `own_servers`, `durability` | cases that start their own PostgreSQL servers |
+//! | `handbook` | the sessions in the handbook, most of them on such servers |
 //! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `sessions` | the other cases |
 
 mod checking;

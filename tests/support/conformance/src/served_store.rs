@@ -54,7 +54,7 @@ impl ServedStore {
     }
 }
 
-// Blocking versions of methods of `Store`, where they are documented.
+// The trait `Store` documents these methods.
 impl ServedStore {
     pub fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         self.wait(self.store.poll_changes())
@@ -68,8 +68,8 @@ impl ServedStore {
         self.wait(self.store.look_up_keys(digests.to_vec()))
     }
 
-    /// Returns the orders that changed after `after`, in the store's order, and how far the read
-    /// has got.
+    /// Returns orders that changed after `after`, in the sequence in which the store sends them,
+    /// and how far the read has got. PostgreSQL may return only the first of many changes.
     pub fn orders_since(&self, after: Position) -> Result<(Vec<Order>, OrdersRead), StoreError> {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {

@@ -1,4 +1,5 @@
-//! Runs every case on the embedded engine, as a test with the case's name.
+//! Runs the cases for all engines on the embedded engine, SQLite. Each is a test with the case's
+//! name.
 
 use conformance::{Case, Engine, ServedStore, cases};
 use libtest_mimic::{Arguments, Trial};

@@ -21,7 +21,8 @@ pub fn the_outcome_of_a_cancellation_depends_on_the_order(
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1, 3, i64::MIN])?;
     commands.import(Records::Orders(&[shipped(2)]), false)?;
-    // The first of several requests for an order cancels it; later ones find no pending order.
+    // Of several requests for a pending order, the first one cancels it, and the others get
+    // `NotFound`.
     let outcomes = cancel(&store, &[i64::MIN, 2, 4, 1, 2, 1, 4, i64::MIN, 1])?;
     let first = [Cancelled, AlreadyShipped, NotFound, Cancelled];
     let again = [AlreadyShipped, NotFound, NotFound, NotFound, NotFound];
@@ -53,7 +54,7 @@ pub fn a_cancelled_order_records_key_and_time(engine: &dyn Engine) -> anyhow::Re
         cancelled(2, "2027-01-15T08:00:00.250Z", "key_other")?,
     ] {
         let id = expected.id;
-        // Version 2 of the API also returns cancelled orders, so a server must be able to read
+        // `getOrder` of version 2 also returns cancelled orders, so a server must be able to read
         // them.
         let read = [commands.order(id)?, store.cancelled_order(id)?];
         ensure!(read == [Some(expected.clone()), Some(expected)], "{read:?}");
@@ -78,7 +79,8 @@ pub fn a_cancellation_past_its_deadline_is_not_executed(engine: &dyn Engine) -> 
     Ok(())
 }
 
-/// The condition is part of the statement that cancels, so no change can come between them.
+/// The statement that cancels also checks `unchanged_since`, so the order cannot change between the
+/// check and the cancellation.
 pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
     engine: &dyn Engine,
 ) -> anyhow::Result<()> {
@@ -101,8 +103,9 @@ pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
         since(updated, 4),
         since(before, 5),
         since(imported, 6),
-        // There are two requests each for orders 2 and 6. Neither condition for order 2 holds. The
-        // request for order 6 without a condition cancels the order.
+        // The next two are the second requests for orders 2 and 6. Order 2 has changed since
+        // `imported`, so neither of its requests cancels it. The second request for order 6 has no
+        // condition, so it cancels the order.
         since(imported, 2),
         cancellation(6),
         since(imported, 9),
@@ -127,7 +130,7 @@ pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
     ensure!(possible.iter().any(|expected| outcomes == expected), "{outcomes:?}");
     let unchanged = commands.order(2)?.context("order 2")?;
     ensure!(unchanged == Order { complete: true, ..pending(2) }, "{unchanged:?}");
-    // If no condition holds, nothing changes.
+    // A batch in which no request's condition holds changes nothing.
     let last = last_changes(&store)?.orders;
     let none = store.cancel(&[since(imported, 2), since(before, 5)])?;
     ensure!(none.outcomes == [changed, changed] && none.positions.is_none(), "{none:?}");

@@ -34,8 +34,8 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
 }
 
 /// Order 1 changes before a list is requested. It changes again before the server has read the
-/// changes for this list, which fill several pages. The list must contain at least the first
-/// change.
+/// changes for this list, which fill two pages in PostgreSQL. The list must contain at least the
+/// first change.
 pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1])?;

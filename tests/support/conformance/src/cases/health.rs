@@ -65,7 +65,7 @@ pub fn check_counts_the_rows_of_the_store(engine: &dyn Engine) -> anyhow::Result
     Ok(())
 }
 
-/// Earlier releases imported such ids, so stores may contain them.
+/// Earlier releases imported ids that JavaScript rounds, so stores may contain such ids.
 pub fn check_warns_of_ids_that_javascript_rounds(engine: &dyn Engine) -> anyhow::Result<()> {
     let commands = engine.commands()?;
     import(&*commands, [-MAX_ID, 1, MAX_ID])?;

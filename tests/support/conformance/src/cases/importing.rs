@@ -1,5 +1,5 @@
 //! Imports: a short one is atomic, and a long one consists of atomic steps. No id is stored twice,
-//! and cancellations do not wait for imports.
+//! and orders can be cancelled while an import runs.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, last_changes, list, stored};
@@ -21,7 +21,8 @@ const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 /// Enough records that orders can be cancelled while the import runs.
 const LONGER: i64 = STEP_RECORDS as i64 * 30;
 
-/// The time that a cancellation may take: as long as a typical client waits.
+/// The time that a cancellation may take. It is the longest time for which a server lets a request
+/// wait for the store.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn orders(ids: impl IntoIterator<Item = i64>) -> Vec<Order> {
@@ -45,7 +46,8 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     let (before, all) = (last_changes(&store)?, list(&store)?);
     ensure!(all.len() == 100);
 
-    // The error names the first of these orders that the store already has, not the lowest id.
+    // The store already has orders 99 and 100. The error names the one that comes first in the
+    // import, not the one with the lower id.
     let more: Vec<_> = (99..=200).rev().map(shipped).collect();
     let refused = commands.import(Records::Orders(&more), false);
     ensure!(refusal(refused)? == "order 100 is already in the store");
@@ -177,7 +179,8 @@ pub fn existing_ids_are_returned_in_the_order_of_the_query(
 
 pub fn concurrent_imports_store_each_id_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let store = engine.server_store()?;
-    // Some of these imports fit into one step, some do not. Their ids overlap.
+    // The ids of these imports overlap. One import fits into a single step, the others need
+    // several.
     let ranges = [(1, LONG), (LONG / 2, 2 * LONG), (1, 100), (50, LONG)];
     let import = |(first, last): (i64, i64)| -> anyhow::Result<usize> {
         let (commands, orders) = (engine.commands()?, orders(first..=last));
@@ -214,8 +217,8 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
         ensure!(outcomes == [Ok(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // Cancel an order before the import starts, because a PostgreSQL session does not acknowledge
-    // cancellations in its first second.
+    // Cancel an order before the import starts, because a new server's session to PostgreSQL
+    // executes no cancellation in its first second.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {

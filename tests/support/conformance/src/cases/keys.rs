@@ -24,8 +24,8 @@ fn record(commands: &dyn OperatorStore, id: &str) -> anyhow::Result<Key> {
     records.find(|key| *key.id == *id).context("no record")
 }
 
-/// Reads the key in the two ways in which a server does: it looks up the digest, and it reads the
-/// keys that have changed. Both must return the same row.
+/// Reads the key in both ways in which a server does: by its digest, and among the changed keys.
+/// Fails unless both reads return the same row.
 fn served(store: &ServedStore, digest: &Digest) -> anyhow::Result<Key> {
     let mut keys = store.look_up_keys(&[*digest])?.keys;
     let row = keys.pop().context("the key is not served")?;
@@ -221,8 +221,8 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     Ok(())
 }
 
-/// Changing an account changes one row, however many keys the account has, so servers read only
-/// this row.
+/// Changing an account changes only the account's row, however many keys the account has. So
+/// servers need to read only this row.
 pub fn only_changed_keys_and_accounts_are_read(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     let first = account_and_key(&*commands)?;

@@ -27,7 +27,7 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
 
     let only_complete = OrderUpdate { id: i64::MAX, ship_date: None, complete: Some(true) };
     commands.update_orders(&[update(1, None), update(2, Some(true)), only_complete])?;
-    // An update keeps the fields for which it has no value.
+    // A field that is `None` in an update keeps its value.
     commands.update_orders(&[OrderUpdate { id: 2, ship_date: None, complete: Some(false) }])?;
     let fields = |id| {
         let order = commands.order(id)?.context("it was imported")?;

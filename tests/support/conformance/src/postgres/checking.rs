@@ -1,4 +1,4 @@
-//! The report of `check` on a corrupt store.
+//! The report of `check` on a corrupt store, and commands that fail on one.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;

@@ -1,4 +1,4 @@
-//! Which server certificates connections accept, and what errors say about passwords.
+//! Connections accept only the right server certificates, and errors contain no password.
 
 use super::database::{Database, PostgresUnderTest};
 use anyhow::{Context, ensure};
@@ -8,7 +8,7 @@ use store_orders::store::{OperatorStore, StoreError};
 use testbed::postgres::Installed;
 use testbed::{Authority, WAIT_TIMEOUT, wait_blocking};
 
-/// A host name that the server does not have.
+/// A host name that is not the PostgreSQL server's.
 const OTHER_NAME: &str = "db.example.com";
 
 /// A password that no error may contain.
@@ -59,7 +59,7 @@ pub fn each_sslmode_accepts_the_right_certificates(
     tried
 }
 
-/// Configures the server to present a certificate for this host, and waits until it does.
+/// Configures PostgreSQL to present a certificate for this host, and waits until it does.
 fn serve_with(
     database: &Database<'_>,
     authority: &Authority,

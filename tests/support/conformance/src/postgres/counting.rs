@@ -41,7 +41,7 @@ fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
 }
 
 /// Returns the status of an admitted request. Fails with `TimedOut` if the request could not be
-/// counted in time, and with another error if it was refused.
+/// counted, and with a different error if it was refused for a limit or a ban.
 pub fn expect_admitted(decision: Decision) -> anyhow::Result<RateLimitStatus> {
     match decision {
         Decision::Admitted(status) => Ok(status),
@@ -133,8 +133,8 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     Ok(())
 }
 
-/// A request with a banned key, or of an account whose limit is 0, is refused immediately. This
-/// does not need the table of counts, so it works even while the table is locked.
+/// A server refuses a request with a banned key, or of an account whose limit is 0, without
+/// counting it. So it can refuse such requests even while the table of counts is locked.
 pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -163,7 +163,7 @@ pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     ensure!(matches!(sibling, Decision::Limited(..)), "{sibling:?}");
     let locks = "LOCK TABLE limits_accounts IN ACCESS EXCLUSIVE MODE";
     database.counts()?.before_commit(locks, || {
-        // The ban applies even before it is stored in the row of the key.
+        // The ban applies even before it is stored in the key's row.
         for ban in [none, new.ban] {
             let Decision::Banned { status, begins: false } = decide(1, ban, 1_000, now) else {
                 bail!("the key is not banned")

@@ -20,19 +20,19 @@ use tokio::runtime::{self, Runtime};
 use tokio_postgres::types::{FromSqlOwned, ToSql};
 use tokio_postgres::{Client, NoTls};
 
-/// Acquires the change lock, which every change of the store needs.
+/// Takes the change lock. Every change that gets a change number needs this lock.
 pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 
-/// The number of databases that this process has named; it makes their names unique.
+/// The number of databases that this process has named. It makes their names unique.
 static DATABASE_COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A PostgreSQL server and a role that may create databases and roles.
+/// A PostgreSQL server, or the servers of a cluster, and a superuser who owns the databases.
 pub struct PostgresUnderTest {
     server: String,
     role: String,
 }
 
-/// A database for one case. It is never dropped.
+/// A database on the server under test. Dropping this value does not delete the database.
 pub struct Database<'a> {
     server: &'a PostgresUnderTest,
     name: String,
@@ -41,8 +41,9 @@ pub struct Database<'a> {
 }
 
 impl PostgresUnderTest {
-    /// Uses the server at this host and port, such as `127.0.0.1:5432`. The role must be able to
-    /// log in without a password.
+    /// Uses the server at this host and port, such as `127.0.0.1:5432`. Connections try several
+    /// servers, separated by commas, in the given order. The role must be able to log in without a
+    /// password.
     pub fn new(server: &str, role: &str) -> PostgresUnderTest {
         PostgresUnderTest { server: server.to_string(), role: role.to_string() }
     }
@@ -53,7 +54,7 @@ impl PostgresUnderTest {
         Ok(Database { server: self, name, runtime: Some(runtime) })
     }
 
-    /// Creates a database without tables; `options` are appended to CREATE DATABASE.
+    /// Creates a database without tables. `options` are appended to `CREATE DATABASE`.
     pub fn empty_database(&self, options: &str) -> anyhow::Result<Database<'_>> {
         let number = DATABASE_COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("store_{}_{number}", std::process::id());
@@ -74,13 +75,13 @@ impl Database<'_> {
         format!("postgres://{role}@{}/{}", self.server.server, self.name)
     }
 
-    /// The URL with which the owner of the database connects.
+    /// Returns the URL with which the owner of the database connects.
     pub fn url(&self) -> String {
         self.url_for(&self.server.role)
     }
 
-    /// Starts a relay to the server. Returns the relay, and the URL with which the owner connects
-    /// through the relay.
+    /// Starts a relay to the PostgreSQL server. Returns the relay, and the URL with which the owner
+    /// connects through it.
     pub fn relay(&self) -> anyhow::Result<(Relay, PostgresUrl)> {
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
         let _in_runtime = runtime.enter();
@@ -90,13 +91,14 @@ impl Database<'_> {
         Ok((relay, url.parse()?))
     }
 
-    /// The owner's URL, with this database for the request counts. `None` selects the default name.
+    /// Returns the owner's URL, with this database for the request counts. `None` selects the
+    /// default name.
     pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
         let url: PostgresUrl = self.url().parse()?;
         Ok(url.with_limits_database(limits_database.map(str::to_string)))
     }
 
-    /// The database in which the servers of this store count requests by default.
+    /// Returns the database in which the servers of this store count requests by default.
     pub fn counts(&self) -> anyhow::Result<Database<'_>> {
         self.server.database(self.url_counting_in(None)?.limits_database())
     }
@@ -126,7 +128,7 @@ impl Database<'_> {
         runtime.block_on(work(&mut client))
     }
 
-    /// Runs `work` like `as_role`, with the role that owns the database.
+    /// Connects as the role that owns the database, and runs `work` with the connection.
     pub fn with<T>(
         &self,
         work: impl AsyncFnOnce(&mut Client) -> anyhow::Result<T>,
@@ -157,7 +159,7 @@ impl Database<'_> {
         })
     }
 
-    /// Waits until a session in this database waits for a lock.
+    /// Waits until some statement in this database waits for a lock.
     pub fn wait_for_lock(&self) -> anyhow::Result<()> {
         let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity
                                    WHERE datname = current_database() AND wait_event_type = 'Lock')";
@@ -184,13 +186,14 @@ impl Database<'_> {
         ))
     }
 
-    /// Creates the store or brings it up to date, as the owner. Returns a line for each step.
+    /// Creates the store or migrates it to the newest schema, as the owner. Returns the lines that
+    /// the command `migrate` prints.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
         Ok(migrate(&self.url().parse()?)?.lines)
     }
 
-    /// The process ids of the backends that serve the sessions of servers. If a session is lost and
-    /// opened again, its backends have other ids.
+    /// Returns the process ids of the PostgreSQL backends for five connections of each server's
+    /// session. If a session is lost and opened again, the ids change.
     pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (
@@ -199,7 +202,8 @@ impl Database<'_> {
         self.value(query, &[])
     }
 
-    /// Creates a role without rights in the database. The role is never dropped.
+    /// Creates a role that can log in and has no further rights of its own. The role is never
+    /// dropped.
     pub fn new_role(&self) -> anyhow::Result<String> {
         let role = format!("role_of_{}", self.name);
         self.execute(&format!("CREATE ROLE {role} LOGIN"))?;
@@ -254,7 +258,7 @@ impl Database<'_> {
     }
 }
 
-/// A server's store in PostgreSQL, with the blocking interface.
+/// A server's store in PostgreSQL, with the blocking interface of [`ServedStore`].
 pub struct ServedPostgres {
     served: ServedStore,
     /// The same store, for the methods that only PostgreSQL has.
@@ -305,7 +309,7 @@ impl Engine for Database<'_> {
 fn connect(runtime: &Runtime, url: &str) -> anyhow::Result<Client> {
     let connected = runtime.block_on(tokio_postgres::connect(url, NoTls));
     let (client, connection) = connected.with_context(|| url.to_string())?;
-    // Ignore the error that ends the connection, because statements then fail with it.
+    // Ignore the error that ends the connection, because later statements then fail anyway.
     runtime.spawn(async move { drop(connection.await) });
     Ok(client)
 }

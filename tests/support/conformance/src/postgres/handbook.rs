@@ -17,14 +17,14 @@ const REPLICAS: &str = "src/handbook/replicas.md";
 const READY: &str = "readyz: ready";
 
 /// The handbook's example: a store with the primary on the host `db1` and the standby `s1` on
-/// `db2`, and a server that uses this store. Drop this value after both databases, because dropping
-/// it deletes their directories.
+/// `db2`, and a server that uses this store. Drop this value after the two [`Postgres`] values of
+/// [`Site::start`], because dropping it deletes their directories.
 struct Site {
     server: ServerProcess,
     admin: String,
     ports: [u16; 2],
-    /// The network between the server and `db1`. The server uses it only if `is_relayed` was true
-    /// at the start.
+    /// A relay to `db1`. The server connects through it only if `is_relayed` was true in
+    /// [`Site::start`].
     network: Relay,
     data: DataDir,
     sandbox: CliSandbox,
@@ -73,8 +73,8 @@ impl Site {
         })
     }
 
-    /// Runs the session `text` of the page in a shell, after the commands `setup`, and compares its
-    /// output with the page. Names such as `db1` stand for the real addresses.
+    /// Runs the commands `setup` and then the session `text` of the page in a shell, and compares
+    /// the output with the page. Names on the page, such as `db1`, stand for the real addresses.
     fn console(&self, page: &str, text: &str, setup: &str) -> anyhow::Result<()> {
         let [db1, db2] = self.ports.map(|port| format!("127.0.0.1:{port}"));
         let (store, admin, [port, _]) = (url(self.ports), &self.admin, self.ports);

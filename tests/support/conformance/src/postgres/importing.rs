@@ -58,8 +58,8 @@ pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::
     Ok(())
 }
 
-/// Once a command has requested the change lock, it sends all other statements without waiting for
-/// answers. So PostgreSQL commits the change even if no answer reaches the command.
+/// Once one of these commands has requested the change lock, it sends its other statements without
+/// waiting for answers. So PostgreSQL commits the change even if no answer reaches the command.
 pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -119,8 +119,8 @@ pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     Ok(())
 }
 
-/// Commands read the store before they wait for the change lock, so they must detect what others
-/// commit in between.
+/// Commands read the store before they wait for the change lock, so they must detect changes that
+/// other transactions commit in between.
 pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -154,7 +154,7 @@ pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
     ensure!(refused.contains("order 1 is cancelled"), "{refused}");
     let order = database.commands()?.order(2)?.context("order 2 is missing")?;
     ensure!(order.status == OrderStatus::Pending, "{order:?}");
-    // A change of an order that the command does not name has no effect on the command.
+    // A concurrent change of a different order has no effect on the command.
     let other = cancel.replace("id = 1", "id = 2");
     after(&other, &|store| store.ship_orders(&[3]).map(drop))??;
     let refused =

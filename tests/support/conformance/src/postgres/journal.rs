@@ -20,8 +20,8 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
     )?;
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
     let before = last_changes(&store)?;
-    // Restore a backup that lacks the cancellation. The next change then gets the number of this
-    // lost change.
+    // Restore a backup that lacks the cancellation. The next change then gets the same number as
+    // the lost cancellation.
     database.execute(
         "BEGIN; DELETE FROM orders; INSERT INTO orders SELECT * FROM saved_orders;
          DELETE FROM changes; INSERT INTO changes SELECT * FROM saved_changes; COMMIT",
@@ -86,7 +86,7 @@ pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::
     let (store, commands) = (database.server_store()?, database.commands()?);
     import(&*commands, 1..=3)?;
     let before = last_changes(&store)?;
-    // Use one transaction so that the session cannot query the journal in between.
+    // Use one transaction, so that the session cannot query the journal between the two statements.
     database.execute(
         "BEGIN; UPDATE changes SET id = gen_random_uuid();
          INSERT INTO changes (change_number, orders, keys)

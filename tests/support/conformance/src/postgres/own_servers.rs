@@ -1,5 +1,5 @@
-//! Cases that start their own PostgreSQL servers, because hosts must fail or transaction ids must
-//! be close to the wraparound.
+//! Cases that start their own PostgreSQL servers, for example because a host must fail or because
+//! transaction ids must be close to the wraparound.
 
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
@@ -17,8 +17,8 @@ use testbed::relay::{Fault, Relay};
 use testbed::{DataDir, Program, Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 
-/// Maximum time for a server to start: half a second until it gives up on the first host, and the
-/// time to open a session to the second.
+/// Maximum time until a server is ready. The server first waits half a second for the suspended
+/// host, and then opens a session to the second host.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum time until every server of the store uses the other host.
@@ -49,8 +49,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Cancels the wait of a commit for the standby. `role` names the connection that commits, such
-    /// as `writer`.
+    /// Waits until a commit on the connection `role`, such as `writer`, waits for the standby, and
+    /// then cancels this wait.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -63,7 +63,7 @@ impl OwnServers {
     }
 }
 
-/// The servers at `ports`, in the order in which connections try them.
+/// Returns the PostgreSQL servers at these local ports. Connections try them in this order.
 pub fn servers_at(ports: &[u16]) -> PostgresUnderTest {
     let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     PostgresUnderTest::new(&hosts.join(","), USER)
@@ -122,8 +122,9 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     Ok(())
 }
 
-/// If the wait of a commit for the standby is cancelled, other sessions see the commit, although a
-/// failover would lose it. So a server must not show the order as cancelled yet.
+/// The commit of a cancellation waits for the standby. If this wait is cancelled, other sessions
+/// see the commit, although a failover would lose it. So a server must not show the order as
+/// cancelled until the standby has the commit.
 pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -237,8 +238,8 @@ pub fn a_server_warns_if_not_every_standby_must_confirm(
     Ok(())
 }
 
-/// Lookups are pipelined: each is sent without waiting for earlier answers, because a round trip
-/// may take long.
+/// A round trip may take long, so lookups are pipelined: a server sends each one without waiting
+/// for the answers to earlier ones.
 pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Result<()> {
     const PETS: i64 = 4;
     let servers = OwnServers::new()?;
@@ -274,7 +275,8 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     Ok(())
 }
 
-/// Near the wraparound, each transaction returns a warning, which sessions must ignore.
+/// Near the wraparound, PostgreSQL sends a warning with each transaction that gets an id. Sessions
+/// must ignore this warning.
 pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -316,7 +318,8 @@ pub fn the_log_of_postgresql_is_the_audit_log(_: &PostgresUnderTest) -> anyhow::
     let line = r#"{"command":"orders cancel","reason":"it's $$ 100 %"}"#;
     let database = server.new_store()?;
     database.commands()?.append_to_audit_log(line)?;
-    // This command changes nothing, because the store has the newest schema.
+    // The store already has the newest schema, so this command changes nothing and must log no
+    // line.
     data_on(&database)?.0.run(&["migrate"])?;
     let log = std::fs::read_to_string(servers.cluster.path().join("primary.log"))?;
     let logged = log.matches(&format!("audit of store-orders: {line}\n")).count();

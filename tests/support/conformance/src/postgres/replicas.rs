@@ -11,8 +11,7 @@ use store_orders::store::OperatorStore;
 use store_orders::store::postgres::ReplicaRow;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// Maximum time until the row of a server shows a new address of the server and the last change of
-/// its list.
+/// Maximum time until a server's row shows its new address and the last change of its list.
 const ROW_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub fn a_server_is_named_with_its_program_and_address(
@@ -43,8 +42,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     // Add a row with a time in the future. After a failover, the clock of the new primary may be
     // behind the clock of the old one, which set this time.
     database.add_server("now() + interval '1 day'")?;
-    // `silent_replicas` watches the rows for 5 s, so this server removes silent servers only after
-    // 6 s.
+    // Let this server remove silent servers only after 6 s, because `silent_replicas` watches the
+    // rows for 5 s and must still find the silent one.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
@@ -59,8 +58,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     Ok(store.require_ready()?)
 }
 
-/// The row of a killed server stays until a running server or `restore` removes it. At first no
-/// server runs here, but commands must still not treat the killed server as running.
+/// The row of a killed server stays in the table, and at first no running server is there to remove
+/// it. If commands treated the killed server as running, they would pause for its requests.
 pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
@@ -101,8 +100,9 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     Ok(())
 }
 
-/// A server that cannot open its first session keeps trying. If it stopped without removing its
-/// row, commands would wait for heartbeats that never arrive.
+/// A server that cannot open its first session keeps trying, and each attempt may add the server's
+/// row. If the server stopped without removing the row, commands would wait for heartbeats that
+/// never arrive.
 pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;

@@ -1,5 +1,5 @@
-//! Restores: a backup of the embedded store into PostgreSQL, and PostgreSQL's own backup under
-//! running servers.
+//! Restores a backup of the embedded store into PostgreSQL, and restores PostgreSQL's own backup
+//! while servers run.
 
 use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::ServedStore;
@@ -27,7 +27,7 @@ use tempfile::TempDir;
 use testbed::postgres::Installed;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// The number of account and key ids that a restore skips.
+/// The number of account and key ids that are skipped by a restore, and for a new store id.
 const ID_GAP: i64 = 1_000_000;
 
 /// Creates an embedded store with rows of every kind.
@@ -177,13 +177,14 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     let store = database.server_of_owner()?;
-    // Make the row look old, as it does on a new primary whose clock is ahead of the old one.
+    // Make the server's row look old, as it does on a new primary whose clock is ahead of the old
+    // primary's clock.
     database.execute("UPDATE replicas SET heard_at = now() - interval '120 s'")?;
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     store.deregister(Duration::from_secs(5))?;
-    // Add the row of a killed server with a time in the future, which a clock that is ahead may
-    // have set.
+    // Add the row of a killed server with a time in the future, as an old primary whose clock was
+    // ahead may have written it.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
     // A server must be able to start afterwards, with the same database for the counts as before.

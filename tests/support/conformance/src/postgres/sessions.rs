@@ -1,5 +1,5 @@
-//! Sessions that wait for locks that others hold, or whose statements fail, and settings that
-//! sessions override.
+//! Sessions whose statements fail, or wait for locks or slow statements of other sessions, and
+//! settings that sessions override.
 
 use super::counting::expect_admitted;
 use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
@@ -21,7 +21,8 @@ use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::sync::mpsc;
 
-/// The time for which a case holds a lock beyond the deadline of the request that needs the lock.
+/// Longer than a batch of cancellations waits for the change lock, and than a request waits to be
+/// counted (2 s each).
 const EXTRA_LOCK_TIME: Duration = Duration::from_secs(3);
 
 pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Result<()> {
@@ -41,7 +42,8 @@ pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Re
     Ok(())
 }
 
-/// The readiness check uses `try_write`, so it must fail if a batch of cancellations would fail.
+/// `try_write` must fail if a batch of cancellations would fail, because the readiness check relies
+/// on it.
 pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
@@ -59,8 +61,8 @@ pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> any
     Ok(())
 }
 
-/// A client that got 503 may repeat the request on another server, so the first server must not
-/// execute the request later.
+/// A client that got a 503 may send the request again to another server, so the first server must
+/// not execute it later.
 pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
@@ -83,8 +85,8 @@ pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> 
     Ok(())
 }
 
-/// Requests that need a locked table or a slow query fail. The session, its heartbeats and its
-/// cancellations must continue.
+/// Requests that need a locked table or a slow query fail. The session must stay open, and later
+/// requests must succeed.
 pub fn a_failed_statement_does_not_end_the_session(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -122,8 +124,8 @@ pub fn a_failed_statement_does_not_end_the_session(
     Ok(())
 }
 
-/// While the table of counts is locked, requests are refused before their deadlines. Once the lock
-/// is released, requests are admitted again.
+/// While the table of counts is locked, requests cannot be counted, so they are refused. Once the
+/// lock is released, requests are admitted again.
 pub fn locked_counts_refuse_requests_but_keep_the_session(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -158,8 +160,8 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     Ok(())
 }
 
-/// While its heartbeats are not confirmed, a server must not use the answers of PostgreSQL. So it
-/// refuses requests, and must not count what it refuses.
+/// A server without a lease must not use PostgreSQL's answers, so it refuses requests. It must not
+/// count the requests that it refuses.
 pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, log) = (database.server_of_owner()?, Logger::root(Discard, o!()));
@@ -174,7 +176,8 @@ pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> a
         runtime.block_on(limits.admit(request, &key_id, now, deadline))
     };
     expect_admitted(admit())?;
-    // Each heartbeat updates this row, so no heartbeat can be confirmed while it is locked.
+    // Each heartbeat locks the server's row, so no heartbeat can be confirmed while this
+    // transaction has locked the row.
     let decision = database.before_commit("SELECT FROM replicas FOR UPDATE", || {
         wait_blocking("the lease expires", WAIT_TIMEOUT, || store.require_ready().err())?;
         Ok(admit())
@@ -258,7 +261,8 @@ pub fn rows_are_looked_up_while_old_changes_are_removed(
 pub fn pets_and_keys_are_read_while_orders_are_read(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
-    /// More orders than fit into the channel's buffers.
+    /// More orders than fit into the channel, so that the read of orders cannot end before the
+    /// other reads.
     const MANY: i64 = 5_000;
     let database = server.new_store()?;
     let (served, commands) = (database.server_of_owner()?, database.commands()?);
@@ -352,14 +356,14 @@ pub fn role_settings_do_not_affect_sessions(server: &PostgresUnderTest) -> anyho
     Ok(())
 }
 
-/// The time in the row of a server proves nothing: after a failover, the clock of the database may
-/// be ahead of the clock that wrote the row.
+/// The time in a server's row does not show whether the server still runs, because after a failover
+/// the database's clock may be ahead of the clock that set this time.
 pub fn a_command_waits_for_a_server_regardless_of_clocks(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
-    // The server of this row may hold a lease on the old primary, although its heartbeats no longer
+    // The server of this row may have a lease on the old primary, although its heartbeats do not
     // arrive here.
     database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
