@@ -24,13 +24,13 @@ impl Answer {
         value.unwrap_or_else(|| panic!("{header} is missing in {self:?}")).to_str().unwrap()
     }
 
-    /// Returns a header as a number; panics if it is missing.
+    /// Returns a header as a number; panics if it is missing or not a number.
     pub fn number(&self, header: &str) -> u64 {
         self.text(header).parse().unwrap()
     }
 
-    /// Asserts that the response is an error in the format that all errors share. Returns its
-    /// message.
+    /// Asserts that the response is an error with this status and code, in the format that all
+    /// errors share. Returns the error's message.
     pub fn assert_error(&self, status: u16, code: &str) -> String {
         let body = self.json();
         assert_eq!((self.status.as_u16(), body["code"].as_str()), (status, Some(code)), "{body}");
@@ -59,7 +59,7 @@ impl Answer {
         self.number("retry-after")
     }
 
-    /// Asserts the headers that every response must have.
+    /// Asserts the headers that every response to an API request must have.
     pub fn assert_common_headers(&self) {
         let (limit, remaining) =
             (self.number("x-ratelimit-limit"), self.number("x-ratelimit-remaining"));

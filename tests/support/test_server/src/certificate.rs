@@ -31,7 +31,7 @@ impl TestCertificate {
     }
 }
 
-/// Builds a client that trusts only these certificates.
+/// Returns a builder for clients that trust only these certificates.
 pub fn client_trusting(certificates: &[&TestCertificate]) -> reqwest::ClientBuilder {
     let roots = certificates.iter().map(|one| reqwest::Certificate::from_der(&one.der).unwrap());
     reqwest::Client::builder().no_gzip().tls_certs_only(roots).tls_info(true)

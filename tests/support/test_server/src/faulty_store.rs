@@ -1,4 +1,5 @@
-//! A store that fails, panics or blocks when a test asks for it, as a store on a faulty disk does.
+//! A store that fails, panics, blocks or is late when a test says so, to simulate a faulty disk or
+//! a bug.
 
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -25,7 +26,9 @@ pub enum Fault {
     None,
     Fails,
     Panics,
-    /// Calls do not return until another fault is set.
+    /// Freshness queries wait for [`FaultyStore::answer_queries`]. Lookups of keys wait for it or
+    /// until another fault is set. Polls of changes, cancellations, bans, and reads of a pet or of
+    /// a cancelled order wait until another fault is set. The other calls work.
     Silent,
     /// Cancellations reach the store only after their deadline.
     Late,
@@ -41,7 +44,7 @@ pub struct FaultyStore {
     /// The number of calls of [`FaultyStore::answer_queries`]. Waiting lookups of keys end when
     /// this number rises.
     answered: AtomicUsize,
-    /// Freshness queries that were sent while the store was silent.
+    /// The unanswered freshness queries, all of which were sent while the store was silent.
     unanswered: parking_lot::Mutex<Vec<watch::Sender<FreshnessAnswer>>>,
 }
 
@@ -63,7 +66,7 @@ impl FaultyStore {
         })
     }
 
-    /// Sets the fault of all further calls, and of calls that wait because the store is silent.
+    /// Sets the fault of all further calls, and of calls that wait until another fault is set.
     pub fn set(&self, fault: Fault) {
         *self.fault.lock() = fault;
     }
@@ -77,12 +80,13 @@ impl FaultyStore {
         self.readiness_checks.load(Ordering::SeqCst)
     }
 
-    /// Returns how many reads of single orders have begun.
+    /// Returns the number of calls of `cancelled_order` so far.
     pub fn order_reads(&self) -> usize {
         self.order_reads.load(Ordering::SeqCst)
     }
 
-    /// Begins a new history for reads of single orders, as a failover that loses changes does.
+    /// Begins a new history for `cancelled_order`, as a failover that loses changes does. Calls for
+    /// the old history then fail.
     pub fn fail_over(&self) {
         self.failovers.fetch_add(1, Ordering::SeqCst);
     }
@@ -119,8 +123,8 @@ impl FaultyStore {
             Fault::Fails => {
                 Err(StoreError::Engine { doing: "read", source: "a test says so".into() })
             }
-            // Do not use `panic!`, which prints a backtrace. This would take longer than cached
-            // keys stay current.
+            // Do not use `panic!`, which may print a backtrace. Printing it would take longer than
+            // cached keys stay current.
             Fault::Panics => std::panic::resume_unwind(Box::new("a test lets the store panic")),
             Fault::None | Fault::Silent | Fault::Late => Ok(&self.store),
         }

@@ -1,7 +1,7 @@
 //! Runs servers inside the test's process, with a store and a clock that the test controls, and
-//! checks all traffic against the API document.
+//! checks their responses against the API documents.
 //!
-//! This is separate from the testbed, so that the testbed builds even while the server does not
+//! This crate is separate from `testbed`, so that `testbed` builds even while the server does not
 //! compile.
 #![expect(clippy::new_without_default, reason = "`new` creates a directory, a key or a thread")]
 #![expect(

@@ -1,5 +1,5 @@
-//! A server in the test's process, and methods to send requests to it. Every response is checked
-//! against the document: over HTTP/1.1 by the wire check's proxy, which sees the bytes, and over
+//! A server in the test's process, and methods to send requests to it. They check each response
+//! against the document: over HTTP/1.1 in the wire check's proxy, which sees the bytes, and over
 //! TLS and HTTP/2 after the HTTP client has received the response.
 
 use crate::wire_check::{
@@ -123,8 +123,7 @@ impl TestServer {
         self.send(method, path, &[headers, &[("authorization", &bearer)]].concat()).await
     }
 
-    /// Sends a request with exactly the given headers, so a key is sent only if one of them
-    /// contains it.
+    /// Sends a request with these headers. Unlike [`TestServer::send_with`], does not add a key.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let sent = SentRequest::new(method, path, headers.iter().map(|(name, _)| *name));
         let method = Method::from_bytes(method.as_bytes()).unwrap();

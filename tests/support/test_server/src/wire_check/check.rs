@@ -23,7 +23,8 @@ pub fn wire_check() -> &'static WireCheck {
 }
 
 impl WireCheck {
-    /// Compiles a check against these documents that reports everything undocumented as a violation.
+    /// Compiles a check against these documents. Undocumented fields, headers and codes are
+    /// violations.
     pub fn closed(documents: &[Value]) -> WireCheck {
         WireCheck::from_documents(documents, Reader::Closed)
     }
@@ -63,14 +64,15 @@ impl WireCheck {
                 let wrong = response::violations(self.reader, documented, sent, received);
                 wrong.into_iter().map(|what| format!("{owner} {status}: {what}")).collect()
             }
-            // This is not a violation, because today's server may have an operation at this path
-            // that the older document lacks.
+            // The status is not a violation, because today's server may have an operation at this
+            // path that the older document lacks.
             None if self.reader == Reader::Open && owner == NO_OPERATION => Vec::new(),
             None => vec![format!("{owner} documents no such status")],
         }
     }
 
     /// Returns the labels of the documented parts that these requests and responses contain.
+    /// Includes the query parameters of a request only if the response's status is below 300.
     pub fn seen<'a>(&self, exchanges: impl IntoIterator<Item = &'a Exchange>) -> BTreeSet<String> {
         let mut observed = BTreeSet::new();
         for (sent, received) in exchanges {
@@ -95,9 +97,10 @@ impl WireCheck {
         }
     }
 
-    /// Returns all promises of this version's document: query parameters, the statuses of each
-    /// operation, and for each status its headers, error codes, body fields and enum values. Tests
-    /// must cover each promise.
+    /// Returns the promises of this version's document, which tests must cover: query parameters,
+    /// the statuses of each operation, and for each status its headers, error codes, body fields
+    /// and enum values. Also returns the listed error codes that no operation documents, except
+    /// those that only a proxy sends.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();
@@ -123,7 +126,8 @@ impl WireCheck {
         promises.iter().filter(|one| !one.is_in(observed)).map(Promise::label).collect()
     }
 
-    /// Returns the documented responses to a request, and the operation's id or [`NO_OPERATION`].
+    /// Returns the operation's id, or [`NO_OPERATION`], and the documented responses to the
+    /// request. Returns `None` if the document describes no responses to it.
     fn responses_to<'a>(
         &'a self,
         subject: &Subject<'a>,

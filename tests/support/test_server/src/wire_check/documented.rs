@@ -36,7 +36,7 @@ pub struct Operation {
     /// The method, in capitals.
     pub method: String,
     /// The segments of the path, beginning with the version. A segment in braces matches any
-    /// string.
+    /// string that is not empty.
     pub path: Vec<String>,
     /// The operation as the document describes it, with references resolved.
     pub document: Value,

@@ -21,8 +21,9 @@ enum Framing {
 }
 
 impl Framing {
-    /// Chooses the rule by the headers. `default` applies if neither `Transfer-Encoding` nor
-    /// `Content-Length` is present. Returns `None` if `Content-Length` is not a number.
+    /// Chooses the rule from the headers. `Transfer-Encoding` takes precedence over
+    /// `Content-Length`, and `default` applies if both are absent. Returns `None` if
+    /// `Content-Length` applies but is not a number.
     fn from_headers(headers: &[Header<'_>], default: Framing) -> Option<Framing> {
         let value = |name| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
         match (value("transfer-encoding"), value("content-length")) {
@@ -133,7 +134,7 @@ impl ResponseReader {
     }
 
     /// Returns the next response without its body, the framing of this body, and the length of the
-    /// head; `None` if the head is incomplete.
+    /// head; `None` if the head is incomplete or invalid, or if responses are ignored.
     fn head(&self, asked: Option<&SentRequest>) -> Option<(ReceivedResponse, Framing, usize)> {
         if self.is_desynchronised {
             return None;

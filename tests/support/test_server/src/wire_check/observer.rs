@@ -5,7 +5,8 @@ use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Checks the responses of a test. If there was a violation, dropping the observer fails the test.
+/// Checks the responses of a test. Dropping the observer fails the test if there was a violation
+/// that the test has not taken with [`Observer::take_violations`].
 #[derive(Default)]
 pub struct Observer {
     shared: SharedObserver,

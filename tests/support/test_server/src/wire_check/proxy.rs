@@ -35,7 +35,7 @@ impl WireCheckProxy {
         format!("http://{}/v1", self.address())
     }
 
-    /// Returns the observer, which has checked all responses so far.
+    /// Returns the observer, which has checked all complete responses so far.
     pub fn observer(&self) -> &Observer {
         &self.observer
     }

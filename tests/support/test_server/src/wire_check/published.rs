@@ -11,7 +11,7 @@ pub struct PublishedDocument {
     check: WireCheck,
 }
 
-/// Loads the published documents, oldest first.
+/// Loads the published documents, in ascending order of `info.version`.
 pub fn published_documents() -> Vec<PublishedDocument> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../spec/published");
     let paths = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
@@ -66,8 +66,8 @@ impl PublishedDocument {
         broken
     }
 
-    /// True if a program that was written for this document could send the request, which means
-    /// that all parameters of the request existed when the document was published.
+    /// Returns false if the request has a parameter that was added to its operation later, because
+    /// programs that were written for this document do not send such a parameter.
     fn can_send(&self, sent: &SentRequest, today: &WireCheck) -> bool {
         let (Some(then), Some(now)) = (self.check.operation(sent), today.operation(sent)) else {
             return true;
@@ -82,8 +82,8 @@ impl PublishedDocument {
     }
 }
 
-/// Decides which operations no longer have to keep the promises of published documents: beta
-/// operations, and operations whose `x-sunset` has passed.
+/// Decides for which operations the server no longer has to keep the promises of published
+/// documents: beta and experimental ones, and deprecated ones whose `x-sunset` has passed.
 struct Rules<'a> {
     published: &'a [PublishedDocument],
     today: &'a WireCheck,
@@ -92,8 +92,9 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// True if an operation may have been removed or changed, because it was in beta or its
-    /// `x-sunset` has passed. The latest published document with this operation decides.
+    /// True if the server may have removed or changed this operation of a published document. This
+    /// is so if that document marks the operation as beta or experimental, or if the last published
+    /// document with the operation deprecates it and its `x-sunset` there has passed.
     fn is_excused(&self, operation: &Operation) -> bool {
         let mut all = self.published.iter().flat_map(|published| &published.check.operations);
         let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);

@@ -30,7 +30,8 @@ pub fn parameter_label(name: &str) -> String {
     format!(" parameter {name}")
 }
 
-/// Returns every difference between a response and its documentation.
+/// Returns the differences between a response and its documentation, except for additions that
+/// `reader` allows.
 pub fn violations(
     reader: Reader,
     response: &DocumentedResponse,
@@ -123,8 +124,9 @@ fn body_violations(
     wrong
 }
 
-/// Checks that the body's `status` equals the HTTP status, and that its `code` is documented for
-/// this status. With [`Reader::Open`], any code is allowed.
+/// If the response is documented with error codes, returns a violation unless the body's `status`
+/// equals the HTTP status and its `code` is documented for this status. With [`Reader::Open`], any
+/// code is allowed.
 fn code_violation(
     reader: Reader,
     response: &DocumentedResponse,

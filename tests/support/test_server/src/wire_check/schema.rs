@@ -1,5 +1,5 @@
-//! Checks values against the document's schemas. Integers must fit into 64 bits. With
-//! [`Reader::Closed`], objects must not have undocumented fields.
+//! Checks values against the document's schemas. Integers must fit into their format, such as
+//! `int64`. With [`Reader::Closed`], objects must not have undocumented fields.
 
 use codegen::validation::strict_schema;
 use jsonschema::Validator;
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 pub enum Reader {
     /// Undocumented fields, headers and codes are violations.
     Closed,
-    /// Undocumented additions are allowed, as for programs that were written for an earlier
-    /// document.
+    /// Undocumented fields, headers and codes are allowed, because programs that were written for
+    /// an earlier document must ignore them.
     Open,
 }
 
 pub struct SchemaCheck {
-    /// The compiled schema, or the reason why it cannot be checked.
+    /// The compiled schema, or the reason why values cannot be checked against it.
     validator: Result<Validator, String>,
     is_text: bool,
 }
@@ -39,8 +39,8 @@ impl SchemaCheck {
         self.errors(value, |place, error| format!("body{place}: {error}"))
     }
 
-    /// Returns the errors of a header's value. If the schema is not for a string, the value is
-    /// parsed as JSON first.
+    /// Returns the errors of a header's value. If the schema's type is not `string`, parses the
+    /// value as JSON first.
     pub fn header_errors(&self, text: &str) -> Vec<String> {
         let value = if self.is_text {
             json!(text)

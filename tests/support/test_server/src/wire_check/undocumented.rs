@@ -6,10 +6,12 @@
 //!   deprecation headers.
 //! - Both kinds of responses have the format of `Error` and the headers of every response. 401, 429
 //!   and 5XX also have their documented headers.
-//! - Public pages need no key. A request to one gets a page, a redirect or 405, without rate limit
+//! - Public pages need no key. A request to one gets 200, 304, 308 or 405, without rate limit
 //!   headers. A page that does not exist is treated like any other unknown path.
-//! - Requests that dropshot and hyper reject before our code runs are not checked: dot segments,
-//!   octets that are not UTF-8, methods outside the nine, 414 and 431.
+//! - Responses to requests that dropshot or hyper rejects before our code runs are not checked.
+//!   These requests have a path that does not begin with `/`, has dot segments or cannot be decoded
+//!   as UTF-8, or the method `CONNECT` or one outside `METHODS`. The other responses that are not
+//!   checked are 414 and 431.
 
 use super::documented::{DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::SentRequest;
@@ -85,7 +87,8 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     }
 }
 
-/// Decodes the segments of a path. Returns `None` if it has dot segments or is not valid UTF-8.
+/// Decodes the segments of a path. Returns `None` if the path does not begin with `/`, has dot
+/// segments, or cannot be decoded as UTF-8.
 fn segments(path: &str) -> Option<Vec<String>> {
     let segments = path.strip_prefix('/')?.split('/').map(decode);
     let segments: Option<Vec<_>> = segments.collect();
@@ -106,7 +109,7 @@ fn decode(segment: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Returns the allowed responses to a path that is not in the document, by status or range.
+/// Returns the allowed responses to a path that is not in the document, keyed by status or range.
 pub fn unknown_path(document: &Value, reader: Reader) -> BTreeMap<String, DocumentedResponse> {
     let shared = &document["components"]["responses"];
     let described = json!({
@@ -138,7 +141,8 @@ pub fn other_method(
     responses(&described, reader)
 }
 
-/// Returns the headers of a 404. They are the headers of a 401 without `WWW-Authenticate`.
+/// Returns the headers of a 404 for an unknown path. They are the headers of a 401 without
+/// `WWW-Authenticate`.
 fn not_found_headers(document: &Value) -> Map<String, Value> {
     let headers = &document["components"]["responses"]["Unauthorized"]["headers"];
     let mut headers = headers.as_object().unwrap().clone();
