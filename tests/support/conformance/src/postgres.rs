@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `database` | a new database and connections to it |
 //! | `own_servers`, `durability` | cases that start their own PostgreSQL servers |
-//! | `handbook` | the sessions in the handbook, most of them on such servers |
+//! | `handbook` | the handbook's console sessions, most of them on such servers |
 //! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `sessions` | the other cases |
 
 mod checking;

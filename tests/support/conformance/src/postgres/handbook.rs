@@ -1,4 +1,4 @@
-//! Checks that the handbook's sessions with PostgreSQL show the commands' real output.
+//! Checks that the handbook's console sessions with PostgreSQL show the commands' real output.
 
 use super::database::PostgresUnderTest;
 use super::own_servers::OwnServers;
