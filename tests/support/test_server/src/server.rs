@@ -50,7 +50,6 @@ impl TestServer {
         TestServer { server, transport, http: http.build().unwrap(), setup }
     }
 
-    /// True while a batch of cancellations runs.
     pub fn runs_batch(&self) -> bool {
         self.server.running_batch().age().is_some()
     }
@@ -111,7 +110,6 @@ impl TestServer {
         self.send_with_headers(key, method, path, &[]).await
     }
 
-    /// Sends a request with `key` and, in addition, `headers`.
     pub async fn send_with_headers(
         &self,
         key: &Key,

@@ -1,4 +1,5 @@
-//! Checks that responses match the document: the operation, the status, the headers and the body.
+//! Checks that responses match what the document says about their operation: the status, the
+//! headers and the body.
 //!
 //! [`WireCheckProxy`] reads the bytes of HTTP/1.1 connections. Over TLS or HTTP/2, the [`Observer`]
 //! gets each response as the HTTP client received it.

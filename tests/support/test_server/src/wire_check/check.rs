@@ -170,7 +170,8 @@ fn version_of(document: &Value) -> String {
     url.rsplit('/').next().unwrap_or_default().to_string()
 }
 
-/// Returns the documented values of `code`. Documents before 1.1.0 list them only in a sentence.
+/// Returns the documented values of an error's `code`. Documents before 1.1.0 list them only in a
+/// sentence.
 fn listed_codes(document: &Value) -> Vec<ListedCode> {
     let code = &document["components"]["schemas"]["Error"]["properties"]["code"];
     let Some(codes) = code["x-extensible-enum"].as_array() else {
