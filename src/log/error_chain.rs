@@ -1,9 +1,9 @@
+//! Displays an error together with its causes.
+
 use std::error::Error;
 use std::fmt;
 
-/// Displays an error and its causes, separated by colons.
-///
-/// A log line formats it without allocating: `"error" => %ErrorChain(&error)`.
+/// The error and its causes are separated by colons. A log line formats it without allocating: `"error" => %ErrorChain(&error)`.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorChain<'a>(pub &'a dyn Error);
 

@@ -1,3 +1,5 @@
+//! The windows that the embedded store keeps across restarts of the server.
+
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};
 

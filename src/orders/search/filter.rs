@@ -1,3 +1,5 @@
+//! The filter of a list: what a query of version 2 may ask of an order, and whether an order matches.
+
 use crate::store::{Order, OrderStatus};
 use chrono::{DateTime, Utc};
 use std::fmt::Write;

@@ -83,7 +83,7 @@ pub fn back_up(
     let failed = |error| copy_error(&path, file, error);
     let store = open_existing(&path, STORE_ACCESS).map_err(failed)?;
     refuse_existing(file)?;
-    let copy = StagedCopy::create(file, file, ".store-orders-backup-")?;
+    let copy = StagedCopy::create(file, ".store-orders-backup-")?;
     // After an interrupt, `fill` returns an incomplete copy or an error. So check for interrupts
     // before the result is used.
     let filled = copy.fill(&store, progress, is_interrupted);
@@ -153,7 +153,7 @@ fn restore_over(
         true => Some(OldStore::lock(directory)?),
         false => refuse_old_store(directory).map(|()| None)?,
     };
-    let copy = StagedCopy::create(&path, file, UNFINISHED_RESTORE)?;
+    let copy = StagedCopy::create(&path, UNFINISHED_RESTORE)?;
     let mut connection = copy.fill(&backup, progress, &|| false).map_err(failed)?;
     let report = examine(&connection);
     if let Some(problem) = report.problems.first() {
@@ -190,7 +190,7 @@ fn refuse_old_store(directory: &Path) -> Result<(), StoreError> {
 pub fn create_store(directory: &Path) -> Result<(), StoreError> {
     let path = directory.join(FILE_NAME);
     refuse_existing(&path)?;
-    let store = StagedCopy::create(&path, &path, ".store-orders-new-")?;
+    let store = StagedCopy::create(&path, ".store-orders-new-")?;
     let mut connection = store.connect().map_err(|error| doing("written")(error.into()))?;
     schema::apply_missing(&mut connection).map_err(doing("written"))?;
     store.complete(connection)?;
@@ -211,10 +211,9 @@ struct StagedCopy {
 
 impl StagedCopy {
     /// Creates an empty file in a temporary directory, whose name begins with `prefix`. First
-    /// removes such directories that killed processes have left next to the target. Errors name
-    /// `file`.
-    fn create(target: &Path, file: &Path, prefix: &str) -> Result<StagedCopy, StoreError> {
-        let unwritable = |error: io::Error| StoreError::unwritable(file, error);
+    /// removes such directories that killed processes have left next to the target.
+    fn create(target: &Path, prefix: &str) -> Result<StagedCopy, StoreError> {
+        let unwritable = |error: io::Error| StoreError::unwritable(target, error);
         // Check the directory first, because an error of `tempdir_in` would name the temporary
         // directory.
         std::fs::metadata(parent(target)).map_err(unwritable)?;

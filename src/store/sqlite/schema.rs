@@ -16,9 +16,13 @@ const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
 
 pub const NEWEST: i64 = MIGRATIONS.len() as i64;
 
-/// Returns true if the store's version is the newest that this program supports.
+/// Returns true if the store's version is the newest that this program supports. Fails if the store
+/// has a newer version.
 pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
-    Ok(read_version(connection, path)? == NEWEST)
+    match read_version(connection, path)? {
+        version if version > NEWEST => Err(newer(path, version)),
+        version => Ok(version == NEWEST),
+    }
 }
 
 /// Sets the connection's modes and applies the missing migrations. Fails if the file is not a
@@ -159,6 +163,8 @@ mod tests {
             assert_eq!(read_version(&connection, &path).unwrap(), NEWEST + 1);
         }
         let refused = SqliteStore::open(directory.path()).unwrap_err();
+        assert!(matches!(refused, StoreError::Newer { .. }), "{refused}");
+        let refused = is_newest(&connection, &path).unwrap_err();
         assert!(matches!(refused, StoreError::Newer { .. }), "{refused}");
         // The store is newer than this program. Its version must not be set back.
         apply_missing(&mut connection).unwrap();
