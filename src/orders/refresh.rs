@@ -1,4 +1,5 @@
-//! Refreshes the snapshot: plans how it catches up with the store, reads and applies the changes.
+//! Holds the list in memory, and refreshes its snapshot: plans how the snapshot catches up with the
+//! store, reads the changes that it lacks, and applies them.
 
 use super::sent_lists::{SentList, SentLists};
 use super::snapshot::{Edit, Sizes, Snapshot};
@@ -11,8 +12,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The list in memory: a snapshot, and the cancelled orders to remove from it at the next refresh.
-/// Also the snapshots that are being sent.
+/// The list in memory: a snapshot, and the orders cancelled by this server that the next refresh
+/// removes from it. It also keeps track of the snapshots that responses are still sending.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
@@ -20,7 +21,7 @@ pub struct ListInMemory {
 }
 
 impl ListInMemory {
-    /// Creates the list from a snapshot that reflects the change `applied`.
+    /// Creates the list from a snapshot at the position `applied`.
     pub fn new(snapshot: Arc<Snapshot>, applied: Position) -> ListInMemory {
         ListInMemory { list: ListState::new(snapshot, applied), sent: SentLists::default() }
     }
@@ -32,30 +33,32 @@ impl ListInMemory {
         Ok(ListInMemory::new(snapshot, applied))
     }
 
-    /// Adds the cancellations of one transaction to the pending removals.
+    /// Adds the orders that one transaction cancelled to the pending removals, unless the list
+    /// lacks an earlier change ([`ListState::add_removals`]).
     pub fn remove(&mut self, orders: impl Iterator<Item = i64>, batch: &CancelledBatch) {
         let add = |removals: &mut Vec<i64>| removals.extend(orders);
         self.list.add_removals(batch.positions, add);
     }
 
-    /// The change that the list reflects if its pending removals count as applied.
+    /// The last change that the list includes once its pending removals are applied.
     pub fn position(&self) -> Position {
         self.list.position()
     }
 
-    /// Returns the snapshot and the number of pending removals.
     pub fn snapshot_and_removals(&self) -> (Arc<Snapshot>, usize) {
         (Arc::clone(&self.list.snapshot), self.list.pending_removals.len())
     }
 
-    /// Returns the snapshot if it reflects this change.
+    /// Returns the snapshot if it includes all changes up to `stored` without a refresh.
     pub fn current(&self, stored: Position) -> Option<Arc<Snapshot>> {
         let is_current = self.list.plan(stored, None) == CatchUp::Nothing;
         is_current.then(|| Arc::clone(&self.list.snapshot))
     }
 
-    /// Replaces the snapshot with one that reflects the change `reached` and the first `removals`
-    /// of the pending removals, which are then no longer pending. Returns the old snapshot.
+    /// Replaces the snapshot with one at the position `reached`, whose refresh has dealt with the
+    /// first `removals` of the pending removals. Orders that were cancelled during the refresh stay
+    /// pending if the new snapshot lacks their cancellations ([`ListState::publish`]). Returns the
+    /// old snapshot.
     pub fn publish(
         &mut self,
         snapshot: &Arc<Snapshot>,
@@ -66,8 +69,8 @@ impl ListInMemory {
         self.list.publish(Arc::clone(snapshot), reached, drop_applied)
     }
 
-    /// Returns the [`SentList`] of this snapshot, which all its responses share so that they can be
-    /// cut off together. Creates it if there is none.
+    /// Returns the [`SentList`] through which all responses share this snapshot, so that they can
+    /// be cut off together.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         self.sent.register(snapshot)
     }
@@ -77,14 +80,15 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the oldest lists that must be cut off, so that outdated lists hold at most `bound`
-    /// bytes.
+    /// Returns the oldest outdated lists, which must be cut off so that outdated lists use at most
+    /// `bound` bytes. The newest outdated list is never among them ([`SentLists::excess`]).
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
 
-    /// Plans how the snapshot catches up with the store. Two refreshes must not run at the same
-    /// time: the caller must ensure that.
+    /// Plans how the snapshot catches up with the store. The caller must not plan another refresh
+    /// before this one is published. Otherwise both would delete the same number of pending
+    /// removals, but the second would delete later ones than it has applied.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
@@ -102,13 +106,14 @@ impl ListInMemory {
 pub struct Refresh {
     base: Arc<Snapshot>,
     catch_up: CatchUp,
-    /// The pending removals, in ascending order.
+    /// The ids of the removals that were pending when the refresh was planned. They are in
+    /// ascending order, as [`Edit`] requires.
     removals: Vec<i64>,
     latest: FreshnessReport,
 }
 
 impl Refresh {
-    /// True if the refresh reads the store or changes more than `pages` pages.
+    /// True if the refresh reads the store or may change more than `pages` pages.
     pub fn is_long(&self, pages: usize) -> bool {
         if let CatchUp::ReadingAfter(_) | CatchUp::ReadingAll(_) = self.catch_up {
             return true;
@@ -119,7 +124,7 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// If the plan requires it, reads from the store the changes that the snapshot lacks.
+    /// Reads the changes that the snapshot lacks from the store, if the plan requires a read.
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {
@@ -146,13 +151,12 @@ impl Refresh {
 pub struct ReadRefresh {
     /// The snapshot, with the changes that were read from the store.
     base: Arc<Snapshot>,
-    /// The change that `base` reflects once rows and removals are applied.
+    /// The position of `base` once the planned rows and removals are applied.
     reached: Position,
     planned: Refresh,
 }
 
 impl ReadRefresh {
-    /// Applies rows and removals, and publishes the new snapshot.
     pub fn apply(self, state: &Mutex<ListInMemory>) -> Arc<Snapshot> {
         let snapshot = self.next_snapshot();
         let removals = self.planned.removals.len();
@@ -181,11 +185,12 @@ impl ReadRefresh {
     }
 }
 
-/// The maximum number of batches of rows that the store has sent and the edit has not applied yet.
+/// The maximum number of batches of rows that wait between the store and the edit. If the edit is
+/// slower than the store, this bounds the memory that the rows use.
 const BATCHES_AHEAD: usize = 4;
 
-/// Reads the changes that follow the change `after` from the store, and applies them to the
-/// snapshot. Returns the new snapshot and the last change that it reflects.
+/// Reads the changes after the position `after` from the store, and applies them to the snapshot.
+/// Returns the new snapshot and its position.
 async fn read_changes(
     store: &dyn Store,
     snapshot: Arc<Snapshot>,
@@ -200,10 +205,11 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     mut send_orders_since: impl FnMut(Position, OrderSender) -> F,
 ) -> Result<(Arc<Snapshot>, Position), StoreError> {
     let mut read = OrdersRead { reached: after, is_all: false };
-    // A row that changed again during a read may be missing, so read again until no row is missing.
+    // A read may stop before the store's last change, and it may miss a row that changes during the
+    // read. So read again until the list is complete.
     while !read.is_all {
-        // If everything is read again, orders that were cancelled since the previous read have no
-        // rows. The snapshot would keep these orders, so start with an empty snapshot.
+        // A read from the beginning sends no cancelled orders. So it could not remove them from a
+        // snapshot that contains them, and must start with an empty one.
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }
@@ -240,8 +246,8 @@ mod tests {
         Mutex::new(ListInMemory::new(snapshot, change(5)))
     }
 
-    /// Returns the report of a store whose last change is `stored`. If the report contains rows,
-    /// `changes` is a change number with the orders that changed after it.
+    /// Returns the report of a store whose last change is `stored`. If `changes` is given, the
+    /// report also has these orders, which changed after the given change number.
     fn latest(stored: Position, changes: Option<(i64, Vec<Order>)>) -> FreshnessReport {
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: change(after), orders }));
@@ -303,7 +309,8 @@ mod tests {
     async fn rows_in_the_answer_are_applied_without_reading_the_store() {
         let state = state();
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
-        // Order 7 was updated after change 5 by another server, and then cancelled here.
+        // Order 7 is still pending in these rows, so the list contains it again if the rows are
+        // applied after the removals.
         let rows = vec![
             cancelled(3),
             Order::pending(7),
@@ -315,8 +322,7 @@ mod tests {
         assert_eq!(contains(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().position(), change(8));
         assert!(state.lock().list.pending_removals.is_empty());
-        // The rows contain only changes after change 9. The list lacks all changes after change 8,
-        // so the store must be read.
+        // The list and these rows both lack change 9, so the store must be read.
         let refresh = plan(&state, latest(change(10), Some((9, rows))));
         assert_eq!(refresh.catch_up, CatchUp::ReadingAfter(change(8)));
     }

@@ -14,7 +14,8 @@ pub fn find_order(list: &Snapshot, id: i64) -> Option<&Order> {
 
 /// Appends the JSON of up to `limit` orders that match the filter, separated by commas, in
 /// ascending order from id `from`. Returns the id from which the next call must continue, or `None`
-/// if no match is left. Yields to other requests after each turn. Stops after scanning
+/// if the search has reached the end of the list. After each turn, yields to other requests. Stops
+/// at the end of the page at which it has scanned
 /// [`search_orders`](super::snapshot::Sizes::search_orders) orders, even if it has found fewer than
 /// `limit`.
 pub async fn find_orders(
@@ -180,8 +181,8 @@ mod tests {
     proptest! {
         #![proptest_config(testbed::property_config())]
 
-        /// Each page agrees with a model, so no order is on two pages, and an order that stays in
-        /// the list is on exactly one page.
+        /// Each page agrees with a model and continues where the previous page ended. So no order
+        /// is on two pages, and the pages skip no order that matches the filter throughout.
         #[test]
         fn pages_agree_with_a_model(
             orders in prop::collection::btree_map(ids(), fields(), 0..300),

@@ -1,6 +1,7 @@
 //! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use. A
-//! slow client keeps a whole snapshot in memory, and each change of orders creates another
-//! snapshot, so the oldest snapshots are cut off if they use too much memory.
+//! slow client keeps a whole snapshot in memory. While orders change, other clients make the server
+//! create more snapshots, so the oldest ones are cut off if the outdated ones together use too much
+//! memory.
 
 use super::refresh::ListInMemory;
 use super::sent_lists::{CutOff, SentList};
@@ -35,7 +36,6 @@ pub enum PayloadBody {
 }
 
 impl Payload {
-    /// Prepares a whole list, as gzip if the client accepts it and the list is not too short.
     pub fn for_list(list: &Arc<Snapshot>, readers: &Readers, accepts_gzip: bool) -> Payload {
         let is_gzip = accepts_gzip && list.length() >= MIN_GZIP_BYTES;
         let body = match list.whole() {
@@ -46,7 +46,8 @@ impl Payload {
         Payload { body, is_gzip }
     }
 
-    /// Prepares a part of a list, as gzip if the client accepts it and the part is not too short.
+    /// Compresses the part on a blocking thread, if it is sent as gzip. Fails if the compression
+    /// panicked.
     pub async fn for_part(
         json: Vec<u8>,
         readers: &Readers,
@@ -63,14 +64,14 @@ pub enum BodyError {
     /// The thread that compressed a page panicked.
     #[error("a page of the list could not be compressed")]
     Compression(#[from] JoinError),
-    /// The client read too slowly.
     #[error(transparent)]
     CutOff(#[from] CutOff),
 }
 
 pub struct ListBody {
     pieces: Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send + Sync>>,
-    /// The number of bytes that are still to be sent, if known.
+    /// The number of bytes that are still to be sent. `None` for gzip, if a page was not compressed
+    /// yet when the body was created.
     bytes_left: Option<usize>,
 }
 
@@ -85,8 +86,8 @@ impl ListBody {
     }
 }
 
-/// Yields to other tasks after each turn, unless the list is short. Otherwise a fast client would
-/// occupy the thread.
+/// Yields to other tasks after each turn, because a client that reads fast would otherwise occupy
+/// the thread. A short list is sent without yielding.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         let (joined, pages, Sizes { turn_bytes, short_list_bytes, .. }, length) = reader
@@ -161,7 +162,7 @@ impl Body for ListBody {
 #[derive(Debug)]
 pub struct Readers {
     state: Arc<Mutex<ListInMemory>>,
-    /// The bytes that outdated lists may use.
+    /// Outdated lists that use more than this many bytes together are cut off.
     bound: usize,
     compressions: Arc<Semaphore>,
     lists_cut_off: IntCounter,
@@ -197,7 +198,7 @@ impl Readers {
         Reader { list, compressions: Arc::clone(&self.compressions) }
     }
 
-    /// Compresses a part of a list as soon as a permit is free.
+    /// Compresses a part of a list. Waits until one of the permits for compression is free.
     pub async fn compress(&self, part: Vec<u8>) -> Result<Bytes, JoinError> {
         // This cannot fail, because the semaphore is never closed.
         let permit = Arc::clone(&self.compressions).acquire_owned().await;
@@ -208,8 +209,8 @@ impl Readers {
         &self.lists_cut_off
     }
 
-    /// Cuts off outdated lists, the oldest first, until the others are within the bound. Must be
-    /// called whenever a list has become outdated.
+    /// Cuts off outdated lists, the oldest first, until the others are within the bound or only the
+    /// newest is left. Must be called whenever a list has become outdated.
     pub fn cut_off_excess(&self) {
         let excess = self.state.lock().excess(self.bound);
         // Dropping a snapshot can take long, so the lock is not held here.
@@ -230,12 +231,14 @@ impl Reader {
         self.list.snapshot()
     }
 
-    /// Returns a page of the list. The caller must pass a number below the number of pages.
+    /// Returns a page of the list. Fails if the list was cut off. The caller must pass a number
+    /// below the number of pages, because the error for other numbers is the same.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }
 
-    /// Compresses a page of the list as soon as a permit is free.
+    /// Compresses a page of the list as soon as a permit is free, or returns the compressed bytes
+    /// that the page has already.
     pub fn deflate(
         &self,
         number: usize,
@@ -346,7 +349,7 @@ mod tests {
             assert!(outdated() <= bound, "{} bytes", outdated());
         }
         assert!(readers.lists_cut_off().get() > 10, "{}", readers.lists_cut_off().get());
-        // The latest list was not cut off, but the oldest was.
+        // The newer of the plain bodies was not cut off, but the oldest body was.
         let (_, latest) = (bodies.pop(), bodies.pop().unwrap());
         let (latest, _) = pieces(latest).await;
         assert!(latest.concat().ends_with(b"]"));

@@ -1,5 +1,6 @@
-//! The lists that are being sent. Responses reach a snapshot through a reference that all its
-//! responses share, so clearing this reference cuts off all of them and frees the snapshot.
+//! The lists that are being sent. All responses that send a snapshot reach it through one shared
+//! reference. Clearing this reference ends these responses, and frees the snapshot if it is
+//! outdated.
 
 use crate::orders::snapshot::Snapshot;
 use arc_swap::ArcSwapOption;
@@ -24,7 +25,8 @@ impl SentList {
         self.0.load_full().ok_or(CutOff)
     }
 
-    /// Ends the responses that send this list, and returns their number.
+    /// Ends the responses that send this list. Returns their number, which is the number of
+    /// references except the caller's, or 0 if the list was already cut off.
     pub fn cut_off(self: &Arc<SentList>) -> usize {
         self.0.swap(None).map_or(0, |_| Arc::strong_count(self) - 1)
     }
@@ -47,15 +49,15 @@ impl SentLists {
         new
     }
 
-    /// The memory of the lists other than `current`. Pages that several lists share are counted for
-    /// each list.
+    /// The memory in bytes of the lists that are being sent, except `current`. Pages that several
+    /// lists share are counted for each list.
     pub fn outdated_bytes(&self, current: &Arc<Snapshot>) -> usize {
         self.outdated(current).map(|(_, bytes)| bytes).sum()
     }
 
     /// Returns the oldest lists that must be cut off, so that the lists other than `current` hold
-    /// at most `bound` bytes. The newest of them is never returned, because otherwise a list longer
-    /// than the bound could not be read while orders change.
+    /// at most `bound` bytes or only the newest of them is left. This one is never returned,
+    /// because otherwise a list longer than the bound could not be read while orders change.
     pub fn excess(&self, current: &Arc<Snapshot>, bound: usize) -> Vec<Arc<SentList>> {
         let mut excess = self.outdated_bytes(current).saturating_sub(bound);
         if excess == 0 {
@@ -71,7 +73,7 @@ impl SentLists {
         outdated.into_iter().take_while(is_excess).map(|(sent, _)| sent).collect()
     }
 
-    /// The lists other than `current`, with their memory in bytes.
+    /// The lists that are being sent, except `current`, with their memory in bytes.
     fn outdated(&self, current: &Arc<Snapshot>) -> impl Iterator<Item = (Arc<SentList>, usize)> {
         self.0.iter().filter_map(Weak::upgrade).filter_map(move |sent| {
             let list = sent.snapshot().ok().filter(|list| !Arc::ptr_eq(list, current))?;

@@ -6,16 +6,16 @@
 //! old copy in memory.
 //!
 //! So a snapshot is a sequence of pages of up to 248 KiB. An [`Edit`] creates the next snapshot. It
-//! shares the unchanged pages with the old snapshot. In a changed page, it encodes only the orders
-//! that were read from the store, and copies the bytes of all others. Responses that have begun
-//! send the old snapshot to its end, while later requests get the new one.
+//! shares unchanged pages with the old snapshot. In a changed page, it encodes only the orders that
+//! were read from the store, and copies the bytes of all others. Responses that have begun continue
+//! to send the old snapshot, while later requests get the new one.
 //!
 //! The size of the pages was measured. A list of 10,000 orders was sent 8,000 times a second in
 //! pages of 100 orders, but 17,500 times in pages about as large as today's. A long list is sent in
 //! turns of 62 KiB, which just fit into a TCP segment on the loopback, and a page has four of them
-//! ([`Sizes`]). Larger pages would slow down other work, because a page is copied at each edit and
-//! compressed as a whole. Compressing one takes 1 to 2 ms. It happens when a gzip response first
-//! needs the page, so that no cancellation waits for it.
+//! ([`Sizes`]). Larger pages would slow down other work, because a page is copied when one of its
+//! orders changes, and it is compressed as a whole. Compressing a page takes 1 to 2 ms. It happens
+//! when a gzip response first needs the page, so that no cancellation waits for it.
 //!
 //! What is always true:
 //!
@@ -25,21 +25,22 @@
 //!   must change.
 //! - Ids ascend through all pages, because an edit applies changes in ascending order of id, each
 //!   id once. So [`Snapshot::pages_from`] finds the page of an order by binary search.
-//! - A page's content never changes. Its compressed bytes and version 2's JSON are computed on
-//!   first use, and all snapshots that have the page share them.
-//! - The entity tag depends only on the orders ([`ContentHash`]), so it is the same on every
-//!   replica and after a restart.
+//! - A page's content never changes, so all snapshots that have the page share its compressed bytes
+//!   and its JSON in version 2. Both are computed on first use. But once version 2 is in use, an
+//!   edit encodes changed pages in version 2 immediately.
+//! - The entity tag of version 1's list depends only on the JSON of its orders ([`ContentHash`]),
+//!   so it is the same on every replica and after a restart.
 //!
 //! What happens when something fails:
 //!
-//! - Clients read slowly while orders change: old snapshots stay in memory, up to a bound. Then the
-//!   oldest is cut off, which its clients see as a broken body (`sending.rs`).
+//! - Clients read slowly while orders change: old snapshots stay in memory, up to a bound. Beyond
+//!   the bound, the oldest are cut off, which their clients see as a broken body (`sending.rs`).
 //! - A client disconnects while a page is being compressed: the compression continues, because
 //!   other responses may need it.
 //! - A page shrinks because many of its orders were removed: the edit merges it with the next page
 //!   if both fit into one.
 //!
-//! The tag was once made from the change number and the store's id, PostgreSQL's timeline and its
+//! The tag was once made from the change number, the store's id, and PostgreSQL's timeline and
 //! start time. So it changed in every failover and restart of PostgreSQL, although the list did
 //! not.
 
@@ -70,12 +71,14 @@ const EMPTY: &[u8] = b"[]";
 pub struct Snapshot {
     pages: Vec<Arc<Page>>,
     length: usize,
-    /// The memory of the list in bytes at its creation. Pages that are compressed later are not
-    /// added.
+    /// The memory of the list in bytes when it was created. It includes the buffer `joined`, even
+    /// if that is not created yet. It does not include what pages compress or encode later.
     held_bytes: usize,
-    /// The number of responses that sent the list plain.
+    /// The number of responses that sent the list plain and in several pages. A long list does not
+    /// count them, because it is never joined.
     plain_responses: AtomicUsize,
-    /// The JSON array in one buffer, created for the second response that sends the list plain.
+    /// The JSON array in one buffer. If the list is short, the second response that sends it plain
+    /// creates the buffer.
     joined: OnceLock<Bytes>,
     sizes: Sizes,
     content: ContentHash,
@@ -117,8 +120,8 @@ impl Snapshot {
         &self.pages
     }
 
-    /// The memory of the list in bytes. Pages that another snapshot shares are included, and bytes
-    /// that were compressed after this snapshot was created are not.
+    /// The memory of the list in bytes when this snapshot was created. Pages that another snapshot
+    /// shares are included.
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -171,12 +174,14 @@ impl Snapshot {
         self.sizes
     }
 
-    /// Returns the page that contains this id (or would contain it), and all later pages.
+    /// Returns the pages from the first one whose last id is `id` or higher. Returns none if all
+    /// ids in the list are lower.
     pub fn pages_from(&self, id: i64) -> &[Arc<Page>] {
         self.pages.get(self.page_of(id)..).unwrap_or_default()
     }
 
-    /// Counts the pages to which these ascending ids belong.
+    /// Counts the pages to which these ascending ids belong. Ids above the last one in the list
+    /// count as one more page.
     pub fn pages_of(&self, ids: &[i64]) -> usize {
         ids.chunk_by(|one, next| self.page_of(*one) == self.page_of(*next)).count()
     }

@@ -1,4 +1,5 @@
-//! Group commit: one writer executes all queued cancellations in one transaction.
+//! Group commit: one writer executes the queued cancellations together, up to 1,024 in one
+//! transaction.
 //!
 //! A cancellation must be on the disk, and on the standby if there is one, before the caller gets
 //! the 204. If each request had its own transaction, requests would wait for each other's fsync,
@@ -15,15 +16,21 @@
 //!
 //! What is always true:
 //!
-//! - A batch is durable before any caller of the batch gets a 204 ([`execute_batch`]). The list has
-//!   its removals by then, with two exceptions: the list lacks an earlier change, or PostgreSQL
-//!   found the orders cancelled by an earlier attempt, so the store does not know the change's
-//!   position. Then the next freshness query reports the change.
-//! - Of several requests for one pending order, the first gets the 204 and the others get a 404.
+//! - A batch is durable before any caller of the batch gets a 204 ([`execute_batch`]). By then its
+//!   cancelled orders are among the list's pending removals, with two exceptions: the list lacks an
+//!   earlier change, or an earlier attempt in PostgreSQL has cancelled the orders, so the last
+//!   answer does not tell the position of that change. In both cases the next freshness query
+//!   reports the change.
+//! - Of several requests for one pending order, at most one gets the 204. Requests that are
+//!   executed later get a 404.
 //! - No caller waits past its deadline, which is 5 s after its request arrived
-//!   ([`Writer::cancel`]). Unless PostgreSQL is suspended, the store does not execute a request if
-//!   it gets its write lock only after the deadline. So after a timeout, only a request in the
-//!   running batch may still be executed.
+//!   ([`Writer::cancel`]). The store executes a request only if it gets the write lock before the
+//!   request's deadline. The exception is a batch that was sent to PostgreSQL in time but is
+//!   executed late, for example because PostgreSQL was suspended. So after a timeout, only a
+//!   request in the running batch may still be executed.
+//! - Batches of several servers cannot deadlock in PostgreSQL, whatever the order in which they
+//!   lock the rows of their orders, because each batch takes the change lock first and keeps it
+//!   until its transaction ends (`LOCK_CHANGES` in `store/postgres/journal.rs`).
 //! - Each deadline in a batch differs from the first request's by at most
 //!   [`MAX_DEADLINE_SPREAD`]. A batch in PostgreSQL fails at its earliest deadline. Without this
 //!   rule, one old request failed up to 1,023 others after a stall, some of them with 4.9 s left.
@@ -38,13 +45,15 @@
 //! | `Stuck`: a batch has been running for over 5 s | 503 | no, the request was not queued |
 //! | `QueueFull`: 4,096 requests are waiting | 503 | no, the request was not queued |
 //! | `NoAnswer`: the store panicked | 500 | perhaps |
+//! | `Changed`: the order may have changed | none, the handler compares the order's tag again | no |
 //!
 //! What happens when something fails:
 //!
 //! - The answer to PostgreSQL's COMMIT is lost: the batch is sent again under the same id, until
 //!   half a second before its earliest deadline (`store/postgres/session/writer.rs`).
 //! - The process is killed after the commit: the client gets no response, and its retry gets a 404.
-//! - The client disconnects: its queued request is executed all the same.
+//! - The client disconnects: its queued request is still executed, unless its deadline passes
+//!   first.
 //! - Writing hangs or fails: `OrderList::require_writable` makes the server unready.
 
 mod running_batch;
@@ -70,7 +79,7 @@ use tokio::task::yield_now;
 /// requests that have time left.
 const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 
-/// Requests beyond this number fail with [`CancelError::QueueFull`].
+/// While this many requests are waiting, further requests fail with [`CancelError::QueueFull`].
 const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 
 /// The reason why a cancellation has no outcome. The order may have been cancelled, except after
@@ -79,11 +88,12 @@ const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 pub enum CancelError {
     #[error("the cancellation failed, or its outcome is unknown")]
     Store(#[source] Arc<StoreError>),
-    /// The store did not answer in time. The order may have been cancelled, but only if the request
-    /// was in the batch that was already running.
+    /// The deadline has passed. The order may have been cancelled, but only if the request was in
+    /// the batch that was running at that time.
     #[error("the store did not confirm the cancellation in time")]
     TimedOut,
-    /// Nothing was changed: the order may have changed after the position that the request gave.
+    /// The order was not cancelled, because it may have changed after the request's
+    /// `unchanged_since`.
     #[error("the order has changed")]
     Changed,
     /// A batch has been running for too long, so the request was not queued.
@@ -113,7 +123,7 @@ pub struct Writer {
 struct Work {
     store: Arc<dyn Store>,
     state: Arc<Mutex<ListInMemory>>,
-    /// The histogram of the sizes of successful batches.
+    /// Records the size of each successful batch.
     batches: Histogram,
     failed: Arc<AtomicBool>,
     running: RunningBatch,
@@ -121,8 +131,8 @@ struct Work {
 }
 
 impl Writer {
-    /// Starts the task. Rejects requests while a batch has been running for longer than
-    /// `stuck_after`. Call it inside a runtime.
+    /// Starts the writer's task, so call it inside a runtime. The writer rejects requests while a
+    /// batch has been running for longer than `stuck_after`.
     pub fn start(
         store: Arc<dyn Store>,
         state: Arc<Mutex<ListInMemory>>,
@@ -192,7 +202,7 @@ async fn run_writer(work: Work, mut queue: mpsc::Receiver<QueuedCancel>) {
         match answers {
             Ok(answers) => {
                 for (sender, answer) in senders.into_iter().zip(answers) {
-                    // The receiver is dropped if the client disconnected.
+                    // The receiver is dropped if the client disconnected or the request timed out.
                     let _ = sender.send(answer);
                 }
             }

@@ -1,4 +1,4 @@
-//! Builds the pages of a snapshot from orders that are encoded already.
+//! Builds the pages of a snapshot from encoded orders, and from pages of an older snapshot.
 
 use super::encoded::Encoded;
 use super::page::{Page, PageOrders};
@@ -92,7 +92,6 @@ impl PagesBuilder {
         if self.pages.is_empty() && self.orders.is_empty() { b'[' } else { b',' }
     }
 
-    /// Completes the page that is being filled, if it has orders.
     fn close_page(&mut self) {
         if self.orders.is_empty() {
             return;
@@ -118,7 +117,8 @@ impl PagesBuilder {
         self.add(Arc::new(Page::new(Bytes::from(bytes), orders)));
     }
 
-    /// Adds a page. Removes the `]` from the page before it, if that page was the last of a list.
+    /// Adds a page. Removes the `]` from the page before it, if that page was the last one of an
+    /// older list.
     fn add(&mut self, page: Arc<Page>) {
         if let Some(before) = self.pages.last_mut()
             && before.is_last()

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use store_orders_api::v1;
 
 /// Applies changes to a snapshot. The caller must pass them in ascending order of id, each id once.
-/// The new snapshot shares the pages without changes with the old one.
+/// The new snapshot shares unchanged pages with the old one, except for those that
+/// [`PagesBuilder::push_page`] copies.
 #[derive(Debug)]
 pub struct Edit<'a> {
     old: std::slice::Iter<'a, Arc<Page>>,
@@ -31,8 +32,8 @@ impl<'a> Edit<'a> {
         Edit {
             old: snapshot.pages().iter(),
             open: None,
-            // If version 2 is in use, encode the changed pages now, so that no request waits for
-            // this.
+            // If version 2 is in use, encode the changed pages in it now, so that no request waits
+            // for the encoding.
             new: PagesBuilder::new(
                 snapshot.sizes(),
                 snapshot.pages().iter().any(|page| page.has_v2()),
@@ -67,7 +68,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Copies the remaining orders and returns the new snapshot.
+    /// Adds the remaining orders and pages of the old snapshot, and returns the new one.
     pub fn finish(mut self) -> Snapshot {
         self.copy_open(None);
         for page in self.old {
@@ -124,7 +125,8 @@ pub mod tests {
         edit.finish()
     }
 
-    /// An order whose other fields depend on the quantity.
+    /// Returns an order for the pet `-id`. Its ship date, status and `complete` depend on the
+    /// quantity.
     pub fn order(id: i64, quantity: i32) -> Order {
         let ship_date = (quantity % 2 == 0).then(|| "2026-12-24T09:30:00Z".parse().unwrap());
         let is_shipped = quantity % 5 == 0;
@@ -144,7 +146,8 @@ pub mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Returns random changes. In every fourth round they are so many that several pages change.
+    /// Returns random changes by id: a new quantity, or `None` for an order to remove. In every
+    /// fourth round, there are so many that several pages change.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {

@@ -1,8 +1,8 @@
 //! Builds one gzip member from parts that are compressed independently (RFC 1951, RFC 1952).
 //!
-//! A part is compressed to raw deflate blocks that end with a full flush: they end on a byte
-//! boundary, and later blocks do not refer back to them. So a gzip file consists of a header, the
-//! blocks of any parts, an empty last block, the CRC and the length.
+//! Each part is compressed to raw deflate blocks that end with a full flush. So the blocks end on a
+//! byte boundary, and later blocks do not refer back to them. Therefore a header, the blocks of any
+//! number of parts, an empty last block, the CRC and the length form a valid gzip file.
 
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
@@ -50,7 +50,7 @@ pub fn compress_file(bytes: &[u8]) -> Vec<u8> {
 /// Compresses bytes and appends the deflate blocks, which end with a full flush.
 fn deflate(bytes: &[u8], blocks: &mut Vec<u8>) {
     let mut compress = Compress::new(Compression::default(), false);
-    // A guess; the loop reserves more if necessary.
+    // This capacity is a guess. The loop reserves more if necessary.
     blocks.reserve(bytes.len() / 8 + 1_024);
     loop {
         let rest = bytes.get(compress.total_in() as usize..).unwrap_or_default();

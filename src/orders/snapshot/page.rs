@@ -10,8 +10,8 @@ use store_orders_api::v2;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// The memory of an order in addition to its JSON: the order itself, and the end of version 1's
-/// JSON.
+/// The memory that an order takes in addition to its JSON: its fields, and the offset at which its
+/// JSON in version 1 ends.
 const ORDER_BYTES: usize = size_of::<Order>() + size_of::<u32>();
 
 #[derive(Debug)]
@@ -19,19 +19,19 @@ pub struct Page {
     /// The JSON as version 1 sends it.
     pub bytes: Bytes,
     orders: Arc<PageOrders>,
-    /// The compressed bytes, computed for the first gzip response.
+    /// The compressed bytes, once a gzip response has needed them.
     deflated: OnceCell<Deflated>,
 }
 
-/// The orders of a page. Pages that differ only in their separators share them.
+/// The orders of a page. A page and its copy by [`Page::with_bytes`] share them.
 #[derive(Debug, Default)]
 pub struct PageOrders {
     /// The orders, in ascending order of id.
     pub orders: Vec<Order>,
     /// The byte offsets where the orders' JSON in version 1 ends.
     pub v1_ends: Vec<u32>,
-    /// The JSON in version 2. It is encoded on its first use, so that it takes no memory if all
-    /// clients use version 1.
+    /// The JSON in version 2. It is encoded only if version 2 is used, so that it takes no memory
+    /// if all clients use version 1.
     pub v2: OnceLock<Encoded>,
 }
 
@@ -48,8 +48,8 @@ impl Page {
         EncodedOrders { bytes: &self.bytes, ends: &self.orders.v1_ends }
     }
 
-    /// The orders' JSON in version 2. The first call encodes it, which takes less than a
-    /// millisecond.
+    /// The orders' JSON in version 2. If the page does not have it yet, this call encodes it, which
+    /// takes less than a millisecond.
     pub fn v2(&self) -> EncodedOrders<'_> {
         let encode = || Encoded::new(self.orders().iter().map(v2::Order::from));
         self.orders.v2.get_or_init(encode).orders()
@@ -69,12 +69,14 @@ impl Page {
         self.orders().last().is_some_and(|last| last.id >= id)
     }
 
-    /// Creates a page of the same orders from `bytes`, in which only the separators differ.
+    /// Creates a page of the same orders from `bytes`, in which each order must be at the same
+    /// offset.
     pub fn with_bytes(&self, bytes: Bytes) -> Arc<Page> {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: OnceCell::new() })
     }
 
-    /// The page's memory in bytes: its JSON, plain and compressed, and its orders.
+    /// The page's memory in bytes: its orders, their JSON in version 1, and their JSON in version 2
+    /// and the compressed bytes if the page has them already.
     pub fn held_bytes(&self) -> usize {
         let compressed = self.deflated().map_or(0, |deflated| deflated.blocks.len());
         let v2 = self.orders.v2.get().map_or(0, Encoded::held_bytes);
@@ -85,8 +87,8 @@ impl Page {
         self.deflated.get()
     }
 
-    /// Returns the compressed bytes. The first call compresses the page on a blocking thread, with
-    /// one of the permits. This takes milliseconds. Concurrent calls wait for the result.
+    /// Returns the compressed bytes. The first call acquires one of the permits and compresses the
+    /// page on a blocking thread, which takes milliseconds. Concurrent calls wait for the result.
     pub async fn deflate(self: Arc<Page>, permits: Arc<Semaphore>) -> Result<Deflated, JoinError> {
         let bytes = self.bytes.clone();
         let compress = || async move {
@@ -130,7 +132,7 @@ mod tests {
         assert!(first.as_mut().now_or_never().is_none());
         let others = tokio::spawn(join_all((0..8).map(|_| deflate())));
         tokio::task::yield_now().await;
-        // The call that began the compression is dropped, and another call must complete it.
+        // The call that began the compression is dropped, so another call must compress the page.
         drop(first);
         let all = others.await.unwrap();
         let blocks = &page.deflated().unwrap().blocks;

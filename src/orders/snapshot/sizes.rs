@@ -4,19 +4,22 @@
 
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// The maximum size of a page, including the end of the array. A page is copied when one of its
-    /// orders changes, and is compressed as a whole.
+    /// The maximum size of a page in bytes, in version 1 and including the end of the array. Larger
+    /// pages make changes and compression slower, because a page is copied when one of its orders
+    /// changes, and is compressed as a whole.
     pub page_bytes: usize,
     /// The bytes of a long list that are sent before yielding to other requests.
     pub turn_bytes: usize,
-    /// A list up to this length is sent without yielding to other requests.
+    /// A list of up to this many bytes is sent plain without yielding to other requests.
     pub short_list_bytes: usize,
     /// The number of pages that are compressed ahead of the page that is sent.
     pub pages_ahead: usize,
-    /// The orders that a search scans before yielding to other requests.
+    /// A search yields to other requests at the end of the page at which it has scanned this many
+    /// orders.
     pub turn_orders: usize,
-    /// A search ends after it has scanned this many orders. Its page may then have fewer orders
-    /// than its limit; the next page continues the search.
+    /// A search ends at the end of the page at which it has scanned this many orders. The response
+    /// may then list fewer orders than the request's limit, and the next request continues the
+    /// search.
     pub search_orders: usize,
 }
 

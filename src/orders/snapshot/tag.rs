@@ -1,14 +1,15 @@
 //! Entity tags (RFC 9110, 8.8.3), which are hashes of the content. They are the same on every
-//! server, after a restart or a restore, and in every encoding. The tags of lists are weak, because
-//! lists have several encodings; an order has only one, so its tag is strong. 128 bits make
-//! accidental collisions negligible, and a deliberate one would gain nothing.
+//! server, after a restart or a restore, and in every encoding. The tags of lists, and of the pages
+//! of version 2, are weak, because both can be sent plain or as gzip. An order is sent in one
+//! encoding only, so its tag is strong. 128 bits make accidental collisions negligible, and a
+//! deliberate one would gain nothing.
 
 use http::HeaderValue;
 use twox_hash::XxHash3_128;
 
-/// The sum of the hashes of a list's orders. An edit of the list adds and subtracts only the orders
-/// that it changes. A sum suffices, because the list is always sorted by id, so the set of its
-/// orders determines the list.
+/// The sum of the hashes of a list's orders, each encoded in version 1. An edit of the list adds
+/// and subtracts only the orders that it changes. A sum suffices, because the list is always sorted
+/// by id, so the set of its orders determines the list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContentHash(u128);
 
@@ -31,7 +32,7 @@ pub fn page_tag(json: &[u8]) -> HeaderValue {
     weak_tag(XxHash3_128::oneshot(json))
 }
 
-/// Returns the tag of an order, which is sent in one encoding only.
+/// Returns the tag of an order. It is strong, because an order is sent in one encoding only.
 pub fn order_tag(json: &[u8]) -> HeaderValue {
     to_header(format!("\"{:032x}\"", XxHash3_128::oneshot(json)))
 }
@@ -41,7 +42,7 @@ fn weak_tag(hash: u128) -> HeaderValue {
 }
 
 fn to_header(tag: String) -> HeaderValue {
-    // Digits, letters and quotes are valid in a header value, so the conversion does not fail.
+    // All characters of a tag are valid in a header value, so the conversion does not fail.
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static(""))
 }
 

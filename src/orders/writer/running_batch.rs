@@ -22,7 +22,7 @@ impl RunningBatch {
         self.began_nanos.store(nanos.max(1), Ordering::Relaxed);
     }
 
-    /// Also called if the batch panicked.
+    /// The writer calls this even if the batch panicked. Otherwise it would count as stuck.
     pub fn end(&self) {
         self.began_nanos.store(0, Ordering::Relaxed);
     }
