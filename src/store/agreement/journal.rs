@@ -2,11 +2,13 @@
 //!
 //! A replica catches up by change number: its list is at change 8, so it reads the orders that
 //! changed after 8. This fails if a failover or a restored backup loses changes, because the lost
-//! numbers are used again. Suppose that P1 commits change 8, the cancellation of order 5. An
-//! administrator, or a shutdown, cancels P1's wait for its standby. A replica can then read the
-//! change although no standby has it. P2 is promoted, and there change 8 cancels order 6. The
-//! replica asks P2 for the changes after 8 and gets none. So it lists order 6 for good, although a
-//! caller has the 204 for its cancellation, and never lists order 5 again.
+//! numbers are used again. Suppose that the primary P1 commits change 8, the cancellation of order
+//! 5. An administrator, or a shutdown, cancels P1's wait for its standby P2. A replica can then
+//! read the change, although P2 does not have it. P2 is promoted, and there change 8 is the
+//! cancellation of order 6. The replica's list is already at change 8, so it asks P2 for later
+//! changes and gets none. From then on, its list is wrong: it shows order 6, although a caller has
+//! the 204 for its cancellation, and it does not show order 5, although that order is pending
+//! again.
 //!
 //! PostgreSQL's timeline does not reveal this reliably. It also rises at promotions that lose
 //! nothing, two standbys can be promoted to the same timeline, and rows that are restored into a
@@ -15,11 +17,11 @@
 //! So each change adds a row with its number and a random id to the journal, the table `changes`,
 //! in the transaction that makes the change. A process remembers the last change that it has seen
 //! ([`Seen`]), across sessions. Each time it asks the journal for the last change, it also asks if
-//! the journal contains the change that it remembers, with the same number and id. If so, the
-//! store has all earlier changes too, because numbers are committed in ascending order, and the
-//! process can catch up from there. If not, nobody knows where the histories parted. The process
-//! then counts a new history, discards its pending removals and cached keys, and reads all orders
-//! again. Lost changes that the process never saw are not in its memory, so they do not matter.
+//! the journal contains the change that it remembers, with the same number and id. If so, the store
+//! has all earlier changes too, because numbers are committed in ascending order, and the process
+//! can catch up from there. If not, the process cannot tell which of its changes were lost. It then
+//! begins a new history, discards its pending removals and cached keys, and reads all orders again.
+//! Lost changes that the process never saw are not in its memory, so they do not matter.
 //!
 //! What is always true:
 //!
@@ -28,12 +30,14 @@
 //! - No row in memory is later than the last seen change, because [`Seen::accept`] records the
 //!   change before the rows of the same answer are used. The last seen change never goes back,
 //!   although answers of several connections are accepted in any order.
-//! - A session follows one history. An answer that lacks the last seen change ends the session
-//!   ([`AnswerRejected::OtherHistory`]), and only [`Answer::opening`] begins a new history.
-//! - When a session opens, the process reads the primary's last change, but remembers it only after
-//!   this primary has confirmed a commit ([`Opening::record`]). Otherwise a failed attempt to open
-//!   a session to a replaced primary could leave a change in memory that no other primary has, and
-//!   cause a needless reread.
+//! - A session follows one history. If the journal lacks the last seen change, the session ends
+//!   ([`AnswerRejected::OtherHistory`]). Only [`Answer::opening`] begins a new history.
+//! - A process that opens a session reads the primary's last change. It remembers this change only
+//!   after the primary has confirmed a commit, which a replaced primary cannot do
+//!   ([`Opening::record`]). Suppose that it remembered the change earlier, and that the attempt to
+//!   open the session then failed, because the primary had been replaced. If the new primary lacks
+//!   this change, the next session would begin a new history, and the process would read all orders
+//!   again without need.
 //! - Numbers of different histories are never compared ([`Position`](super::position::Position)).
 //!
 //! What happens when something fails:
@@ -45,10 +49,10 @@
 //! - A process restarts: it remembers nothing and reads everything. With SQLite the history is
 //!   always 0, because there is no failover.
 //!
-//! Each step of an import is an ordinary change, listed as soon as it is stored. Once, imported
-//! orders got numbers above the last change, so that replicas could read them early but hide them
-//! until the whole import was stored. If such an order was cancelled before it was shown, it was
-//! then listed for good, in 40 of 40 attempts.
+//! Each step of an import is an ordinary change, listed as soon as it is stored. An earlier version
+//! gave imported orders numbers above the last change. Replicas could then read these orders early,
+//! but hid them until the whole import was stored. If such an order was cancelled while it was
+//! hidden, lists showed it later and never removed it. This happened in 40 of 40 attempts.
 
 use super::key_cache::ChangesAsOf;
 use super::lease::{Confirmed, Lease, Time};
@@ -75,9 +79,9 @@ impl<I> Default for Seen<I> {
 }
 
 impl<I> Seen<I> {
-    /// Records `change` as the last seen change. Fails if the primary's journal lacks the
-    /// previously seen change (`is_known` is false). Call this before you use the rows that came
-    /// with the change.
+    /// Records `change` as the last seen change, unless a later one is already recorded. Fails if
+    /// the primary's journal lacks the previously seen change (`is_known` is false). Call this
+    /// before you use the rows that came with the change.
     pub fn accept(
         &mut self,
         history: u64,
@@ -121,7 +125,7 @@ impl<I> Opening<I> {
 pub enum AnswerRejected {
     /// The primary may have been replaced, so its answer may lack changes.
     LeaseExpired,
-    /// The journal lacks the last seen change: the session must end.
+    /// The journal lacks the last seen change, so the session must end.
     OtherHistory,
 }
 
@@ -143,9 +147,10 @@ impl<I> Answer<I> {
         Answer { last, orders, keys, is_known }
     }
 
-    /// Returns the last changes for a list request. Fails if the lease is no longer valid when the
-    /// answer arrives, because the answer may then lack changes that were acknowledged before the
-    /// query.
+    /// Returns the last changes for a list request, and records them as seen. Fails if the lease is
+    /// no longer valid when the answer arrives (`now`), because the answer may then lack changes
+    /// that were acknowledged before the query. Also fails if the journal lacks the last seen
+    /// change.
     pub fn accept_under_lease<T: Time>(
         self,
         history: u64,
@@ -159,8 +164,9 @@ impl<I> Answer<I> {
         self.accept(history, seen)
     }
 
-    /// Returns the last changes for the key cache. They include every change that was acknowledged
-    /// before their `as_of`.
+    /// Returns the last changes for the key cache, and records them as seen. They include every
+    /// change that was acknowledged before their `as_of`. Fails if no heartbeat has been confirmed
+    /// yet, or if the journal lacks the last seen change.
     pub fn with_as_of<T: Time>(
         self,
         history: u64,
@@ -172,14 +178,15 @@ impl<I> Answer<I> {
         Ok(ChangesAsOf::new(self.accept(history, seen)?, as_of))
     }
 
-    /// Returns the last changes without checking the lease, and records them as seen.
+    /// Returns the last changes without checking the lease, and records them as seen. Fails if the
+    /// journal lacks the last seen change.
     pub fn accept(self, history: u64, seen: &mut Seen<I>) -> Result<LastChanges, AnswerRejected> {
         seen.accept(history, self.last, self.is_known)?;
         Ok(LastChanges::new(history, self.orders, self.keys))
     }
 
-    /// Begins a session to the primary that gave this answer. If the primary's journal lacks the
-    /// last seen change, the session follows a new history.
+    /// Returns the opening of a session to the primary that gave this answer. If the primary's
+    /// journal lacks the last seen change, the session follows a new history.
     pub fn opening(self, seen: &Seen<I>) -> Opening<I> {
         let previous = seen.last.as_ref().map(|(history, _)| *history);
         let history = previous.map_or(0, |history| history + u64::from(!self.is_known));

@@ -6,11 +6,12 @@ use super::list::{CatchUp, ListState};
 use super::position::{LastChanges, Position};
 use std::time::Duration;
 
-/// The time for which cached keys stay valid after they were known to be current. A revocation
-/// takes effect within this time. Afterwards no key is accepted until the store has answered again.
+/// Cached keys stay valid for this long after the time at which they were known to be current. So a
+/// revocation takes effect within this time. If the store does not answer for longer, no key is
+/// accepted until it answers again.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
-/// Returns the last time at which keys that were current at `as_of` are valid.
+/// Returns the time until which keys are valid that were current at `as_of`.
 pub fn keys_valid_until<T: Time>(as_of: T) -> T {
     as_of + KEYS_CURRENT_FOR
 }
@@ -57,8 +58,9 @@ pub struct ChangesAsOf<T> {
 }
 
 impl<T: Time> ChangesAsOf<T> {
-    /// Creates the answer of a store. `as_of` is the time at which the query started or the time at
-    /// which the last confirmed heartbeat was sent, whichever is earlier.
+    /// Creates the answer of a store. `as_of` is the time at which the query started. With
+    /// PostgreSQL, it is the time at which the last confirmed heartbeat was sent, if that is
+    /// earlier.
     pub fn new(last_changes: LastChanges, as_of: T) -> ChangesAsOf<T> {
         ChangesAsOf { last_changes, as_of }
     }

@@ -26,12 +26,20 @@
 //!     Note over A: the lease has expired: 503
 //! ```
 //!
-//! Heartbeats are commits, four a second, and a primary confirms a commit only after its
-//! [synchronous standby] has written it to disk. So P2 was promoted after time s, and B's wait ends
-//! after s + 1 s. There is one exception: if the wait for the standby is cancelled, PostgreSQL
-//! confirms the commit with a warning. Servers treat such a commit as failed, and such a heartbeat
-//! renews no lease (`Link::require_confirmed_since`). The lease starts when the heartbeat is sent,
-//! because A may read the confirmation long after the promotion.
+//! Heartbeats are commits, four a second. A primary confirms a commit only after its [synchronous
+//! standby] has written it to disk. P2 wrote A's heartbeat to disk as a standby, so it was promoted
+//! later than time s. B's wait begins after the promotion and lasts a second, so A's lease has
+//! expired before it ends.
+//! PostgreSQL makes one exception. If the wait of a commit for the standby is cancelled, PostgreSQL
+//! reports the commit as successful, but with a warning. Servers treat such a commit as failed, so
+//! a heartbeat with this warning does not renew the lease (`Link::require_confirmed_since`).
+//! The lease starts when the heartbeat is sent, and not when its confirmation arrives, because A
+//! may read the confirmation long after the promotion.
+//! A measures its second with its own clock, and B with another. The two clocks may show different
+//! times, because only durations are compared. But they must advance at nearly the same rate during
+//! the second. If A's clock was slower, A's lease could outlast B's wait. A small difference does
+//! no harm in practice, because P2 is promoted, and B connects to it, between time s and the start
+//! of B's wait.
 //!
 //! What is always true:
 //!
@@ -39,28 +47,33 @@
 //!   ([`accept_under_lease`](super::journal::Answer::accept_under_lease)). If A is suspended after
 //!   this check, its response may show order 7, but it was requested before the lease expired, and
 //!   so before the 204.
-//! - Cached keys may be a second old, so they need no valid lease. They count their second from
-//!   [`Lease::as_of`], which is no later than the sending of the last confirmed heartbeat.
-//! - No code can skip the wait, because cancelling and freshness queries require a [`WaitIsOver`].
-//!   Lists wait too: P2 may have a cancellation that P1 never confirmed. Without the wait, a list
-//!   from P2 would lack that cancelled order, and a later list from A would show it again.
-//! - The wait begins again whenever the server is not that of the previous session, that is, if the
-//!   address, system identifier, timeline or start time differs (`ServerIdentity`). So if P1
-//!   rejoins as a standby and is promoted again, B waits again. Another session to the same server
-//!   does not wait again ([`OldLeaseWait::for_session`]), because leases on older primaries expire
-//!   during the first wait. A process that has just started also waits.
+//! - Cached keys may be a second old, so they need no valid lease. They are valid for a second from
+//!   [`Lease::as_of`], which is not later than the time at which the last confirmed heartbeat was
+//!   sent.
+//! - No code can skip the wait, because the functions that send cancellations and freshness queries
+//!   require a [`WaitIsOver`]. Lists must wait too, because P2 may have a cancellation that P1
+//!   never confirmed and therefore does not show. Without the wait, B could send a list without the
+//!   cancelled order, and A, whose lease on P1 is still valid, could then send a list that contains
+//!   it.
+//! - The first session of a process waits. A later session waits again if its server is not the
+//!   server of the session before, that is, if the address, system identifier, timeline or start
+//!   time differs (`ServerIdentity`). So B waits again if its next session is to P1, which has
+//!   meanwhile become a standby and been promoted again. If the server is the same, the session
+//!   only waits for the rest of an earlier wait ([`OldLeaseWait::for_session`]), because all leases
+//!   on older primaries have expired by its end.
 //!
 //! What happens when something fails:
 //!
-//! - Heartbeats are lost: a lease survives two. Then lists get a 503 until one is confirmed. A
-//!   replaced primary confirms none. If a heartbeat has no answer for 2 s, A ends its session and
-//!   tries the hosts of its URL in order, until one is a primary and confirms a commit (`Opener`).
-//!   If that is P2, lists get a 503 for one more second, the wait.
+//! - Heartbeats are lost: a lease survives the loss of two. If more are lost, lists get a 503 until
+//!   a heartbeat is confirmed. A replaced primary confirms none. If a heartbeat has no answer for 2
+//!   s, A ends its session and tries the hosts of its URL in order, until one is a primary and
+//!   confirms a commit (`Opener`). If that is P2, list requests that arrive during the wait are
+//!   answered after it.
 //! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
 //!   (`Instant`), which only prolongs the wait. Wall clocks are not used.
 //! - A virtual machine is paused together with its clock, which the server cannot notice. Then a
-//!   list may be outdated, except with `--confirm-lists`: there, each freshness query is a commit,
-//!   which a replaced primary cannot confirm.
+//!   list may be outdated, unless the server runs with `--confirm-lists`. With this option, each
+//!   freshness query is a commit, which a replaced primary cannot confirm.
 //! - P1 can confirm commits without P2, because `synchronous_standby_names` does not require every
 //!   standby that may be promoted. Then P1 renews A's lease even after P2's promotion, so A's lists
 //!   may be outdated. Servers log a warning about such settings.
@@ -71,8 +84,8 @@
 use std::ops::Add;
 use std::time::Duration;
 
-/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. When a
-/// session reaches a new primary, leases on the old primary can still be valid for this long.
+/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. So when a
+/// session reaches a new primary, leases on the old primary can still be valid for up to this time.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
@@ -111,10 +124,9 @@ impl<T: Time> Lease<T> {
     }
 
     /// Returns the time at which the query started (`asked`) or the time at which the last
-    /// confirmed heartbeat was sent, whichever is earlier; `None` before the first heartbeat. The
-    /// answer includes every change that was acknowledged before the returned time, because the
-    /// primary had not been replaced when the heartbeat was sent. So the answer lacks only changes
-    /// that were acknowledged afterwards.
+    /// confirmed heartbeat was sent, whichever is earlier. Returns `None` before the first
+    /// heartbeat is confirmed. The answer includes every change that was acknowledged before the
+    /// returned time, because the primary had not been replaced when the heartbeat was sent.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
@@ -131,9 +143,9 @@ pub struct OldLeaseWait<T> {
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
-    /// Returns the wait of a session to `server` that was opened at `opened`. `before` is the
-    /// server and the wait of the previous session. The wait begins with the *first* session to a
-    /// server; further sessions to the same server do not prolong it.
+    /// Returns the wait of a session to `server` whose first connection was opened at `opened`.
+    /// `before` has the server and the wait of the previous session. If that server was the same,
+    /// the previous wait is not prolonged.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,

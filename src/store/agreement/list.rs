@@ -41,8 +41,9 @@ impl<S, R: Default> ListState<S, R> {
     }
 
     /// Adds a batch of cancellations of this process to the pending removals. `batch` has the
-    /// store's positions before and after the batch. If the list is not at the position before the
-    /// batch, the orders are removed later, with the rows of the missing changes.
+    /// store's positions before and after the batch. Adds nothing if `batch` is `None`, or if the
+    /// list is not at the position before the batch. A refresh then removes the orders later, with
+    /// the rows of the missing changes.
     pub fn add_removals(&mut self, batch: Option<(Position, Position)>, add: impl FnOnce(&mut R)) {
         let position = self.position.after(batch);
         if position != self.position {
@@ -69,11 +70,11 @@ impl<S, R: Default> ListState<S, R> {
         }
     }
 
-    /// Replaces the snapshot with one at the position `new`. If this position is behind the list's,
-    /// orders were cancelled while the new snapshot was made. The new snapshot still contains these
-    /// orders, so they stay pending, and `remove_done` deletes only the removals that it includes.
-    /// Otherwise no removal stays pending: the new snapshot includes all removals, or it belongs to
-    /// a new history.
+    /// Replaces the snapshot with one at the position `new`, and returns the old one. If the new
+    /// position is behind the list's, orders were cancelled while the new snapshot was made. The
+    /// new snapshot still contains these orders, so they stay pending, and `remove_done` must
+    /// delete only the other removals. Otherwise no removal stays pending, because the new snapshot
+    /// includes all removals or belongs to a new history.
     pub fn publish(&mut self, snapshot: S, new: Position, remove_done: impl FnOnce(&mut R)) -> S {
         self.snapshot_position = new;
         if new.history == self.position.history && new.number < self.position.number {
@@ -105,7 +106,8 @@ mod tests {
         list.pending_removals.len() > before
     }
 
-    /// Publishes a snapshot and deletes the first pending removal. Returns the remaining removals.
+    /// Publishes a snapshot. If it is behind the list, it includes the first of the pending
+    /// removals. Returns the removals that stay pending.
     fn publish(list: &mut List, applied: Position) -> &[i64] {
         list.publish((), applied, |removals| drop(removals.drain(..1)));
         &list.pending_removals

@@ -5,8 +5,8 @@
 /// Orders have one position. Accounts and keys together have another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// Counts the histories that this process has followed (see [`journal`](super::journal)).
-    /// Always 0 on an engine without failover.
+    /// The number of the history. The process counts the histories that it follows, from 0 (see
+    /// [`journal`](super::journal)). Always 0 on an engine without failover.
     pub history: u64,
     /// The number of the last change, or 0 before the first change.
     pub number: i64,
@@ -28,9 +28,10 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the list's position after the orders of a batch were removed from the list. `batch`
-    /// has the store's positions before and after the batch. If the list was not at the position
-    /// before the batch, it lacks a change of another process, so its position stays as it is.
+    /// Returns the position of a list at this position, once the list has removed the orders of a
+    /// batch. `batch` has the store's positions before and after the batch. If it is `None`, or if
+    /// the list was not at the position before the batch and so lacks another change, the position
+    /// stays as it is.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {
@@ -40,7 +41,7 @@ impl Position {
     }
 }
 
-/// The last change of each kind in the store.
+/// The store's last change of orders, and its last change of accounts or keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastChanges {
     /// The last change of orders, such as an import, a shipment or a batch of cancellations.

@@ -1,5 +1,5 @@
-//! Determines which changes a read in several pages includes, because rows can change between two
-//! pages.
+//! Determines which changes a read of rows includes. A read may take several pages, and rows can
+//! change between two of them.
 
 use super::position::Position;
 

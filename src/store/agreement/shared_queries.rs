@@ -1,6 +1,6 @@
 //! Shares queries for the last changes among list requests. Several queries can be in flight at the
 //! same time. A list request uses the first query that is sent after the request arrived, because
-//! an earlier query may miss a commit in between.
+//! an earlier query may miss a change that was committed before the request arrived.
 
 use super::lease::Time;
 use std::time::Duration;
@@ -49,8 +49,8 @@ impl<C> SharedQueries<C> {
 
 /// Returns the earliest time at which the next query may be sent, if the last query was sent at
 /// `sent`. Spreads the `most` queries that may be in flight over one round trip. Otherwise a burst
-/// of list requests would send all of them together, and the next request would wait for almost a
-/// round trip until a query may be sent again.
+/// of list requests would cause all of these queries at nearly the same time, and the next request
+/// would wait for almost a round trip until a query may be sent again.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;
     if share < TIMER_RESOLUTION { sent } else { sent + share }
