@@ -12,7 +12,8 @@ use std::fmt::Display;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
-/// The maximum number of changed accounts and keys that one poll reads.
+/// The maximum number of changed accounts and keys that one poll returns. If more have changed, it
+/// returns none, and the key cache is emptied.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
 row! {
@@ -253,7 +254,8 @@ pub struct IssuedKey {
 pub struct Rotation<'a> {
     /// The public name, `key_…`, of the key to be replaced.
     pub key_id: &'a str,
-    /// The time that the old key stays valid, at most 7 days.
+    /// The time for which the old key stays valid after the rotation, unless it expires earlier: at
+    /// most 7 days.
     pub overlap: Duration,
     /// The label of the successor. `None` copies the old key's label.
     pub label: Option<&'a str>,

@@ -28,19 +28,20 @@ pub enum StoreError {
         _0.display()
     )]
     NoStore(PathBuf),
-    /// The store cannot be used as it is: it is empty, its file has a second name, or it has a
-    /// version that this program does not support.
+    /// The store cannot be used as it is. For example, it is empty, its file has a second name or
+    /// was overwritten while in use, or it has a version that this program does not support.
     #[error("{0}")]
     Unusable(String),
     /// An order, account or key that the operator named does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// A rule forbids the change.
+    /// The action is refused: a rule forbids it, a server or another command uses the store, or
+    /// PostgreSQL rejects the statement, for example.
     #[error("{0}")]
     Refused(String),
     #[error("the change was made, but no standby has confirmed it: a failover can lose it")]
     Unconfirmed,
-    /// A file cannot be written or copied.
+    /// An action on a file or directory has failed, such as writing, copying or locking it.
     #[error("cannot {doing}")]
     File {
         /// The failed action and its file, such as `write PATH`.

@@ -18,15 +18,15 @@ pub enum ChangeScope {
     Keys,
 }
 
-/// The last changes, and the time at which they were current.
 pub type PolledChanges = key_cache::ChangesAsOf<BootInstant>;
 
 /// The last changes, and the accounts and keys that changed, read at one moment.
 #[derive(Clone, Debug)]
 pub struct PolledKeys {
     pub polled: PolledChanges,
-    /// All accounts and keys that changed after the caller's change. `None` if nothing has changed,
-    /// if more than [`MAX_CHANGED_KEYS`](super::MAX_CHANGED_KEYS) have, or if the caller's change
+    /// All accounts and keys that changed after the caller's change. `None` if the caller gave no
+    /// change, if nothing has changed since, if more than
+    /// [`MAX_CHANGED_KEYS`](super::MAX_CHANGED_KEYS) have changed, or if the caller's change
     /// belongs to another history.
     pub changes: Option<Vec<KeyChange>>,
 }
@@ -55,7 +55,8 @@ pub struct ChangedOrders {
     pub orders: Vec<Order>,
 }
 
-/// The answer of a pending query, `None` until it arrives. All waiting callers share an error.
+/// The answer of a pending query, or `None` until it arrives. All callers that wait for the query
+/// share its error, so the error is in an `Arc`.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
 /// The answer to a query for the last changes, or a receiver for the answer that many callers can

@@ -22,7 +22,7 @@ pub enum Status {
     Pending,
     /// The order can no longer be cancelled.
     Shipped,
-    /// The order is in no list, and its id is never used again.
+    /// The order is in no list of the API, and its id is never used again.
     Cancelled,
 }
 
@@ -58,7 +58,6 @@ impl Order {
         Order { id, pet_id, quantity, ship_date, complete, status }
     }
 
-    /// A pending order with this id, for unit tests.
     #[cfg(test)]
     pub fn pending(id: i64) -> Order {
         Order::new(id, 7, 1)
@@ -180,7 +179,8 @@ pub struct CancelledBatch {
     pub positions: Option<(Position, Position)>,
 }
 
-/// Selects [`OrderCounts`] on every engine. GROUP BY would sort and take twice as long.
+/// Selects [`OrderCounts`] on every engine. With GROUP BY, SQLite would sort the rows and take
+/// twice as long.
 pub const COUNT_ORDERS: &str = "
     SELECT count(*) FILTER (WHERE status = 'pending') AS pending,
            count(*) FILTER (WHERE status = 'shipped') AS shipped,
@@ -242,7 +242,7 @@ impl Records<'_> {
         }
     }
 
-    /// The records in this range, or none if it is out of bounds.
+    /// The records in this range. Returns none if the end of the range is out of bounds.
     pub fn step(self, range: Range<usize>) -> Self {
         match self {
             Records::Orders(orders) => Records::Orders(orders.get(range).unwrap_or_default()),

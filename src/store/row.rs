@@ -36,7 +36,6 @@ pub trait StoredRow: Sized {
     }
 }
 
-/// Calls `text` for each column, and joins the results with commas.
 pub fn join(columns: &[StoredColumn], text: impl FnMut(&StoredColumn) -> String) -> String {
     columns.iter().map(text).collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,4 @@
-//! The rules that changes must follow on every engine, and their error messages. Each engine
-//! applies them in its own SQL.
+//! The rules that changes must follow on every engine, and their error messages.
 
 use super::account_rows::{Key, KeyRecord, Rotation};
 use super::error::StoreError;
@@ -181,8 +180,8 @@ pub fn add_ms(now_ms: i64, by: Duration) -> i64 {
 
 /// Returns the times at which the old key and its successor expire after a rotation. The old key
 /// stays valid for the overlap, or until its own expiry if that is sooner. The successor gets the
-/// lifetime that the old key had at its issue. Fails if the old key is not valid or already has a
-/// successor.
+/// lifetime that the old key had at its issue. Fails if the overlap is too long, or if the old key
+/// is not valid or already has a successor.
 pub fn rotation_expiries(
     rotation: Rotation<'_>,
     old: &KeyRecord,

@@ -89,7 +89,7 @@ pub struct OpenStore {
 impl SqliteStore {
     /// Opens the store in this directory for a server, which must have the server lock, or for a
     /// process that is the only user of the store. Creates a missing store and migrates an older
-    /// one. SQLite does not check CHECK constraints on writes of this process.
+    /// one. On writes through this store, SQLite does not check CHECK constraints.
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreError> {
         create_if_missing(directory)?;
         let path = existing_store(directory)?;
@@ -113,8 +113,8 @@ impl SqliteStore {
         SqliteStore::open_existing(directory)
     }
 
-    /// Opens the store for a command. Fails if there is no store in this directory. If a server is
-    /// running, leaves migrations and checkpoints to the server.
+    /// Opens the store for a command. Fails if there is no store in this directory. While a server
+    /// is running, fails if the store needs a migration, and leaves checkpoints to the server.
     pub fn open_existing(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = existing_store(directory)?;
         let no_server = keep_servers_away(directory);

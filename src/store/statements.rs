@@ -18,7 +18,7 @@ pub trait Statements {
     /// change.
     fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError>;
 
-    /// Visits the rows of a query until `visit` fails.
+    /// Calls `visit` for each row of a query. If a call fails, stops and returns its error.
     fn query(
         &self,
         query: &str,
@@ -67,7 +67,7 @@ impl dyn Statements + '_ {
         Ok(rows)
     }
 
-    /// Runs a query that returns at most one row, and returns that row.
+    /// Runs a query that returns at most one row. Returns that row, if there is one.
     pub fn query_optional<T>(
         &self,
         query: &str,
@@ -89,8 +89,8 @@ impl Row<'_> {
         self.value(self.column(name)?)
     }
 
-    /// Parses the text in the column with this name. The schema allows only text that can be
-    /// parsed.
+    /// Parses the text in the column with this name. Fails only if the store is damaged, because
+    /// its schema allows only text that can be parsed.
     pub fn parse<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, StoreError> {
         Cursor::new(self, self.column(name)?).parse()
     }
