@@ -16,8 +16,8 @@
 //!
 //! What is always true:
 //!
-//! - A batch is durable before any caller of the batch gets a 204 ([`execute_batch`]). By then its
-//!   cancelled orders are among the list's pending removals, with two exceptions: the list lacks an
+//! - A batch is durable before any caller of the batch gets a 204 ([`execute_batch`]). By then the
+//!   list in memory no longer has the cancelled orders, with two exceptions: the list lacks an
 //!   earlier change, or an earlier attempt in PostgreSQL has cancelled the orders, so the last
 //!   answer does not tell the position of that change. In both cases the next freshness query
 //!   reports the change.

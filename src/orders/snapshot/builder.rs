@@ -16,13 +16,13 @@ pub struct PagesBuilder {
     pages: Vec<Arc<Page>>,
     orders: Vec<Order>,
     v1: Encoded,
-    /// `None` if the page will be encoded in version 2 on its first use.
+    /// `None` if new pages are encoded in version 2 only when a request needs them in that version.
     v2: Option<Encoded>,
 }
 
 impl PagesBuilder {
-    /// With `encodes_v2`, new pages are encoded in version 2 immediately, otherwise on their first
-    /// use.
+    /// With `encodes_v2`, new pages are encoded in version 2 immediately. Otherwise they are
+    /// encoded when a request first needs them in that version.
     pub fn new(sizes: Sizes, encodes_v2: bool) -> PagesBuilder {
         let v2 = encodes_v2.then(Encoded::default);
         PagesBuilder { sizes, pages: Vec::new(), orders: Vec::new(), v1: Encoded::default(), v2 }
