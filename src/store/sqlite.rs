@@ -65,7 +65,8 @@ const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// pages. Small batches reach the limit of commits in [`write_access`] first.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
-/// The embedded store. Clones share the open store. Work on a blocking thread owns such a clone.
+/// The embedded store. Clones share the open store, so that work on a blocking thread can own a
+/// clone.
 #[derive(Clone, Debug)]
 pub struct SqliteStore(Arc<OpenStore>);
 
@@ -98,9 +99,9 @@ impl SqliteStore {
             let mut writer = connect(&path)?;
             writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
             schema::migrate(&mut writer, &path)?;
-            // A server's own writes always satisfy the CHECK constraints. To check the status of a
-            // cancelled order, SQLite would use a temporary table, which costs a tenth of a
-            // cancellation.
+            // A server's own writes always satisfy the CHECK constraints. To check the status of
+            // each cancelled order, SQLite would use a temporary table, which would make up a tenth
+            // of the cost of a cancellation.
             writer.pragma_update(None, "ignore_check_constraints", true)?;
             SqliteStore::with(directory, writer, header)
         };

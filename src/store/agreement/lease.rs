@@ -29,17 +29,20 @@
 //! Heartbeats are commits, four a second. A primary confirms a commit only after its [synchronous
 //! standby] has written it to disk. P2 wrote A's heartbeat to disk as a standby, so it was promoted
 //! later than time s. B's wait begins after the promotion and lasts a second, so A's lease has
-//! expired before it ends.
+//! expired before this wait ends.
+//!
 //! PostgreSQL makes one exception. If the wait of a commit for the standby is cancelled, PostgreSQL
 //! reports the commit as successful, but with a warning. Servers treat such a commit as failed, so
 //! a heartbeat with this warning does not renew the lease (`Link::require_confirmed_since`).
+//!
 //! The lease starts when the heartbeat is sent, and not when its confirmation arrives, because A
 //! may read the confirmation long after the promotion.
+//!
 //! A measures its second with its own clock, and B with another. The two clocks may show different
-//! times, because only durations are compared. But they must advance at nearly the same rate during
-//! the second. If A's clock was slower, A's lease could outlast B's wait. A small difference does
-//! no harm in practice, because P2 is promoted, and B connects to it, between time s and the start
-//! of B's wait.
+//! times, because each measures only a duration. But they must advance at nearly the same rate
+//! during the second. If A's clock was slower, A's lease could outlast B's wait. A small difference
+//! does no harm in practice, because P2 is promoted, and B connects to it, between time s and the
+//! start of B's wait.
 //!
 //! What is always true:
 //!
@@ -65,10 +68,10 @@
 //! What happens when something fails:
 //!
 //! - Heartbeats are lost: a lease survives the loss of two. If more are lost, lists get a 503 until
-//!   a heartbeat is confirmed. A replaced primary confirms none. If a heartbeat has no answer for 2
-//!   s, A ends its session and tries the hosts of its URL in order, until one is a primary and
-//!   confirms a commit (`Opener`). If that is P2, list requests that arrive during the wait are
-//!   answered after it.
+//!   a heartbeat is confirmed. A replaced primary confirms none. If a heartbeat has no answer for
+//!   two seconds, A ends its session and tries the hosts of its URL in order, until one is a
+//!   primary and confirms a commit (`Opener`). If that is P2, list requests that arrive during the
+//!   wait are answered after it.
 //! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
 //!   (`Instant`), which only prolongs the wait. Wall clocks are not used.
 //! - A virtual machine is paused together with its clock, which the server cannot notice. Then a

@@ -34,7 +34,7 @@ impl<S, R: Default> ListState<S, R> {
         ListState { snapshot, snapshot_position: position, pending_removals, position }
     }
 
-    /// The position of the list once the pending removals are applied. To catch up, the list needs
+    /// The position of the snapshot once the pending removals are applied. To catch up, it needs
     /// only the rows that changed after this position.
     pub fn position(&self) -> Position {
         self.position
