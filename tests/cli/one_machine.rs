@@ -25,7 +25,8 @@ pub(super) const SECTIONS: [&str; 7] = [
 
 /// Replaces `systemctl` with a function that only starts the backup, and runs nginx with Debian's
 /// configuration. `SITE` is a sed script that puts the sandbox's paths and free ports into the
-/// nginx site.
+/// nginx site. The address of curl differs from nginx's, so that the log shows whose address the
+/// server took.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin
@@ -38,7 +39,8 @@ const SETUP: &str = r#"
     nginx() {
         sed -i -e "$SITE" /etc/nginx/sites-available/store-orders
         command nginx -e /var/log/nginx/error.log -c /etc/nginx/nginx.conf "$@"
-    }"#;
+    }
+    curl() { command curl --interface 127.0.0.2 "$@"; }"#;
 
 /// Defines `call`, which sends a request through nginx as the customer.
 const CALL: &str = r#"$ call() {
@@ -296,7 +298,7 @@ fn with_curl_and_nginx_one_machine_is_set_up_from_nothing() {
     addresses.push(("sto_live_…", issued["key"].as_str().unwrap().to_string()));
     machine.console(&list, &addresses);
     // The server must log the client address that nginx forwards.
-    assert!(server.log().contains(r#""client":"127.0.0.1""#), "{}", server.log());
+    assert!(server.log().contains(r#""client":"127.0.0.2""#), "{}", server.log());
 
     let operating = machine.0.run(&["handbook", "operating", "Scheduled backups"]).done();
     let files: Vec<_> = ["sh", "ini"].iter().flat_map(|kind| blocks(&operating, kind)).collect();

@@ -115,7 +115,7 @@ fn body_violations(
         return wrong;
     }
     match body(received) {
-        Err(error) => wrong.push(format!("the body is no JSON: {error}")),
+        Err(error) => wrong.push(format!("the body is not JSON: {error}")),
         Ok(body) => {
             wrong.extend(check.body_errors(&body));
             wrong.extend(code_violation(reader, response, received.status, &body));
