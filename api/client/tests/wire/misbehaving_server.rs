@@ -13,7 +13,7 @@ const GONE: &str = r#"{"code":"order_not_found","message":"There is no order 1."
 const AWAY: &str = r#"{"code":"service_unavailable","message":"Later.","status":503}"#;
 
 fn builder(server: &ScriptedServer) -> ClientBuilder {
-    // The default policy with short waits.
+    // Short waits keep the tests fast.
     let policy = RetryPolicy::default().first_wait(Duration::from_millis(2));
     Client::builder(&server.base_url, KEY).retry(policy)
 }
@@ -228,8 +228,8 @@ async fn the_number_of_attempts_is_bounded() {
     }
 }
 
-/// The server stays silent. This is also what the client sees if hyper loses a request because the
-/// server closes the connection immediately.
+/// The server stays silent. The client sees the same if hyper loses a request because its
+/// connection closes at the moment when the request is sent (`api/UPSTREAM.md`).
 #[tokio::test(start_paused = true)]
 async fn a_request_that_gets_no_response_is_sent_again_after_ten_seconds() {
     let server = ScriptedServer::start([Reply::silence(), Reply::json(204, "")]).await;

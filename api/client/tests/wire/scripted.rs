@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The response to one request, after which the connection closes.
+/// The response to one request, if any, and how the connection ends afterwards.
 #[derive(Clone, Debug)]
 pub struct Reply {
     head: Vec<String>,
@@ -81,7 +81,7 @@ impl Reply {
     }
 }
 
-/// A scripted server. It stops with the runtime of the test.
+/// A scripted server. It stops at the latest with the runtime of the test.
 pub struct ScriptedServer {
     /// The base URL, which ends in `/v1`.
     pub base_url: String,
@@ -128,7 +128,7 @@ async fn answer(mut socket: TcpStream, reply: &Reply, log: &Mutex<Vec<String>>) 
     socket.write_all(reply.to_http1().as_bytes()).await.unwrap();
     match reply.end {
         End::Close => {}
-        // With a linger time of zero, closing a socket resets it.
+        // With a linger time of zero, closing a socket resets the connection.
         End::Reset => socket.set_zero_linger().unwrap(),
         End::Silence => drop(tokio::spawn(async move {
             let _open = socket;

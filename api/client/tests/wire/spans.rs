@@ -130,7 +130,7 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
             &format!("attempts=2 {failed} operation=\"list_orders\" request_id=\"c\" status=504"),
         ]
     );
-    // Retries have the level `WARN`, which subscribers show by default.
+    // Retries have the level `WARN`, which `tracing_subscriber::fmt` prints by default.
     let events = recorder.lines(true);
     let [first, second] = events.as_slice() else { panic!("{events:?}") };
     let retry = "level=WARN message=cancel_order, attempt 1: 503 Service Unavailable \
