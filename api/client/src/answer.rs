@@ -15,8 +15,8 @@ pub(crate) async fn send<R: Request>(request: R) -> Result<Response<R::Value>, E
 }
 
 /// Sends a request as one call, in the call's span, and maps the result of its last attempt to the
-/// result of the call. The mapping is part of the span, so that the span has no error if the
-/// mapping makes a success of an error response.
+/// result of the call. The mapping runs within the span, so a call whose error response is mapped
+/// to a success does not record an error in its span.
 pub(crate) async fn send_and_map<R: Request, T>(
     mut request: R,
     map: impl FnOnce(Result<Response<R::Value>, Error>) -> Result<Response<T>, Error>,
@@ -62,7 +62,7 @@ async fn convert_error(error: progenitor_client::Error<()>, sent: Sent) -> Error
     }
 }
 
-/// Converts 304 to a success with the value `None`, because the response has no content.
+/// Converts the error that progenitor returns for a 304 to a success with the value `None`.
 pub(crate) fn unless_unchanged<T>(
     result: Result<Response<T>, Error>,
 ) -> Result<Response<Option<T>>, Error> {

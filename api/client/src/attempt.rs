@@ -13,16 +13,19 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Attempt<'a> {
-    /// The method that was called, such as `cancel_order`.
+    /// The operation of the API, in snake case, such as `cancel_order`. Methods such as
+    /// `cancel_order_if_unchanged` send the same operation.
     pub operation: &'static str,
     /// The number of the attempt within the call, from 1.
     pub number: u32,
     /// The status of the response, or the kind of failure if there was no response.
     pub outcome: Result<StatusCode, ErrorKind>,
-    /// The id of this attempt in the server's log.
+    /// The id of this attempt in the server's log. `None` if there was no response, or if it had no
+    /// `x-request-id`.
     pub request_id: Option<&'a str>,
-    /// The time until the next attempt; `None` if this was the last one. After a 429 the actual
-    /// wait may be longer, because calls that began earlier go first.
+    /// The time until the next attempt; `None` if the client will not try again. The actual wait
+    /// may be longer, because the next attempt also waits for the rate limit and for calls that
+    /// began earlier. If the call may not wait that long, it fails without another attempt.
     pub wait: Option<Duration>,
 }
 

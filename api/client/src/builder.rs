@@ -14,17 +14,18 @@ use tokio::sync::Semaphore;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The default read timeout: twice the maximum response time of the service. If a connection closes
 /// at the moment when a request is sent on it, hyper may lose the request without an error
-/// (`api/UPSTREAM.md`). Only this timeout then ends the attempt.
+/// (`api/UPSTREAM.md`). Without a timeout, the attempt would then never end.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The reason why [`ClientBuilder::build`] failed. Messages do not contain the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The base URL is malformed. The message says what is wrong with it.
+    /// The base URL is not accepted. The message says why.
     #[error("the base URL {0}")]
     BaseUrl(&'static str),
-    /// The key is empty or cannot be sent in a header.
+    /// The key is empty, or contains spaces or other characters that no key has. Spaces and line
+    /// breaks around the key are ignored.
     #[error("the API key is empty or contains characters that no key has")]
     Key,
     /// The HTTP client could not be set up, for example because of its TLS settings.
@@ -37,18 +38,19 @@ impl Client {
     ///
     /// `base_url` may end in a version, such as `/v2`, but the ending does not select the version:
     /// this client always calls version 1, and the client from [`v2`](Self::v2) always version 2.
-    /// Any path before the version is allowed.
+    /// The version may follow a path, as in `https://example.com/store/v2`.
     ///
     /// `key` is an API key, issued by the operator of the service: `sto_live_` or `sto_test_`, then
     /// 36 letters and digits.
     ///
-    /// Fails if the base URL or the key is malformed. Sends nothing: the first request opens the
-    /// first connection.
+    /// Fails if the base URL or the key is not accepted, or if the HTTP client cannot be set up;
+    /// see [`BuildError`]. Sends nothing: the first request opens the first connection.
     pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
         Self::builder(base_url, key).build()
     }
 
-    /// Like [`new`](Self::new), with options to set before [`build`](ClientBuilder::build).
+    /// Like [`new`](Self::new), but returns a builder, on which you can set options before you call
+    /// [`build`](ClientBuilder::build).
     pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(base_url.into(), key.into())
     }
@@ -89,8 +91,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sends every request once, without waiting for the rate limit. After a 429, a 503 or a lost
-    /// connection, the call fails.
+    /// Sends every request once, without waiting for the rate limit. Any failure, such as a 429, a
+    /// 503 or a lost connection, then fails the call.
     pub fn without_retries(self) -> Self {
         self.retry(RetryPolicy::never())
     }
@@ -120,9 +122,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum time to open a connection: 5 seconds by default. Both this time and
-    /// [`read_timeout`](Self::read_timeout) start with the request. If this time is longer than
-    /// nine tenths of the read timeout, those nine tenths are used instead.
+    /// Sets the maximum time to open a connection: 5 seconds by default. This time and
+    /// [`read_timeout`](Self::read_timeout) both start with the request. So this time is limited to
+    /// nine tenths of the read timeout, even if you set a longer one.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -138,33 +140,38 @@ impl ClientBuilder {
 
     /// Limits the whole call, with its waits, its retries and the body of its response. There is no
     /// limit by default. An expired call fails with [`CallTimeout`](crate::ErrorKind::CallTimeout),
-    /// whose message says what the call was doing. If the call would have to wait longer than this
-    /// limit for a retry or for the rate limit, it fails immediately.
+    /// whose message says what the call was doing.
+    ///
+    /// A call does not begin a wait that is known to end after this limit. Instead of a wait for a
+    /// retry, it fails immediately with the error of its last attempt; instead of a wait for the
+    /// rate limit, with [`RateLimit`](crate::ErrorKind::RateLimit).
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = Some(timeout);
         self
     }
 
-    /// Limits the number of concurrent calls of the client and its clones to `calls`, or to 1 if
-    /// `calls` is 0. A call counts until its response has ended, including its waits for the rate
-    /// limit and for retries. Further calls wait until another call ends, or fail when their
-    /// [`call_timeout`](Self::call_timeout) expires. [`RetryPolicy::total`] does not include this
-    /// wait. There is no limit by default.
+    /// Limits the number of concurrent calls to `calls`, or to 1 if `calls` is 0. The client, its
+    /// clones and their [`v2`](Client::v2) clients share this limit. A call counts until its
+    /// response has ended, including its waits for the rate limit and for retries. Further calls
+    /// wait until another call ends, or fail when their [`call_timeout`](Self::call_timeout)
+    /// expires. [`RetryPolicy::total`] does not include this wait. There is no limit by default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
         self
     }
 
     /// Sets the HTTP client to start from, for example with a proxy or a private certificate
-    /// authority. This crate sets the key, the timeouts and the redirects, but not `User-Agent`: if
-    /// you set none with [`user_agent`](reqwest::ClientBuilder::user_agent), none is sent. Without
-    /// a custom HTTP client, `User-Agent` is `store-orders-client/VERSION`.
+    /// authority. This crate adds the key, replaces the timeouts and turns off redirects, but does
+    /// not set `User-Agent`: if you set none with
+    /// [`user_agent`](reqwest::ClientBuilder::user_agent), none is sent. Without a custom HTTP
+    /// client, `User-Agent` is `store-orders-client/VERSION`.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = Some(http);
         self
     }
 
-    /// Builds the client, or fails if the base URL or the key is invalid. Sends nothing.
+    /// Builds the client. Fails if the base URL or the key is not accepted, or if the HTTP client
+    /// cannot be set up; see [`BuildError`]. Sends nothing.
     pub fn build(self) -> Result<Client, BuildError> {
         let root = parse_root(&self.base_url)?;
         let authorization = authorization_header(&self.key)?;

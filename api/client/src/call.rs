@@ -1,8 +1,8 @@
 //! The options of a call and the record of its attempts. Generated methods pass both, as a
 //! [`Call`], to the hooks that send requests.
 //!
-//! The record keeps the status and headers of each response, because progenitor's errors lack them
-//! if a body is not JSON.
+//! The record keeps the status and headers of the response to the last attempt, because
+//! progenitor's errors lack them if the body is not JSON.
 
 use crate::attempt::Observer;
 use crate::call_queue::CallQueue;
@@ -13,7 +13,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The options of a call, and the record of its attempts.
+/// The options of a call, and the record of its attempts. Clones share the record, so the hook in
+/// progenitor's client can fill it in for the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     pub(crate) policy: RetryPolicy,
@@ -21,10 +22,11 @@ pub struct Call {
     pub(crate) timeout: Option<Duration>,
     /// The permits for `max_in_flight` calls; `None` if there is no maximum.
     pub(crate) permits: Option<Arc<Semaphore>>,
-    /// The queue in which calls wait for the rate limit, shared by all clones of the client.
+    /// The queue in which calls wait for the rate limit. All clients that come from one `build`
+    /// share it, including clones and clients of version 2.
     pub(crate) queue: Arc<CallQueue>,
-    /// The permit of this call. It is released when the call is dropped, after the body of the
-    /// response was read.
+    /// The permit of this call. It is released when the last clone of this value is dropped, which
+    /// is after the body of the response was read.
     permit: Arc<OnceLock<OwnedSemaphorePermit>>,
     sent: Arc<OnceLock<Sent>>,
 }
@@ -36,20 +38,20 @@ pub(crate) struct Sent {
     pub(crate) may_be_done: bool,
     /// The head of the response to the last attempt, if there was a response.
     pub(crate) head: Option<Head>,
-    /// The deadline of the call, and the `call_timeout` from which it was computed. `None` if there
-    /// is no `call_timeout`.
+    /// The deadline of the call, and the `call_timeout` from which it was computed. `None` if the
+    /// call has no `call_timeout`, or one that is too long to be added to the current time.
     pub(crate) ends: Option<(Instant, Duration)>,
     /// The reason why the client itself ended the call, if it did.
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// The reason why the client ended a call without a final response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Stopped {
-    /// The call took longer than `limit`. `while_it` says what the call was doing.
+    /// The call took longer than `limit`. `while_it` says what the call was doing, as in "waited
+    /// for the response".
     CallTimeout { limit: Duration, while_it: &'static str },
-    /// The rate limit lasts for `holds_for`, longer than the call may wait. `holds_for` is zero if
-    /// the deadline passed while other calls went first.
+    /// The rate limit lasts for another `holds_for`, longer than the call may wait. `holds_for` is
+    /// zero if the deadline passed while other calls went first.
     RateLimit { holds_for: Duration },
 }
 
@@ -74,13 +76,14 @@ impl Call {
         }
     }
 
-    /// Stores the record of the attempts, once per call.
+    /// Stores the record of the attempts. Must be called at most once per call.
     pub(crate) fn record(&self, sent: Sent) {
         let result = self.sent.set(sent);
         debug_assert!(result.is_ok(), "a call was sent twice");
     }
 
-    /// Returns the record of the attempts. The record is empty if nothing was sent.
+    /// Returns the record of the attempts. It is empty if no record was stored, for example because
+    /// the request could not be built.
     pub(crate) fn sent(&self) -> Sent {
         self.sent.get().cloned().unwrap_or_default()
     }

@@ -7,54 +7,57 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// The queue that a client and its clones share.
+/// The queue that all clients from one `build` share, including clones and clients of version 2.
 #[derive(Debug, Default)]
 pub(crate) struct CallQueue(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     limit: RateLimitState,
-    /// The waiting calls by number. A call keeps its number, so it goes first again after a 429.
+    /// The waiting calls by number. A call keeps its number for all its attempts, so after a 429 it
+    /// goes before calls that began later.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The time until which the rate limit forbids requests, as of the last notification of the
-    /// waiting calls. They are notified again only if this time changes.
+    /// The time until which the rate limit forbade requests when all waiting calls were last
+    /// notified. All are notified again only if this time changes.
     held_until: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The number of the request that the call may send; `None` until it may send one. Any call
-    /// that is polled sets this field for all calls of the queue, so later calls can send even if
-    /// the program does not poll an earlier one.
+    /// The number of the request that the call may send; `None` while the call must wait. The queue
+    /// sets this field ([`State::admit_calls`]), not the call itself. Otherwise, an earlier call
+    /// that the program does not poll would block all later calls.
     request: Option<u64>,
     notify: Arc<Notify>,
 }
 
-/// A request in flight. Dropping it frees its slot.
+/// Permission to send one request, until the result of the request is recorded. Dropping it before
+/// that frees its slot, and the server is assumed to have counted the request.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     queue: &'a CallQueue,
     request: Option<u64>,
 }
 
-/// A call's position in the queue. Dropping it leaves the queue.
+/// A call's position in the queue. Dropping it removes the call from the queue.
 struct QueuePosition<'a> {
     queue: &'a CallQueue,
     call: u64,
 }
 
 impl CallQueue {
-    /// Returns the number of a new call. Calls are served in the order of their numbers.
+    /// Returns the number of a new call. Among the waiting calls, the one with the lowest number
+    /// sends first.
     pub(crate) fn next_call(&self) -> u64 {
         let mut state = self.state();
         state.calls += 1;
         state.calls
     }
 
-    /// Waits until this call may send a request. If the limit lasts beyond the deadline,
-    /// immediately fails with the limit's remaining time. If the deadline passes while other calls
-    /// go first, fails with zero.
+    /// Waits until this call may send a request. If the rate limit is known to last beyond the
+    /// deadline, fails immediately with the time for which it still lasts. If the deadline passes
+    /// while other calls go first, fails with zero.
     pub(crate) async fn wait(
         &self,
         call: u64,
@@ -92,13 +95,15 @@ impl CallQueue {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // No code under the lock panics, so the state is consistent even if the lock is poisoned.
+        // No code panics while it has the lock, so the lock is never poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Lets as many waiting calls send as the limits allow. Returns when the next call may send.
+    /// Lets as many waiting calls send as the rate limit allows, and wakes them. Wakes all waiting
+    /// calls if the rate limit now holds requests until a different time, because a call may then
+    /// have to wait beyond its deadline. Returns the time at which the next call may send.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limit.next(now) != Next::Send {
@@ -119,8 +124,8 @@ impl State {
 }
 
 impl Turn<'_> {
-    /// Records the limit that a response reports. Returns the time during which no request may be
-    /// sent.
+    /// Records the rate limit that a response reports. Returns the time for which the rate limit
+    /// now forbids requests, or `None` if it does not.
     pub(crate) fn record_response(mut self, limit: ReportedLimit) -> Option<Duration> {
         let (mut state, now) = (self.queue.state(), Instant::now());
         if let Some(request) = self.request.take() {
@@ -174,7 +179,7 @@ mod tests {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Returns a queue whose rate limit is exhausted for `hold`.
+    /// Returns a queue whose rate limit is exhausted for `hold`, plus up to a second of jitter.
     async fn held_queue(hold: Duration) -> CallQueue {
         let queue = CallQueue::default();
         queue.wait(queue.next_call(), None).await.unwrap().record_response(refused(hold)).unwrap();
@@ -187,8 +192,8 @@ mod tests {
         let finished = Arc::new(Mutex::new(Vec::new()));
         let calls: Vec<_> = (0..20).map(|_| queue.next_call()).collect();
         let began = Instant::now();
-        // The calls enter the queue in reverse order. After a 429 a call also enters again, behind
-        // calls with higher numbers.
+        // The calls enter the queue in reverse order, because a call that enters again after a 429
+        // also comes after calls with higher numbers.
         let tasks = calls.iter().rev().map(|call| {
             let (queue, finished, call) = (queue.clone(), finished.clone(), *call);
             tokio::spawn(async move {

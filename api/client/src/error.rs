@@ -1,4 +1,4 @@
-//! The error of a failed call, and the messages of errors.
+//! The error that a failed call returns, and its message.
 
 use crate::call::{Sent, Stopped};
 use crate::error_kind::ErrorKind;
@@ -14,12 +14,12 @@ use tokio::time::Instant;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// The error of a failed call.
+/// The error that a failed call returns.
 ///
-/// Its `Display` output is one line, such as `409 order_already_shipped: Order
-/// 1000 has already shipped and cannot be cancelled. It is unchanged. (request id
-/// 5a2bd2f9-…)`. Its [`source`](std::error::Error::source) is the underlying error, if there is
-/// one. Neither `Display` nor `Debug` shows the key.
+/// Its `Display` output is one line, such as `409 order_already_shipped: Order 1000 has already
+/// shipped and cannot be cancelled. It is unchanged. (request id 5a2bd2f9-…)`. Its
+/// [`source`](std::error::Error::source) is the underlying error, if there is one. Neither
+/// `Display` nor `Debug` shows the key.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -29,19 +29,19 @@ struct Inner {
     sent: Sent,
     body: Option<ErrorBody>,
     source: Option<Source>,
-    /// The cursor of the page that failed; see [`Error::cursor`].
     cursor: Option<String>,
 }
 
 impl Error {
-    /// Returns the error for an error response that the API documents.
+    /// Returns the error for a response whose body is an error of the API, even if the API does not
+    /// document this status for the operation.
     pub(crate) fn response(sent: Sent, body: ErrorBody) -> Self {
         let kind = ErrorKind::Response;
         Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
     }
 
-    /// Returns the error for a response that the API does not document. `source` says what is wrong
-    /// with the response.
+    /// Returns the error for a response whose body is neither the documented success nor an error
+    /// of the API. `source` says what is wrong with the response.
     pub(crate) fn undocumented(sent: Sent, source: impl Into<Source>) -> Self {
         let is_success = sent.head.as_ref().is_some_and(|head| head.status.is_success());
         let kind = if is_success { ErrorKind::InvalidBody } else { ErrorKind::Response };
@@ -73,9 +73,9 @@ impl Error {
         self
     }
 
-    /// The cursor of the page that failed. The same request with this cursor continues the list;
-    /// all records of earlier pages have been returned. `None` for the first page and for calls
-    /// without pages.
+    /// The cursor with which the failed page was requested. The same request with this cursor
+    /// continues the list at that page; a stream has already returned all orders of earlier pages.
+    /// `None` if the request had no cursor, as for the first page, and for calls without pages.
     pub fn cursor(&self) -> Option<&str> {
         self.0.cursor.as_deref()
     }
@@ -85,26 +85,26 @@ impl Error {
         self.0.kind
     }
 
-    /// The API's error code. `None` if there was no response, or if a proxy sent the response. A
-    /// proxy's response still has a [`status`](Self::status).
+    /// The API's error code. `None` if there was no response, or if its body is not an error of the
+    /// API, as in many responses of proxies. Such a response still has a [`status`](Self::status).
     pub fn code(&self) -> Option<ErrorCode> {
         self.body().map(ErrorBody::error_code)
     }
 
-    /// The body of the error response, if the API sent this response.
+    /// The body of the response, if it is an error of the API.
     pub fn body(&self) -> Option<&ErrorBody> {
         self.0.body.as_ref()
     }
 
-    /// The HTTP status, if there was a response.
+    /// The HTTP status of the response to the last attempt, if there was a response.
     pub fn status(&self) -> Option<StatusCode> {
         self.head().map(|head| head.status)
     }
 
-    /// True if the rate limit stopped the call: the last response was a 429, from the API
-    /// (`rate_limit_exceeded` or `key_banned`) or from a proxy, or the limit lasts longer than the
-    /// call may wait ([`ErrorKind::RateLimit`]). [`retry_after`](Self::retry_after) says how long to
-    /// wait.
+    /// True if the rate limit stopped the call. Either the last response was a 429, from the API
+    /// (`rate_limit_exceeded` or `key_banned`) or from a proxy, or the call would have had to wait
+    /// too long for the rate limit ([`ErrorKind::RateLimit`]). [`retry_after`](Self::retry_after)
+    /// says how long to wait, if that is known.
     pub fn is_rate_limited(&self) -> bool {
         self.kind() == ErrorKind::RateLimit || self.status() == Some(StatusCode::TOO_MANY_REQUESTS)
     }
@@ -115,13 +115,14 @@ impl Error {
     }
 
     /// The limit in force and the remaining requests, from the `X-RateLimit-*` headers. `None` if
-    /// one of them is missing.
+    /// there was no response, or if one of the three headers is missing or malformed.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head()?.rate_limit()
     }
 
-    /// The time to wait, from `Retry-After`. For [`ErrorKind::RateLimit`], the time until the rate
-    /// limit allows requests again.
+    /// The time to wait, from `Retry-After` in the response. For [`ErrorKind::RateLimit`], the time
+    /// until the rate limit allows requests again; zero if only other calls kept this call waiting.
+    /// `None` if no such time is known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.sent.stopped {
             Some(Stopped::RateLimit { holds_for }) => Some(holds_for),
@@ -129,7 +130,8 @@ impl Error {
         }
     }
 
-    /// The id of the request in the server's log. Quote it when you report a problem.
+    /// The id of the last attempt in the server's log, if there was a response with `x-request-id`.
+    /// Quote it when you report a problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head()?.request_id()
     }
@@ -146,7 +148,8 @@ impl Error {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
     }
 
-    /// Converts the error to a response with this value, if the server sent a response.
+    /// Converts the error to a response with this value. Fails with the unchanged error if there
+    /// was no response.
     pub(crate) fn into_response<T>(self, value: T) -> Result<Response<T>, Self> {
         match &self.0.sent.head {
             Some(head) => Ok(Response::new(value, head.clone(), self.attempts())),
@@ -177,7 +180,8 @@ impl Error {
         format!("{status}{what}")
     }
 
-    /// Returns the message for a failed connection, with the server's host and the innermost cause.
+    /// Returns the message for a connection that failed, with the innermost cause, or for a timeout
+    /// that expired. Both name the server's host if it is known.
     fn connection_message(&self) -> String {
         let source = self.0.source.as_deref();
         let source = source.and_then(|source| source.downcast_ref::<reqwest::Error>());
@@ -216,7 +220,8 @@ fn stopped_message(stopped: Stopped) -> String {
 }
 
 impl ErrorBody {
-    /// Returns the `code` as an enum.
+    /// Returns the `code` as an enum. A code that this version of the client does not know becomes
+    /// [`ErrorCode::Other`].
     pub fn error_code(&self) -> ErrorCode {
         ErrorCode::from(self.code.as_str())
     }

@@ -4,25 +4,28 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The server, or a proxy in front of it, sent an error response: see
-    /// [`Error::code`](crate::Error::code) and
-    /// [`Error::status`](crate::Error::status).
+    /// The server, or a proxy in front of it, sent a response that is not a success: see
+    /// [`Error::code`](crate::Error::code) and [`Error::status`](crate::Error::status).
     Response,
-    /// No connection could be opened, or the connection was lost before the response.
+    /// No connection could be opened, or the connection was lost before the response began.
     Connection,
-    /// The connection or the server took longer than the timeouts allow.
+    /// Opening the connection took longer than
+    /// [`connect_timeout`](crate::ClientBuilder::connect_timeout), or the server sent no data for
+    /// longer than [`read_timeout`](crate::ClientBuilder::read_timeout).
     Timeout,
     /// The call as a whole took longer than its
     /// [`call_timeout`](crate::ClientBuilder::call_timeout).
     CallTimeout,
-    /// The request was not sent or not retried, because the rate limit lasts longer than the call
-    /// may wait: see [`Error::retry_after`](crate::Error::retry_after).
-    /// [`Error::is_rate_limited`](crate::Error::is_rate_limited) is also true for a 429.
+    /// The request was not sent, or not sent again, because the call would have had to wait too
+    /// long for the rate limit: see [`Error::retry_after`](crate::Error::retry_after). If a 429
+    /// itself says that the wait is too long, the kind is [`ErrorKind::Response`] instead.
+    /// [`Error::is_rate_limited`](crate::Error::is_rate_limited) is true for both.
     RateLimit,
-    /// The connection was lost in the body of the response.
+    /// The body of the response could not be read to its end, for example because the connection
+    /// was lost.
     IncompleteBody,
-    /// The status is a success, but the API does not document this response. A proxy in front of
-    /// the service may have sent it.
+    /// The status is a success, but the response is not one that the API documents. A proxy in
+    /// front of the service may have sent it.
     InvalidBody,
     /// The request could not be built.
     Request,

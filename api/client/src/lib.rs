@@ -67,7 +67,7 @@
 //! # Errors
 //!
 //! Besides its own errors, each operation may fail with 400
-//! [`InvalidParameter`](ErrorCode::InvalidParameter) if it has parameters, 401
+//! [`InvalidParameter`](ErrorCode::InvalidParameter) if it has path or query parameters, 401
 //! [`Unauthorized`](ErrorCode::Unauthorized), 429
 //! [`RateLimitExceeded`](ErrorCode::RateLimitExceeded) or [`KeyBanned`](ErrorCode::KeyBanned), 500
 //! [`InternalError`](ErrorCode::InternalError) and 503
@@ -264,7 +264,8 @@ mod version;
 
 pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};
-/// The library of dates and times. Ship dates have its type `DateTime<Utc>`.
+/// The library of dates and times. Times in this crate, such as ship dates, have its type
+/// `DateTime<Utc>`.
 pub use chrono;
 pub use error::Error;
 pub use error_kind::ErrorKind;
@@ -272,7 +273,8 @@ pub use generated::values::ErrorCode;
 pub use outcome::CancelOrderOutcome;
 pub use pages::Pages;
 pub use rate_limit::RateLimit;
-/// The HTTP library of this crate. [`ClientBuilder::http`] takes this version's client builder.
+/// The HTTP library of this crate. [`ClientBuilder::http`] takes a client builder of this version
+/// of the library.
 pub use reqwest;
 pub use response::Response;
 pub use retry::RetryPolicy;

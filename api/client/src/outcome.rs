@@ -4,13 +4,13 @@ use crate::error::Error;
 use crate::generated::values::ErrorCode;
 use crate::response::Response;
 
-/// The outcome of a successful call of `cancel_order`.
+/// The outcome of a successful call of `cancel_order` or `cancel_order_if_unchanged`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CancelOrderOutcome {
     /// This call cancelled the order.
     Cancelled,
-    /// There is no longer an order with this id to cancel. An earlier attempt of this call, which
-    /// got no response or a 5xx, may have cancelled the order.
+    /// The last attempt found no order to cancel (404 `order_not_found`). An earlier attempt of
+    /// this call, which got no response or a 5xx, may have cancelled the order.
     /// [`ClientV2::get_order`](crate::ClientV2::get_order) returns whether it is cancelled, and
     /// when.
     AlreadyGone,

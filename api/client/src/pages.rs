@@ -44,15 +44,17 @@ impl<R: PagedRequest> Pages<R> {
     /// Returns the next record; `None` after the last one and after an error.
     ///
     /// If the returned future is dropped, no record is lost, but the request in flight is aborted,
-    /// and the next call of this method sends it again. In a loop with a short timer, call
-    /// `StreamExt::next(&mut pages)` instead, which keeps the request.
+    /// and the next call of this method sends it again. If a short timer drops the future again and
+    /// again, no request may ever complete. In this case call `StreamExt::next(&mut pages)`, which
+    /// keeps the request.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         let record = Record(self);
         std::future::poll_fn(|context| Pin::new(&mut *record.0).poll_next(context)).await
     }
 }
 
-/// Aborts the call for the next page when this value is dropped.
+/// Aborts the call for the next page when this value is dropped, so that an abandoned call does not
+/// keep its permit of `max_in_flight`.
 struct Record<'a, R: PagedRequest>(&'a mut Pages<R>);
 
 impl<R: PagedRequest> Drop for Record<'_, R> {

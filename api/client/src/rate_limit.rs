@@ -1,16 +1,17 @@
-//! Reads the `X-RateLimit-*` headers. Most responses have them. Responses that a proxy sends itself
-//! lack them, and so do responses to requests that are not counted, such as malformed HTTP.
+//! Reads the `X-RateLimit-*` headers. Most responses have them. They are missing if a proxy sends
+//! the response itself, or if the server rejects malformed HTTP before it counts the request.
 
 use crate::retry_after::server_now;
 use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
 use std::time::Duration;
 
-/// The length of the minute window, plus 2 seconds, because `X-RateLimit-Reset` and `Date` are
-/// rounded to seconds.
+/// The length of the minute window, plus 2 seconds: the server rounds `X-RateLimit-Reset` up and
+/// `Date` down to whole seconds.
 const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 
-/// The state of the minute limit or of the day limit, whichever has fewer remaining requests.
+/// The rate limit that a response reports: the account's minute window or day window, whichever has
+/// fewer requests left. For a request without a valid key, it is the limit of the client's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimit {
@@ -18,12 +19,12 @@ pub struct RateLimit {
     pub limit: u64,
     /// The number of requests that remain in the current window of this limit.
     pub remaining: u64,
-    /// The time at which this limit resets.
+    /// The time at which the window ends. During a ban, the time at which the ban ends.
     pub reset: DateTime<Utc>,
 }
 
 impl RateLimit {
-    /// Parses the headers. Returns `None` if one of the three is missing or invalid.
+    /// Parses the headers. Returns `None` if one of the three is missing or malformed.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let number = |name: &str| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
         let reset = i64::try_from(number("x-ratelimit-reset")?).ok()?;
@@ -34,9 +35,10 @@ impl RateLimit {
         })
     }
 
-    /// Returns the time until the reset, by the server's clock. Returns `None` if the reset has
-    /// passed or is more than about a minute away. In these cases a clock is wrong, or the headers
-    /// report the day limit, for which a 429 has the wait in `Retry-After`.
+    /// Returns the time until the reset, by the server's clock if the response has `Date`. Returns
+    /// `None` if the reset has passed, or if it is more than about a minute away. A reset that far
+    /// away is the end of a day or of a ban, or a clock is wrong. Calls do not wait for it, because
+    /// the service says in the `Retry-After` of a 429 how long to wait.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

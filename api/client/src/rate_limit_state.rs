@@ -8,8 +8,8 @@ use tokio::time::Instant;
 /// The maximum response time of the service. A request that has no response after this time no
 /// longer counts as in flight, because the program may have stopped polling the call.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum random extra wait after a limit. All clients of an account wait for the same
-/// instant; the random waits spread their next requests.
+/// The maximum random extra wait after a limit. Without it, all clients of an account would send
+/// their next requests at the same instant.
 const MAX_JITTER: Duration = Duration::from_secs(1);
 /// Limits `Retry-After`, so that the addition to the current instant cannot overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
@@ -17,30 +17,30 @@ const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 /// The time at which the next request may be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// Now.
     Send,
-    /// After the next response to a request in flight, or at this time if no response arrives
-    /// before.
+    /// Not now, because too many requests are in flight. Check again after the next response, or at
+    /// this time if no response arrives before.
     AfterResponse(Instant),
     /// At this time, and not before, because the rate limit is exhausted until then.
     HeldUntil(Instant),
 }
 
-/// What a response says about the rate limit, in `X-RateLimit-*` and `Retry-After`.
+/// The rate limit that a response reports, in `X-RateLimit-*` and `Retry-After`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReportedLimit {
     pub(crate) remaining: Option<u64>,
     /// The time until the limit resets, if it is known and at most about a minute.
     pub(crate) resets_in: Option<Duration>,
-    /// The time for which a 429 forbids requests.
+    /// The time for which a 429 forbids requests: its `Retry-After`, or otherwise the wait that the
+    /// retry policy chose.
     pub(crate) hold: Option<Duration>,
 }
 
 /// The known state of a key's rate limit.
 ///
 /// At most half of the remaining requests (rounded up) may be in flight, because other programs may
-/// use the same account. If no requests remain, calls wait until the limit resets. Then one request
-/// goes first.
+/// use the same account. If no requests remain, calls wait until the limit resets. After that, or
+/// if the time of the reset is unknown, one request goes first.
 ///
 /// Until a response reports the remaining requests, one is assumed to remain. Each response without
 /// the rate limit headers doubles the assumed number, because the server may never send the
@@ -77,7 +77,8 @@ impl RateLimitState {
             return Next::HeldUntil(until);
         }
         let resets_at = self.resets_at.filter(|at| *at > now);
-        // One request may be sent if the limit has reset or the reset time is unknown.
+        // If the limit has reset or the time of the reset is unknown, at least one request may be
+        // sent.
         let remaining = self.remaining.max(u64::from(resets_at.is_none()));
         let times_out_at = self.in_flight.values().map(|sent| *sent + RESPONSE_TIMEOUT);
         let times_out_at = times_out_at.filter(|at| *at > now);
@@ -107,8 +108,8 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // Other 429s of the same burst report the same end of the limit, so the first jitter is
-            // kept.
+            // Other 429s of the same burst report about the same end of the limit, so the end with
+            // the first jitter is kept.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);
@@ -137,7 +138,8 @@ impl RateLimitState {
     }
 
     /// Records a request whose response is missing or reports no limit. If the server may have
-    /// counted the request, one request fewer remains.
+    /// counted the request, lowers the number of remaining requests that a response has reported,
+    /// but not below 1.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {
@@ -207,7 +209,8 @@ mod tests {
         assert_eq!(send_all(&mut state, now).len(), 10);
         state.record_response(2, now, refused(42 * SECOND), 0.5);
         let held_until = now + 42 * SECOND + SECOND / 2;
-        // Responses to requests before the 429, and other 429s of the same burst, change nothing.
+        // Responses to requests that were sent before the 429, and other 429s of the same burst,
+        // change nothing.
         state.record_response(3, now, remaining(7), 0.0);
         state.record_response(4, now + SECOND / 3, refused(42 * SECOND), 0.9);
         assert_eq!(state.next(now), Next::HeldUntil(held_until));

@@ -1,18 +1,19 @@
-//! The requests of all operations, before they are sent. A generated type per operation has the
-//! parameters and calls progenitor's method.
+//! Requests that are not sent yet. For each operation, a generated type has the parameters and
+//! calls progenitor's method.
 
 use crate::call::Call;
 use progenitor_client::ResponseValue;
 
-/// The result of progenitor's client. The error type is `()`, because `answer` parses the bodies of
-/// errors.
+/// The result of progenitor's client. The error type is `()`, because the module `answer` parses
+/// the bodies of errors.
 pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
 
 pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// The options of the call, and the record of its attempts.
+    /// Returns the request's [`Call`]. Before `answer` sends the request, it replaces the client's
+    /// template with a new call.
     fn call(&mut self) -> &mut Call;
 
     /// Creates the span of the call, with the operation and the identifiers in its parameters.

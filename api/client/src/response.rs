@@ -49,8 +49,9 @@ impl<T> Response<T> {
         self.value
     }
 
-    /// The HTTP status. It is 304 if the value has not changed, and 404 if the order was already
-    /// gone.
+    /// The HTTP status. It is 304 if a method that ends in `_if_changed` found the value unchanged,
+    /// and 404 if the outcome of a cancellation is
+    /// [`AlreadyGone`](crate::CancelOrderOutcome::AlreadyGone).
     pub fn status(&self) -> StatusCode {
         self.head.status
     }
@@ -61,23 +62,24 @@ impl<T> Response<T> {
     }
 
     /// The limit in force and the remaining requests, from the `X-RateLimit-*` headers. `None` if
-    /// one of them is missing.
+    /// one of the three headers is missing or malformed.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head.rate_limit()
     }
 
-    /// The time to wait before the next request, from `Retry-After`.
+    /// The time to wait before the next request, if the response has a valid `Retry-After`.
     pub fn retry_after(&self) -> Option<Duration> {
         self.head.retry_after()
     }
 
-    /// The id of the request in the server's log. Quote it when you report a problem.
+    /// The id of the last attempt in the server's log, if the response has `x-request-id`. Quote it
+    /// when you report a problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head.request_id()
     }
 
-    /// The `ETag`. Pass it to a method that ends in `_if_changed`, which returns the value only if
-    /// it has changed.
+    /// The `ETag`, if the response has one. Pass it to a method that ends in `_if_changed`, which
+    /// returns the value only if it has changed.
     pub fn etag(&self) -> Option<&str> {
         self.head.headers.get("etag")?.to_str().ok()
     }

@@ -5,12 +5,12 @@ use std::time::Duration;
 /// Decides when a request is retried, and how long a call waits for the rate limit.
 ///
 /// A request is retried after 429, 500, 502, 503 or 504, and if the connection is lost or silent
-/// for too long. The wait is the time in `Retry-After`; without the header it doubles with each
-/// attempt, with jitter. All requests of this API are `GET` and `DELETE` requests, which are safe
-/// to repeat.
+/// for too long before the response begins. The wait is the time in `Retry-After`; without the
+/// header it doubles with each attempt, with jitter. All requests of this API are `GET` and
+/// `DELETE` requests, which are safe to repeat.
 ///
-/// If no attempts or no time remain, or if `Retry-After` is longer than the remaining time (during
-/// a ban, for example), the last response is returned immediately as an error. A call that waits to
+/// If no attempts remain, or if the wait would end after [`total`](Self::total) (during a ban, for
+/// example), the call fails immediately with the error of the last attempt. A call that waits to
 /// send fails with [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the rate limit lasts
 /// longer than the remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// At most 5 attempts within 2 minutes, enough to wait for the next minute window. Waits double
-    /// from half a second to 30 seconds.
+    /// At most 5 attempts within 2 minutes, which is enough to wait for the next minute window.
+    /// Without `Retry-After`, the waits double from half a second up to 30 seconds.
     fn default() -> Self {
         Self {
             attempts: 5,
@@ -35,12 +35,13 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Sends every request once, without waiting for the rate limit.
+    /// Returns a policy that sends every request once, without waiting for the rate limit.
     pub fn never() -> Self {
         Self { attempts: 1, ..Self::default() }
     }
 
-    /// Sets the maximum number of attempts, including the first.
+    /// Sets the maximum number of attempts, including the first. With 1 or 0, calls do not wait for
+    /// the rate limit either, as with [`never`](Self::never).
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
@@ -49,13 +50,14 @@ impl RetryPolicy {
     /// Sets the time after which no attempt begins. The time starts when the call first waits for
     /// the rate limit or sends its first attempt. Waiting for the rate limit does not count as an
     /// attempt but uses up this time: 200 concurrent calls on a plan of 60 requests per minute need
-    /// about four minutes.
+    /// a little more than three minutes.
     pub fn total(mut self, total: Duration) -> Self {
         self.total = total;
         self
     }
 
-    /// Sets the wait before the second attempt, if there is no `Retry-After`.
+    /// Sets the wait before the second attempt, if there is no `Retry-After`. Jitter shortens this
+    /// wait and the later ones by up to half.
     pub fn first_wait(mut self, wait: Duration) -> Self {
         self.first_wait = wait;
         self
@@ -71,7 +73,6 @@ impl RetryPolicy {
         self.attempts <= 1
     }
 
-    /// The time after which no further attempt begins.
     pub(crate) fn time_limit(&self) -> Duration {
         self.total
     }

@@ -71,7 +71,7 @@ impl<'a> Attempts<'a> {
             let (Some(wait), Some(again)) = (wait, again) else { return Ok(result) };
             self.sent.may_be_done |= may_be_done(&result);
             let is_held = is_limited(&result);
-            // Drop the response, so that its connection is free during the wait.
+            // Drop the response, so that it does not occupy its connection during the wait.
             drop(result);
             if !is_held {
                 sleep(wait).await;
@@ -86,7 +86,7 @@ impl<'a> Attempts<'a> {
         by_policy.into_iter().chain(self.sent.ends.map(|(at, _)| at)).min()
     }
 
-    /// Waits for the rate limit, unless retries are switched off.
+    /// Waits for the rate limit. Returns `None` without waiting if retries are switched off.
     async fn turn(
         &self,
         number: u64,
@@ -100,8 +100,8 @@ impl<'a> Attempts<'a> {
         turn.map(Some).map_err(|holds_for| Stopped::RateLimit { holds_for })
     }
 
-    /// Returns the wait before the next attempt, if the policy allows one. After a 429, the other
-    /// calls of the queue wait as well.
+    /// Records the result of an attempt in the queue, so that after a 429 the other calls wait as
+    /// well. Returns the wait before the next attempt, or `None` if no attempts remain.
     fn next_wait(
         &self,
         result: &reqwest::Result<Response>,
@@ -133,7 +133,8 @@ impl<'a> Attempts<'a> {
         self.call.observer.notify(&attempt);
     }
 
-    /// Awaits the future, at most until the call's deadline. Fails if the deadline passes first.
+    /// Awaits the future, but fails if `call_timeout` expires first. `while_it` says what the call
+    /// was doing, for the message.
     async fn in_time<T>(
         &self,
         while_it: &'static str,
@@ -146,7 +147,8 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns an error for progenitor, because reqwest's errors have no constructor. Programs never
+/// Returns an error for progenitor if the client ends a call itself. The hook must return an error
+/// of reqwest, which has no constructor, so a made-up response is converted to one. Programs never
 /// see it, because [`Error::new`](crate::Error) uses [`Sent::stopped`] instead.
 fn placeholder_error() -> reqwest::Result<Response> {
     let mut response = http::Response::new("");
@@ -278,7 +280,8 @@ mod tests {
         assert_eq!(run(RetryPolicy::never(), 1, Some("1")).await, (429, 1, 0.0));
     }
 
-    /// Responds with this status, then 404. Returns the record of the attempts.
+    /// Sends a request whose first attempt gets this status, and whose second attempt gets a 404.
+    /// Returns the record of the attempts.
     async fn run_after(method: Method, status: u16) -> Sent {
         let sent = Cell::new(0);
         let call = Call::new(RetryPolicy::default(), Observer::default());

@@ -1,4 +1,5 @@
-//! Records the result of a call in its span, and an event per retry, with the feature `tracing`.
+//! With the feature `tracing`, records the result of a call in its span, and emits an event for
+//! each attempt that is retried.
 
 use crate::attempt::Attempt;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! Version 1 of the API.
+//! The client of version 1 of the API.
 
 use crate::answer::{send, send_and_map, unless_unchanged};
 use crate::call::Call;
@@ -12,7 +12,7 @@ pub use generated::types::{Error as ErrorBody, Order, OrderId, Pet, PetId};
 
 client_of_version! {
     /// A client of version 1 of the Store Orders API. [`v2`](Self::v2) returns the client of
-    /// version 2. Cloning is cheap and shares the connections.
+    /// version 2. Cloning is cheap; clones share the connections and the rate limit.
     Client,
     generated::Client,
     "/v1"
@@ -84,7 +84,9 @@ impl Client {
     ///   the order.
     /// - **Ignored**: query parameters, a body, `If-Match` and `If-Unmodified-Since`.
     ///
-    /// The value says what became of the order: see [`CancelOrderOutcome`].
+    /// This method repeats the request itself, as the client's [`RetryPolicy`](crate::RetryPolicy)
+    /// allows. If an earlier attempt may have cancelled the order, `order_not_found` is not an
+    /// error, but the outcome [`AlreadyGone`](CancelOrderOutcome::AlreadyGone).
     ///
     /// # Errors
     ///

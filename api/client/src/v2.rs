@@ -1,5 +1,5 @@
-//! Version 2 of the API: lists orders in pages, with filters and the status of each order, and
-//! looks up single orders.
+//! Version 2 of the API: lists orders in pages, with filters and the status of each order, looks up
+//! single orders, and cancels orders.
 //!
 //! [`Client::v2`](crate::Client::v2) returns its client. Each page of a list is a separate call
 //! with its own retries, waits and span.
@@ -20,15 +20,15 @@ pub use generated::types::{Order, OrderPage};
 
 client_of_version! {
     /// A client of version 2 of the Store Orders API, from [`Client::v2`](crate::Client::v2).
-    /// Cloning is cheap and shares the connections.
+    /// Cloning is cheap; clones share the connections and the rate limit.
     ClientV2,
     generated::Client,
     "/v2"
 }
 
 impl Client {
-    /// The client of version 2, for new programs. It shares connections, options and limits with
-    /// this client.
+    /// Returns the client of version 2, for new programs. It shares connections, options and limits
+    /// with this client.
     ///
     /// # Examples
     ///
@@ -59,6 +59,10 @@ impl ClientV2 {
     ///   page to the last comes exactly once.
     /// - **Cancelled orders** are in no page that is requested after the 204 of the cancellation.
     /// - **After a lost response**: send the request again. It changes nothing.
+    ///
+    /// This method only creates the request. Set filters on it, then call
+    /// [`send`](ListOrders::send) for one page, or [`stream`](ListOrders::stream) for the orders of
+    /// all pages.
     ///
     /// # Examples
     ///
@@ -160,7 +164,9 @@ impl ClientV2 {
     /// To cancel an order only if it has not changed since you read it, call
     /// [`cancel_order_if_unchanged`](Self::cancel_order_if_unchanged).
     ///
-    /// The value says what became of the order: see [`CancelOrderOutcome`].
+    /// This method repeats the request itself, as the client's [`RetryPolicy`](crate::RetryPolicy)
+    /// allows. If an earlier attempt may have cancelled the order, `order_not_found` is not an
+    /// error, but the outcome [`AlreadyGone`](CancelOrderOutcome::AlreadyGone).
     ///
     /// # Errors
     ///
@@ -211,10 +217,11 @@ impl ClientV2 {
     ///
     /// # Errors
     ///
-    /// [`PreconditionFailed`](crate::ErrorCode::PreconditionFailed) if the order has changed and is
-    /// not cancelled, and the errors of [`cancel_order`](Self::cancel_order). A retry after a lost
-    /// response never fails with this code if an earlier attempt cancelled the order: the outcome
-    /// is then [`AlreadyGone`](CancelOrderOutcome::AlreadyGone).
+    /// [`PreconditionFailed`](crate::ErrorCode::PreconditionFailed) if the order is still pending
+    /// but has changed, or if it is pending and the `ETag` begins with `W/`, and the errors of
+    /// [`cancel_order`](Self::cancel_order). A retry after a lost response never fails with this
+    /// code if an earlier attempt cancelled the order: the outcome is then
+    /// [`AlreadyGone`](CancelOrderOutcome::AlreadyGone).
     pub async fn cancel_order_if_unchanged(
         &self,
         order_id: impl Into<OrderId>,
@@ -295,7 +302,6 @@ impl ListOrders {
     }
 }
 
-/// Iterates over the orders of the page.
 impl IntoIterator for OrderPage {
     type Item = Order;
     type IntoIter = std::vec::IntoIter<Order>;
@@ -305,7 +311,6 @@ impl IntoIterator for OrderPage {
     }
 }
 
-/// Iterates over the orders of the page.
 impl<'a> IntoIterator for &'a OrderPage {
     type Item = &'a Order;
     type IntoIter = std::slice::Iter<'a, Order>;
