@@ -1,7 +1,6 @@
 //! The table of API versions, shared by the server and the tools, which do not depend on each
 //! other.
 
-/// A version of the API.
 #[derive(Debug)]
 pub struct Version {
     /// The name of the version's modules in Rust, such as `v1`.
@@ -12,14 +11,13 @@ pub struct Version {
     pub contract: &'static str,
     /// The file of progenitor's client, generated from the document.
     pub client: &'static str,
-    /// The path prefix of the operations: the version is part of the base address (specification,
-    /// Versioning 1).
+    /// The path prefix of the operations, such as `/v1`.
     pub base_path: &'static str,
     /// The path under which the server publishes the document.
     pub path: &'static str,
     /// The path under which the server publishes the reference page of the document.
     pub reference: &'static str,
-    /// How the version differs from other versions, for people who choose one.
+    /// The difference from other versions, in a few words, for people who choose a version.
     pub about: &'static str,
 }
 
