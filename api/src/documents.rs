@@ -15,7 +15,7 @@ pub struct Document {
     pub version: &'static str,
     /// The name of the version, such as `v1`.
     pub name: &'static str,
-    /// How the version differs from other versions, for people who choose one.
+    /// The difference from other versions, in a few words, for people who choose a version.
     pub about: &'static str,
     pub base_path: &'static str,
     /// The path under which the server publishes the document.
@@ -69,7 +69,7 @@ const fn document(
     Document { version, name, about, base_path, path, reference, text, error_codes, emit }
 }
 
-/// Returns the newest stable version: its version has no pre-release, such as `-beta.1`.
+/// Returns the newest version whose number has no pre-release part, such as `-beta.1`.
 pub fn newest_stable() -> &'static Document {
     let is_stable = |document: &&&Document| !document.version.contains('-');
     DOCUMENTS.iter().rfind(is_stable).copied().unwrap_or(&V1)

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The reason why a document could not be emitted.
+/// The reason why a document could not be emitted, parsed or formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError(String);
 
@@ -97,8 +97,8 @@ fn remove_generic_errors(document: &mut Value) {
     }
 }
 
-/// Adapts a schema to the document: writes bounds that are whole numbers as integers (1, not 1.0),
-/// and removes the titles that schemars derives from Rust names.
+/// Adapts the emitted document to the checked-in one: writes bounds that are whole numbers as
+/// integers (1, not 1.0), and removes the titles that schemars derives from Rust names.
 fn tidy(value: &mut Value) {
     match value {
         Value::Number(number) => {

@@ -1,6 +1,7 @@
-//! The errors that the middleware sends before any handler runs, and the messages of all errors.
+//! The responses for errors that the middleware sends itself, and the messages of errors.
 //!
-//! The messages are those of the examples in the document, with the numbers of the actual request.
+//! [`message`] makes a message from an example in the document and the numbers of the actual
+//! request. The other messages are written here.
 
 use crate::documents::{DOCUMENTS, Document, V1};
 use crate::headers;
@@ -26,7 +27,7 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Replaces the first numbers in an example's message with `numbers`, the numbers of the request.
+/// Replaces the first numbers in an example's message, in their order, with `numbers`.
 pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
     for number in numbers {
@@ -40,7 +41,8 @@ pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
 }
 
 /// The encoded bodies of errors whose messages do not depend on the request, by code and path of
-/// the document. They are encoded only once, so that a flood of requests without a key is cheap.
+/// the document. They are encoded only once, so that 503s are cheap while the store does not
+/// answer.
 static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|| {
     let plain = [
         (ErrorCode::InternalError, ServerError::INTERNAL_ERROR_EXAMPLE),
@@ -72,14 +74,14 @@ static OUTSIDE_VERSIONS: LazyLock<Bytes> = LazyLock::new(|| {
 /// 401.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentCredentials {
-    /// No `Authorization` header and no key elsewhere.
+    /// No `Authorization` header, no `X-API-Key` header, and no query parameter named like a key.
     Nothing,
     /// An `X-API-Key` header instead of an `Authorization` header.
     ApiKeyHeader,
     /// A query parameter named like a key instead of an `Authorization` header.
     QueryParameter,
     Basic,
-    /// An unknown scheme, or none.
+    /// A scheme other than `Bearer` and `Basic`, or a value without a scheme.
     OtherScheme,
     /// `Bearer` without a space and a key.
     SchemeAlone,
@@ -93,7 +95,8 @@ pub enum SentCredentials {
     InvalidKey,
 }
 
-/// Returns the body of a 401. The message must not contain characters that JSON escapes.
+/// Expands to the body of a 401. The message is not escaped, so it must not contain characters that
+/// JSON escapes.
 macro_rules! unauthorized_body {
     ($($message:literal)*) => {
         concat!(r#"{"code":"unauthorized","message":""#, $($message,)* r#"","status":401}"#)
@@ -211,8 +214,8 @@ pub fn slash_at_end(document: &Document) -> Response<Body> {
     response(ErrorCode::NotFound, message.to_string(), document)
 }
 
-/// 405, with one `Allow` header of this value (RFC 9110, 15.5.6). `later` is the operation of a later
-/// version that has the method, if there is one.
+/// 405, with one `Allow` header of this value (RFC 9110, 15.5.6). `later` is the operation of a
+/// later version that supports the method on this path, if there is one.
 pub fn method_not_allowed(allow: &str, later: Option<&str>, document: &Document) -> Response<Body> {
     let mut message = format!("This path does not support this method. It supports: {allow}.");
     if let Some(later) = later {

@@ -1,4 +1,5 @@
-//! The documented response headers that the middleware sets.
+//! The response headers for the rate limit, for deprecation, and for links from errors to their
+//! documentation.
 
 use crate::documents::{DOCUMENTS, Document};
 use crate::v1;

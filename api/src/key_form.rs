@@ -1,12 +1,10 @@
 //! The format of API keys, as in the document's `bearerFormat`.
 
-/// The prefix of keys for the production environment.
 pub const PRODUCTION_PREFIX: &str = "sto_live_";
 
-/// The prefix of keys for the staging environment.
 pub const STAGING_PREFIX: &str = "sto_test_";
 
-/// The number of random base-62 characters after the prefix: about 178 bits.
+/// The number of random base-62 characters after the prefix: more than 178 bits of entropy.
 pub const RANDOM_CHARS: usize = 30;
 
 /// The number of base-62 characters of the checksum, at the end.

@@ -1,12 +1,12 @@
-//! The contract of Store Orders in Rust: the types and traits that the server implements. It does
-//! not depend on the server.
+//! The contract of Store Orders in Rust: the traits that the server implements, and their types.
+//! This crate does not depend on the server.
 //!
 //! The documents in `spec/` are the source of truth, one for each version of the API. `cargo xtask
 //! generate` generates a module for each version, such as [`v1`], with the trait that handlers
 //! implement. The shared parts are written by hand: requests and responses ([`operation`]), strict
 //! parameters ([`parameters`]), the document that dropshot emits ([`emission`]), the middleware's
-//! errors and headers ([`errors`], [`headers`]), and constants that the documents mention only in
-//! prose ([`limit_constants`], [`key_form`]).
+//! errors and headers ([`errors`], [`headers`]), and the constants of rate limits and keys
+//! ([`limit_constants`], [`key_form`]).
 
 pub mod documents;
 pub mod emission;
@@ -30,9 +30,8 @@ macro_rules! contracts {
 }
 store_orders_versions::with_versions!(contracts);
 
-/// The stable version of the API: `info.version` of its document.
+/// The version number of version 1 of the API: `info.version` of its document.
 pub const API_VERSION: &str = documents::V1.version;
 
-/// The path prefix of the stable version's operations: the version is part of the base address
-/// (specification, Versioning 1).
+/// Every path of version 1 begins with this prefix.
 pub const BASE_PATH: &str = documents::V1.base_path;

@@ -11,7 +11,8 @@ pub const DAY_SECONDS: u32 = 86_400;
 /// was sent before the client could read the first 429 does not lead to a ban.
 pub const STRIKES_BEGIN_AFTER_SECONDS: u32 = 2;
 
-/// The length of the first ban. Each further ban is twice as long.
+/// The length of the first ban. Each further ban is twice as long as the one before, up to
+/// [`MAX_BAN_SECONDS`].
 pub const FIRST_BAN_SECONDS: u32 = 300;
 
 /// The maximum length of a ban, at which the doubling stops.

@@ -1,8 +1,8 @@
 //! The layer between dropshot and handlers: the requests that handlers get, and the responses that
 //! dropshot sends for successes and documented errors.
 //!
-//! Handlers do not return dropshot's error, because it cannot have headers and the middleware
-//! cannot inspect it. The errors that handlers return are converted to responses here.
+//! Dropshot cannot add headers to an error of a custom type, and the middleware cannot inspect such
+//! an error. So the errors that handlers return are converted to responses here.
 
 use crate::parameters::{Invalid, Rule};
 use crate::schemas::Documented;
@@ -111,8 +111,8 @@ impl<T> From<T> for Json<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// Takes the JSON of a `T`, plain or compressed with gzip. The caller must ensure that it is
-    /// the JSON of a `T`.
+    /// Takes JSON that is already encoded, and compressed with gzip if `is_gzip`. The caller must
+    /// ensure that it is the JSON of a `T`.
     pub fn encoded(json: Body, is_gzip: bool) -> Json<T> {
         Json(Content::Encoded { json, is_gzip })
     }
@@ -177,7 +177,7 @@ pub struct HandlerResponse<S>(Response<Body>, PhantomData<fn() -> S>);
 
 impl<S: Success> HandlerResponse<S> {
     /// Converts the result of a handler. `complete` adds the headers that depend on an error's
-    /// status and code.
+    /// status and code. Fails if the body cannot be serialized.
     pub fn from_result<E: DocumentedError>(
         result: Result<S, E>,
         complete: fn(StatusCode, &str, &mut HeaderMap),
@@ -224,7 +224,8 @@ impl<S: Success> HttpCodedResponse for DocumentedSuccess<S> {
     const DESCRIPTION: &'static str = S::DESCRIPTION;
 }
 
-/// An error that the document does not describe. Dropshot sends it in its own format.
+/// An error that the document does not describe, so only a bug causes it. The server sends a
+/// documented 500 instead.
 #[derive(Debug)]
 pub struct Failure(HttpError);
 
@@ -240,7 +241,7 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// Used by operations that do not document a 400. Dropshot sends such an error in its own format.
+/// Used by operations that do not document a 400, because no value of their parameters is invalid.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))
@@ -300,7 +301,8 @@ pub struct Sent<B = NoBody> {
 pub struct Sender(Extensions);
 
 impl Sender {
-    /// Returns the caller, which the middleware stored in the request's extensions.
+    /// Returns the caller, which the middleware stored in the request's extensions. Fails if it
+    /// stored no `K`.
     pub fn caller<K: Send + Sync + 'static>(&self) -> Result<&K, Failure> {
         self.0.get().ok_or_else(|| Failure::internal(&"the request was not authenticated"))
     }
@@ -323,7 +325,8 @@ impl<B: RequestBody> ExclusiveExtractor for Sent<B> {
 
 #[async_trait]
 pub trait RequestBody: Send + Sync + Sized + 'static {
-    /// Reads the body of a request. Fails if the body does not match its schema.
+    /// Reads the body of a request. Fails if the body cannot be parsed or does not match its
+    /// schema.
     async fn read<C: ServerContext>(
         context: &RequestContext<C>,
         request: http::Request<Body>,

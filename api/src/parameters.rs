@@ -1,5 +1,5 @@
-//! Parses parameters strictly by their schemas. Rejects everything that the document does not
-//! allow. The error names the parameter and its valid values.
+//! Parses parameters strictly by their schemas, and rejects unknown query parameters. The error
+//! says what is valid instead.
 
 use crate::schemas::Documented;
 use async_trait::async_trait;
@@ -38,15 +38,15 @@ impl fmt::Display for Location {
     }
 }
 
-/// The reason why a request is rejected before its handler runs.
+/// The reason why the parameters or the body of a request are invalid. The handler does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// A parameter does not match its schema. The last field is the expected value in words.
     Malformed(Location, &'static str, String),
     Missing(Location, &'static str),
     Repeated(Location, &'static str),
-    /// An unknown query parameter was sent. The name is `None` if it is too long or has unusual
-    /// characters. The list has the supported names.
+    /// An unknown query parameter was sent. The name is `None` if it is empty, too long or has
+    /// unusual characters. The list has the supported names.
     Unknown(Option<String>, &'static [&'static str]),
     /// The body could not be parsed, for this reason.
     Body(String),
@@ -87,12 +87,12 @@ const CURSOR: &str = "cursor";
 
 /// The parameters of an operation in one location.
 pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
-    /// The only location from which these parameters are read.
     const LOCATION: Location;
     /// The names of the parameters, as in the document.
     const NAMES: &'static [&'static str];
 
-    /// Parses the parameters. Fails if one of them does not match its schema.
+    /// Parses the parameters. Fails if one of them is repeated, is required but missing, or does
+    /// not match its schema.
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid>;
 }
 
@@ -116,7 +116,7 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Takes the known headers. If a header was sent several times, joins its lines to one list
+    /// Takes the known headers. If a header was sent several times, joins its values with commas
     /// (RFC 9110, 5.3).
     fn from_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
         let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
@@ -137,7 +137,8 @@ impl<'a> SentParameters<'a> {
         SentParameters { location: Location::Path, values: values.collect() }
     }
 
-    /// Returns the value of a parameter, or `None` if it was not sent.
+    /// Returns the value of a parameter, or `None` if it was not sent. Fails if it was sent more
+    /// than once or does not match the rule.
     pub fn optional<R: Rule>(
         &self,
         name: &'static str,
@@ -151,7 +152,8 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Returns the value of a parameter. Fails if it was not sent.
+    /// Returns the value of a parameter. Fails like [`optional`](Self::optional), and if the
+    /// parameter was not sent.
     pub fn required<R: Rule>(&self, name: &'static str, rule: &R) -> Result<R::Value, Invalid> {
         self.optional(name, rule)?.ok_or(Invalid::Missing(self.location, name))
     }
@@ -231,7 +233,7 @@ pub trait Rule {
     /// Describes the valid values in words.
     fn expected(&self) -> String;
 
-    /// Returns true if a value is within the bounds.
+    /// Returns true if a parsed value is within the bounds or matches the pattern of the rule.
     fn holds(&self, _: &Self::Value) -> bool {
         true
     }
@@ -245,7 +247,6 @@ pub struct Integer<T> {
 }
 
 impl<T> Integer<T> {
-    /// Any integer of the type.
     pub const ANY: Integer<T> = Integer { min: None, max: None };
 
     /// An integer within these bounds, inclusive.

@@ -1,4 +1,4 @@
-//! The plans in the document's `x-plans` (specification, Limits).
+//! The plans in the document's `x-plans`.
 
 pub use crate::v1::Plans as Plan;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

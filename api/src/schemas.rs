@@ -1,4 +1,4 @@
-//! Types with schemas that schemars does not derive, for `#[schemars(with = "…")]`.
+//! Types with schemas that schemars does not derive, mostly for `#[schemars(with = "…")]`.
 
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
