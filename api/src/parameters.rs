@@ -165,10 +165,10 @@ impl<'a> SentParameters<'a> {
         rule: &R,
     ) -> Result<R::Value, Invalid> {
         rule.parse(text).ok_or_else(|| {
-            // In a query, a plain `+` means a space, so the error asks for `%2B`.
+            // In a query, a plain `+` means a space.
             let hint = if name == CURSOR && text.is_empty() {
                 "; leave it out for the first page"
-            } else if R::MAY_HAVE_PLUS && self.location == Location::Query {
+            } else if R::MAY_HAVE_PLUS && self.location == Location::Query && text.contains(' ') {
                 "; write a + in it as %2B"
             } else {
                 ""
@@ -533,7 +533,12 @@ mod tests {
             ("status=x", "The query parameter status must be pending or shipped."),
             ("complete=x", "The query parameter complete must be true or false."),
             (
-                "shipDateFrom=x",
+                "shipDateFrom=2026-12-24T09:30:00%2B0100",
+                "The query parameter shipDateFrom must be a time of RFC 3339, such as \
+                 2026-12-24T09:30:00Z.",
+            ),
+            (
+                "shipDateFrom=2026-12-24T09:30:00+01:00",
                 "The query parameter shipDateFrom must be a time of RFC 3339, such as \
                  2026-12-24T09:30:00Z; write a + in it as %2B.",
             ),
