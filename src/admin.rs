@@ -34,7 +34,8 @@ struct AdminState<'a> {
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
-    /// The damage that was found in the store, if any.
+    /// Describes the damage found in the store. Can be set even if the server is ready, because
+    /// `serve_damaged` may be on.
     #[serde(skip_serializing_if = "Option::is_none")]
     damaged: Option<&'a str>,
 }
@@ -42,13 +43,14 @@ struct AdminState<'a> {
 pub struct AdminContext {
     server: Arc<ServerContext>,
     readiness: Readiness,
-    /// Locked while metrics are encoded, because only one scrape may encode at a time.
+    /// Locked while metrics are encoded, because counting all open files and connections takes a
+    /// long time. Without the lock, frequent scrapes could occupy many blocking threads.
     encoding: Arc<Mutex<()>>,
 }
 
 impl AdminContext {
-    /// Registers the metrics whose values are read from the server's state at each scrape.
-    /// `log_buffer` is `None` if the log is off.
+    /// Registers the metrics that each scrape reads or sets. For the parameters, see
+    /// `prometheus::register`.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
@@ -64,15 +66,15 @@ impl AdminContext {
 
 type AdminRequest = RequestContext<Arc<AdminContext>>;
 
-/// Always answers 200, so a server that does not answer is hung and must be restarted.
+/// Always responds with 200. So if there is no response, the server hangs and must be restarted.
 async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
     let live = AdminState { state: "live", reason: None, message: None, damaged: None };
     answer(StatusCode::OK, &live)
 }
 
-/// Answers 503 if requests should not be sent here, for example while the server stops, while its
-/// store cannot be read or written, or while requests cannot be counted. The body always reports
-/// damage to the store, but damage causes a 503 only if the setting `serve_damaged` is off.
+/// Responds with 503 if requests should not be sent here, for example while the server stops, while
+/// its store cannot be read or written, or while requests cannot be counted. The body always
+/// reports damage to the store, but damage causes a 503 only if the setting `serve_damaged` is off.
 async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = context.context();
     let unready = admin.readiness.unready().await;
@@ -91,12 +93,10 @@ fn answer(status: StatusCode, state: &AdminState<'_>) -> Result<Response<Body>, 
     response.map_err(|error| HttpError::for_internal_error(error.to_string()))
 }
 
-/// Answers with the metrics, always in the text format of Prometheus, whatever `Accept` says.
+/// Returns the metrics in the text format of Prometheus, whatever `Accept` says.
 async fn metrics(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = Arc::clone(context.context());
     admin.readiness.observe().await;
-    // Only one scrape runs at a time, because counting all open files and connections takes a long
-    // time.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
     let registry = admin.server.metrics.registry.clone();
     let encode = move || TextEncoder::new().encode_to_string(&registry.gather());
@@ -123,7 +123,7 @@ fn api() -> Result<ApiDescription<Arc<AdminContext>>, ApiDescriptionRegisterErro
     Ok(api)
 }
 
-/// Opens the admin listener, unless the setting turns it off.
+/// Returns `None` if the setting turns the admin listener off.
 pub fn listen(
     setting: &AdminListen,
     context: &Arc<AdminContext>,

@@ -1,47 +1,55 @@
 //! Keeps the list of all orders in memory, keeps it fresh, and cancels orders.
 //!
 //! The server has the list of all orders ready to send, because reading and encoding it for each
-//! request would be slow. But other processes change the store too: commands import and ship
-//! orders, and other replicas cancel them. Still, a list must reflect every change that was
-//! acknowledged before the list was requested.
+//! request would be slow. But other processes change the store too: for example, commands import
+//! and ship orders, and other replicas cancel them. Still, a list must reflect every change that
+//! was acknowledged before the list was requested.
 //!
 //! The obvious solution asks the store for its last change, and lets all requests that arrive while
 //! this query runs share the answer. But suppose that the query reads change 8. Then a cancellation
 //! commits as change 9, and its caller gets the 204 and requests the list. This request joins the
 //! running query, learns that a list at change 8 is current, and shows the cancelled order. So each
-//! list request needs a freshness query that is sent after the request has arrived. It shares the
-//! query only with requests that arrived before the query was sent
+//! list request needs a freshness query that is sent after the request has arrived. Requests can
+//! share a query only if all of them arrived before it was sent
 //! ([`SharedQueries`](crate::store::agreement::shared_queries::SharedQueries)).
 //!
-//! The answer is the store's last position. If the snapshot has reached it, the snapshot is sent.
-//! Otherwise one refresh brings the snapshot up to date for all requests that wait.
+//! The query returns the store's last position. If the snapshot has reached this position, the
+//! server sends the snapshot. Otherwise one refresh brings the snapshot up to date for all requests
+//! that wait.
 //!
 //! - On one machine with SQLite, the query reads the header of the WAL index, which every commit of
-//!   any process changes (`store/sqlite/last_changes.rs`). This takes one system call, so each
-//!   request asks for itself. A refresh then reads the changed rows in one transaction.
-//! - With replicas on PostgreSQL, one statement reads the last position and up to 1,024 changed
-//!   orders in one database snapshot (`store/postgres/session/list_reader.rs`), while the rate
-//!   limiter counts the request. So even a list after another replica's cancellation takes one
-//!   round trip. Such a list took 8.5 when the rows were read in a transaction after the query.
-//!   More than 1,024 changed orders are read by further statements, on a connection of their own.
-//!   The answer is used only under the session's [`lease`](crate::store::agreement::lease). Unlike
-//!   cached keys, which may be a second old, a list must be as new as its request.
+//!   any process changes (`store/sqlite/last_changes.rs`). It queries SQLite only if the header has
+//!   changed. Because reading the header takes just one system call, each request makes its own
+//!   query. A refresh reads the changed rows in one transaction.
+//! - With replicas on PostgreSQL, the query is one statement, which reads the last position and the
+//!   orders that changed since the list's position, in one database snapshot
+//!   (`store/postgres/session/list_reader.rs`). It runs while the rate limiter counts the request.
+//!   So even if another replica has just cancelled an order, a list request waits for only one
+//!   round trip to PostgreSQL. It waited for 8.5 round trips when a separate transaction read the
+//!   rows after the query. If more than 1,024 orders have changed, the refresh reads them with
+//!   further statements, on a connection of its own. The query's answer is used only under the
+//!   session's [`lease`](crate::store::agreement::lease), because a list must be as new as its
+//!   request, while cached keys may be a second old.
 //!
-//! The server's own cancellations take a shortcut. The list in memory is the snapshot without its
-//! pending removals, and has a position of its own ([`ListState`]). Before the writer answers, it
-//! adds the orders to the pending removals and moves the list's position, but not the snapshot's,
-//! past the batch. If nothing else has changed, the next refresh takes these orders out of the
-//! snapshot without reading the store. Editing the snapshot in each batch would copy pages even if
-//! nobody requests a list. If the list was not at the position just before the batch, it lacks a
-//! change of another process. Then the shortcut is not taken, and a refresh reads both changes.
+//! The server's own cancellations take a shortcut, because this server already knows which orders
+//! they remove. The list in memory is the snapshot without its pending removals. The snapshot has a
+//! position, and the list has another one, which can be ahead ([`ListState`]). Before the writer
+//! answers the requests of a batch, it adds the cancelled orders to the pending removals, and moves
+//! the list's position past the batch. The snapshot and its position stay as they are, because
+//! editing the snapshot for each batch would copy pages even if nobody requests a list. If nothing
+//! else has changed, the next refresh takes these orders out of the snapshot without reading the
+//! store. The shortcut is possible only if the list was at the position just before the batch. If
+//! it lacks a change that another process made before the batch, the writer leaves the list as it
+//! is, and a refresh reads both changes from the store.
 //!
 //! What is always true:
 //!
-//! - A snapshot is returned only if it has reached the position in the answer
-//!   (`ListInMemory::current`). So if the shortcut is not taken, the next list costs a read, but is
-//!   not older.
-//! - One refresh runs at a time (`refresh_lock`). Requests that have waited for it compare
-//!   positions again. Orders cancelled during the refresh stay pending (`ListState::publish`).
+//! - A list request gets a snapshot only if the snapshot has reached the position that the query
+//!   returned (`ListInMemory::current`). So without the shortcut, the next list request waits until
+//!   the store is read, but does not get an older list.
+//! - Only one refresh runs at a time (`refresh_lock`). Requests that have waited for it compare the
+//!   positions again. An order that is cancelled during the refresh stays a pending removal, unless
+//!   the refresh has already read its cancellation (`ListState::publish`).
 //!
 //! What happens when something fails:
 //!
@@ -49,11 +57,12 @@
 //!   list.
 //! - The client disconnects: a long refresh continues, because the next list needs it too. If a
 //!   refresh panics, the snapshot and the pending removals stay, and the next request tries again.
-//! - Changes were lost in a failover: the list's history differs from the answer's (see
+//! - A failover lost changes: the history in the query's answer differs from the list's (see
 //!   [`journal`](crate::store::agreement::journal)), so the refresh discards the pending removals
 //!   and reads every order.
-//! - PostgreSQL is away at the start: the list, which was never read, has the position [`UNREAD`].
-//!   No store has its history, so the first refresh reads every order.
+//! - PostgreSQL cannot be reached at the start: the list, which was never read, has the position
+//!   [`UNREAD`]. Its history differs from that of every store, so the first refresh reads every
+//!   order.
 //!
 //! [`ListState`]: crate::store::agreement::list::ListState
 
@@ -87,8 +96,8 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// A refresh that changes at most this many pages runs on the requesting thread, because such a
-/// refresh is short: it copies each page once, 1 MiB in all.
+/// A refresh that changes at most this many pages, and need not read the store, runs on the
+/// requesting thread. It is short, because such pages together have less than 1 MiB to copy.
 const MAX_INLINE_PAGES: usize = 4;
 
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);

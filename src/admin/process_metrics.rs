@@ -1,6 +1,5 @@
-//! Metrics of the process's resources, named as in Prometheus' client libraries.
-//!
-//! At each scrape their values are read from /proc, which only Linux has.
+//! Metrics of the process's resources, named as in Prometheus' client libraries. Each scrape reads
+//! them from Linux's /proc. Only the start time is read once, when the metrics are created.
 
 use procfs::process::{LimitValue, Process};
 use procfs::{ProcResult, page_size, ticks_per_second};
@@ -15,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// /proc/stat.
 #[derive(Debug)]
 pub struct ProcessMetrics {
-    /// Start of the process in Unix seconds; NaN without /proc.
+    /// Start of the process in Unix seconds, or NaN if /proc cannot be read.
     started_at: f64,
     cpu: Counter,
     gauges: [Gauge; 5],
@@ -58,7 +57,7 @@ impl Collector for ProcessMetrics {
 }
 
 impl ProcessMetrics {
-    /// Reads the CPU time in seconds, and the values of the gauges.
+    /// Reads the CPU time in seconds, and the values of `gauges` in the same order.
     fn read_values(&self) -> ProcResult<(f64, [f64; 5])> {
         let process = Process::myself()?;
         let stat = process.stat()?;

@@ -1,4 +1,4 @@
-//! Registers the metrics whose values are read from the server's state at each scrape.
+//! Registers the metrics of the server's state. Each scrape reads their values.
 
 use crate::context::ServerContext;
 use crate::log::{self, LogBuffer};
@@ -13,7 +13,7 @@ use prometheus::{
 use std::sync::Arc;
 use store_orders_api::API_VERSION;
 
-/// Reads the value of a gauge at a scrape.
+/// Returns the current value of a gauge. Each scrape calls it.
 pub type GaugeReader = Box<dyn Fn() -> f64 + Send + Sync>;
 
 /// Registers the metrics. `log_buffer` is `None` if nothing is logged. `open_connections` returns

@@ -21,15 +21,16 @@ pub enum Reason {
     /// The store is damaged, and `serve_damaged` is off.
     StoreDamaged,
     StoreUnreachable,
-    /// The store's primary waits for a synchronous standby.
+    /// The store fails or does not answer, and its primary has fewer synchronous standbys than must
+    /// confirm each commit.
     StandbyAway,
-    /// The store does not accept this server: the store was migrated for a newer program, it counts
-    /// requests in another database, or its files are gone.
+    /// The store does not accept this server, for example because it was migrated for a newer
+    /// program or because its files were moved. Only the operator can change this.
     StoreRefuses,
-    /// The list is being read, because the history of the store has changed, for example in a
-    /// failover, or because the store could not be reached when the server started.
+    /// The whole list is being read, because the store has a new history (for example after a
+    /// failover that lost changes), or could not be reached when the server started.
     ListOutdated,
-    /// Orders cannot be cancelled.
+    /// A batch of cancellations hangs, or the last batch failed and a test write fails too.
     WritesFail,
     CountsUnavailable,
     /// The cached keys may be out of date, so requests with a key are refused.
@@ -49,7 +50,7 @@ impl Reason {
         Reason::KeysOutdated,
     ];
 
-    /// Returns the name of the reason in `/readyz` and in the metric.
+    /// Returns the name of the reason in `/readyz` and in the metric `store_orders_unready`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Reason::Stopping => "stopping",
@@ -67,9 +68,7 @@ impl Reason {
 
 #[derive(Clone, Debug)]
 pub struct Unready {
-    /// The reason as a fixed name, which programs can compare.
     pub reason: Reason,
-    /// The reason in words, for people.
     pub message: String,
 }
 
@@ -79,13 +78,15 @@ fn unready(reason: Reason, message: impl Into<String>) -> Unready {
 
 /// The result of a query of the store. `unready` is `None` if the query found no problem.
 struct StoreState {
+    /// Also true if the store refuses this server.
     is_reachable: bool,
     unready: Option<Unready>,
 }
 
 pub struct Readiness {
     server: Arc<ServerContext>,
-    /// Locked during a query of the store, so that only one caller queries it at a time.
+    /// Locked during a query of the store, so that frequent readiness checks do not burden a slow
+    /// store with several queries at a time.
     query_lock: Arc<tokio::sync::Mutex<()>>,
     lag: Arc<Mutex<ListLag>>,
     gauges: Gauges,
@@ -170,8 +171,8 @@ impl Readiness {
         gauges.standbys_confirming.set(standbys.confirming.into());
     }
 
-    /// Returns an [`Unready`] if the server is stopping or its store is damaged. Does not query the
-    /// store.
+    /// Returns an [`Unready`] if the server is stopping, or if its store is damaged and
+    /// `serve_damaged` is off. Does not query the store.
     fn check_without_store(&self) -> Option<Unready> {
         if self.server.is_stopping.load(Ordering::Relaxed) {
             return Some(unready(Reason::Stopping, "the server is stopping"));
@@ -180,8 +181,8 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns an [`Unready`] if all requests are refused because they cannot be counted or their
-    /// keys cannot be checked. Does not query the store.
+    /// Returns an [`Unready`] if all requests with a key are refused, because they cannot be
+    /// counted or because keys cannot be checked. Does not query the store.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.rate_limiter.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
@@ -227,7 +228,8 @@ fn unreachable_reason(server: &ServerContext) -> Reason {
     }
 }
 
-/// Checks that the store can be read and written, and measures the lag of the list.
+/// Checks that the store can be read, and measures the lag of the list. If the store has a new
+/// history, starts a refresh of the list. Otherwise also checks that orders can be cancelled.
 async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> StoreState {
     let text = |error: &dyn Error| ErrorChain(error).to_string();
     let failed = |error: StoreError| match error {
@@ -259,9 +261,10 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     StoreState { is_reachable: true, unready }
 }
 
-/// Measures how long the list has lagged behind the store. While the list lacks a change of the
-/// store, contains the number of this change, and the time when it was first found missing. When
-/// the list gets this change but lacks a later one, the measurement starts again.
+/// Measures how long the list has lagged behind the store. `None` if the list lacks no change.
+/// Otherwise contains the position of a change that the list lacks, and the time at which this
+/// change was first found missing. When the list has this change but lacks a later one, the
+/// measurement starts again.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, Position)>);
 
@@ -270,8 +273,8 @@ impl ListLag {
     fn observe(&mut self, now: Instant, stored: Position, listed: Position) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
-            // A new history began, and the list has not read it, so the lag goes on: keep its
-            // start. Replace the missing change, because numbers of different histories cannot be
+            // A new history began while the list lagged. The lag continues, so keep its start. But
+            // replace the missing change, because numbers of different histories cannot be
             // compared.
             Some((since, lacked)) if lacked.history != stored.history => Some((since, stored)),
             Some((since, lacked)) if lacked.has_more_than(listed) => Some((since, lacked)),
