@@ -83,8 +83,8 @@ fn random_text(length: usize) -> String {
     (0..length).map(|_| char::from(base62_digit(random.random_range(0..62_u32)))).collect()
 }
 
-/// Redacts API keys, and parts of them, in a message for the operator, who may have typed a key in
-/// place of another argument. Only the prefix of each key remains.
+/// Redacts API keys in a message for the operator, who may have typed a key, or its beginning, in
+/// place of another argument. Replaces the letters and digits after each key prefix with `...`.
 pub fn without_keys(text: &str) -> String {
     let mut redacted = text.to_string();
     for prefix in Environment::ALL.map(Environment::prefix) {
@@ -100,7 +100,8 @@ pub fn without_keys(text: &str) -> String {
     redacted
 }
 
-/// True if a key with this expiry has expired. Times are Unix milliseconds.
+/// True if a key with this expiry has expired. Times are Unix milliseconds. `None` means that the
+/// key never expires.
 pub fn is_expired(expires_at_ms: Option<i64>, now_ms: i64) -> bool {
     expires_at_ms.is_some_and(|end| end <= now_ms)
 }
@@ -136,8 +137,7 @@ pub fn environment_of(presented: &[u8]) -> Option<Environment> {
     (checksum == checksum_of(body)).then_some(environment)
 }
 
-/// True if the prefix, the length and the alphabet of a presented key are those of a key, whatever
-/// its checksum.
+/// True if a presented key has a valid prefix, length and alphabet. Its checksum may be wrong.
 pub fn has_key_form(presented: &[u8]) -> bool {
     prefix_environment(presented).is_some()
         && presented.len() == KEY_BYTES
@@ -149,8 +149,8 @@ fn prefix_environment(presented: &[u8]) -> Option<Environment> {
     Environment::ALL.into_iter().find(has_prefix)
 }
 
-/// The CRC-32 of the body as six base-62 digits, most significant first. It identifies mistyped
-/// keys without a lookup.
+/// Returns the CRC-32 of the body as six base-62 digits, the most significant first. Thanks to this
+/// checksum, a mistyped key is refused without a lookup in the store.
 fn checksum_of(body: &[u8]) -> [u8; CHECKSUM_CHARS] {
     let mut rest = crc32fast::hash(body);
     let mut digits = [b'0'; CHECKSUM_CHARS];

@@ -1,6 +1,6 @@
-//! Runs blocking work on tokio's blocking threads, of which there are at most 512. Permits limit
-//! the threads for each kind of work, so that the shutdown and the key lookups always find a free
-//! thread.
+//! Runs blocking work on tokio's blocking threads, of which there are at most 512. Each kind of
+//! work is limited, by permits or by its caller, so that some threads stay free for the shutdown
+//! and the key lookups.
 
 use std::future::pending;
 use std::panic::resume_unwind;
@@ -24,8 +24,8 @@ where
     })
 }
 
-/// Runs `work` on a blocking thread and returns its result or resumes its panic. The caller must
-/// itself limit the number of concurrent calls.
+/// Runs `work` on a blocking thread and returns its result or resumes its panic. This function
+/// takes no permit, so the caller must limit the number of concurrent calls.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking_with_permit((), work).await {
         Ok(result) => result,

@@ -122,7 +122,7 @@ Examples:
   store-orders backup store-2026-06-15.sqlite
   store-orders backup /backups/store.sqlite --data-dir /var/lib/store-orders")]
     Backup(backup::BackupArgs),
-    /// Restore a store from a backup; never overwrites one
+    /// Restore a store from a backup, without overwriting an existing store
     #[command(after_help = "\
 Example:
   store-orders restore store-2026-06-15.sqlite --data-dir ./restored")]
@@ -136,7 +136,7 @@ Examples:
     /// Check whether the local server is ready, for containers and scripts
     ///
     /// The command requests /readyz from the admin listener, and fails unless the status is 200.
-    /// Without --admin-listen, it uses the server that serves the data directory.
+    /// Without --admin-listen, it asks the server that serves the data directory.
     #[command(after_help = "\
 Examples:
   store-orders health --data-dir /var/lib/store-orders
@@ -154,7 +154,7 @@ Examples:
     /// Create the tables of a store in PostgreSQL, or bring them up to date
     ///
     /// Running servers keep answering requests. A server that is too old for the new tables becomes
-    /// unready within a second, so that load balancers stop using it (`handbook upgrading`).
+    /// unready after about a second, so that load balancers stop using it (`handbook upgrading`).
     #[command(after_help = "\
 Examples:
   store-orders migrate --store postgres://owner@db.example.com/store
@@ -228,8 +228,8 @@ const PRINTING: [&str; 8] = [
 ];
 
 pub fn command() -> clap::Command {
-    // `demo` refuses the global options, and `config default` and the `PRINTING` commands ignore
-    // them, so the help of these commands does not show them.
+    // The help of `demo` does not show the global options, because `demo` refuses them. Nor does
+    // the help of `config default` and the `PRINTING` commands, because they ignore them.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {

@@ -1,5 +1,6 @@
-//! Clocks, and points in time. Windows, output and the store use wall time; strikes and bans use
-//! monotonic time. Tests can replace the machine's clocks with one that they set.
+//! Clocks, and points in time. Windows, output and the store use wall time. In a server's memory,
+//! strikes and bans use monotonic time. Tests can replace the machine's clocks with a clock that
+//! they set.
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
@@ -59,7 +60,8 @@ impl Clock for SystemClock {
 pub struct ManualClock(Mutex<Now>);
 
 impl ManualClock {
-    /// Creates a clock that shows this wall time, in a process that has just started.
+    /// Creates a clock that shows this wall time. Its monotonic time begins at 0, as in a process
+    /// that has just started.
     pub fn new(wall: Duration) -> ManualClock {
         ManualClock(Mutex::new(Now { monotonic: Duration::ZERO, wall }))
     }
@@ -86,9 +88,9 @@ impl Clock for ManualClock {
 }
 
 /// A clock that also advances while the machine is suspended. Linux's `CLOCK_MONOTONIC`, which std
-/// uses, stops during a suspension. With that clock, a window would end later by the wall clock
-/// than `Retry-After` said, and a client that returned in time would be refused. The monotonic
-/// clock of macOS does not stop.
+/// uses, stops during a suspension. With that clock, a ban would end later by the wall clock than
+/// `Retry-After` said, and a client that returned in time would be refused. The monotonic clock of
+/// macOS does not stop.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]

@@ -1,12 +1,12 @@
 //! Detects a damaged store: reports damage that was found while reading the orders, and checks the
 //! store's structure in the background after the start. A damaged page may look like a page with
-//! fewer orders, so a damaged store is not served unless the operator allows it.
+//! fewer orders, so lists would lack orders. Therefore a damaged store is not served unless the
+//! operator allows it.
 //!
-//! The check runs SQLite's `quick_check` in one read transaction on its own connection. The check
-//! cannot be split into several transactions, because each of them would report as missing all
-//! pages that only the other transactions have read. The write-ahead log grows while a read
-//! transaction is open, so the check ends after ten seconds, even if it has not finished. A million
-//! orders take about one second (55 MB/s, measured).
+//! The check runs SQLite's `quick_check` in one read transaction on its own connection. While a
+//! read transaction is open, the write-ahead log cannot be reset and grows, so the check ends after
+//! ten seconds, even if it has not finished. A million orders take about one second (55 MB/s,
+//! measured). PostgreSQL checks each page itself when it reads it.
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};
@@ -29,8 +29,8 @@ struct Inner {
 }
 
 impl DamageCheck {
-    /// Starts the check and logs its result. If damage is known already, no check runs. Call it
-    /// inside a tokio runtime.
+    /// Starts the check, which logs its result. If reading the orders has already found damage, no
+    /// check runs. Call this inside a tokio runtime.
     pub fn start(store: Arc<dyn Store>, serves_damaged: bool, log: &Logger) -> DamageCheck {
         let check = DamageCheck(Arc::new(Inner { serves_damaged, ..Inner::default() }));
         if let Some(damage) = store.damage() {
@@ -46,7 +46,7 @@ impl DamageCheck {
         self.0.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the first damage that was found, if any.
+    /// Returns a description of the damage, if any was found.
     pub fn damage(&self) -> Option<&str> {
         self.0.damage.get().map(String::as_str)
     }
@@ -85,7 +85,7 @@ impl Inner {
             true => "orders may be missing from lists",
             false => "requests are answered with 503; serve_damaged would serve it all the same",
         };
-        // `damage` is set only once, because no check starts if damage is already known.
+        // This always sets `damage`, because no check starts if damage is already known.
         let damage = self.damage.get_or_init(|| damage);
         error!(log, "the store is damaged"; "damage" => damage, "effect" => effect,
             "fix" => "stop the server, run `store-orders check`, and restore a backup");

@@ -3,8 +3,8 @@
 //! A module here imports only modules below it: `middleware`, then `docs` and `request_scope`,
 //! `inner_router`, `handlers`, and last `caller`, `negotiation` and `order_page`.
 //!
-//! `GET /v1/store/orders` with a cached key passes these files on SQLite, in the order of their first
-//! calls. Paths are relative to `src/` or begin with `api/`.
+//! On SQLite, a request `GET /v1/store/orders` with a cached key passes these files, in the order
+//! of their first calls. Paths are relative to `src/` or begin with `api/`.
 //!
 //! | File | Step |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! | `api_key.rs` | checks the form of the key and computes its digest |
 //! | `key_cache/cached_keys.rs` | returns the cached key with this digest |
 //! | `rate_limiter/in_memory.rs` | finds the windows of the account |
-//! | `rate_limiter.rs` | types of the rate limiter's decision |
+//! | `rate_limiter.rs` | defines the types of the rate limiter's decision |
 //! | `rate_limiter/window.rs` | counts the request in both windows |
 //! | `orders.rs` | queries the store; later returns the list |
 //! | `orders/refresh.rs` | keeps the snapshot and the last change that it reflects |
@@ -30,19 +30,21 @@
 //! | `damage_check.rs` | refuses requests to a damaged store |
 //! | `api/src/parameters.rs` | reads the parameters |
 //! | `api/src/operation.rs` | passes the request to the handler; later builds the response |
-//! | `api/src/v1.rs` | the operation's types, generated |
+//! | `api/src/v1.rs` | defines the operation's types (generated) |
 //! | `http/handlers.rs` | implements the operation |
 //! | `orders/snapshot.rs` | has the list's pages and entity tag |
 //! | `http/negotiation.rs` | reads `Accept-Encoding` |
 //! | `orders/sending.rs` | sends the bytes of the list, plain or as gzip |
-//! | `orders/sent_lists.rs` | can cut a list of several pages off; shorter lists do not pass it |
+//! | `orders/sent_lists.rs` | can cut off a list of several pages; shorter lists do not pass it |
 //! | `metrics/requests.rs` | counts the request |
 //! | `log/buffer.rs` | keeps the line until the log's thread writes it |
 //!
-//! `If-None-Match` needs no other file. A cancellation with `If-Match` first reads the list, too. PostgreSQL's answer is awaited in `store/freshness.rs`.
+//! A request with `If-None-Match` passes no other file. On PostgreSQL, `store/freshness.rs` waits
+//! for the answer to the freshness query.
 //!
-//! `DELETE /v1/store/orders/{orderId}` passes the same files as far as `rate_limiter/window.rs`, then
-//! `damage_check.rs`, those of `api/src/` and `http/handlers.rs`. From there:
+//! `DELETE /v1/store/orders/{orderId}` passes the same files as far as `rate_limiter/window.rs`,
+//! then `damage_check.rs`, those of `api/src/` and `http/handlers.rs`. With `If-Match`, it also
+//! reads the list first. From there:
 //!
 //! | File | Step |
 //! |---|---|

@@ -3,7 +3,7 @@
 //!
 //! The operator revokes a key with a command in another process. Asking the store for each request
 //! would cost a round trip, so a revoked key may still work for a moment. That moment must end
-//! after a second, even if the store is slow or cannot be reached. Otherwise a stolen key would
+//! within a second, even if the store is slow or cannot be reached. Otherwise a stolen key would
 //! work for as long as the outage lasts.
 //!
 //! The obvious cache polls the store and replaces the rows that have changed. It breaks in two
@@ -17,8 +17,8 @@
 //!
 //! So each answer of the store carries two facts. Its position says which changes it includes, and
 //! decides which row may replace which. Its `as_of` is a time: the answer includes every change
-//! that was acknowledged earlier. Keys are valid until a second after the `as_of` of the last poll.
-//! The server polls again 200 ms after each answer (`REFRESH_INTERVAL`).
+//! that was acknowledged before this time. The cached keys are valid until a second after the
+//! `as_of` of the last poll. The server polls again 200 ms after each answer (`REFRESH_INTERVAL`).
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -35,15 +35,18 @@
 //!
 //! What is always true:
 //!
-//! - If `keys revoke` returns at the time R, the revocation is in force by R + 1 s. The command
-//!   does not wait for servers. If the `as_of` of a server's last poll is later than R, the poll
-//!   has included the revocation. If it is earlier, its second ends before R + 1 s.
-//!   [`KeyCache::is_current`] checks this for each request, and `look_up` for a key just read.
-//! - `as_of` is never too late. On SQLite it is the start of the query. On PostgreSQL it is the
-//!   earlier of the query's start and the sending of the last confirmed heartbeat (`Lease::as_of`).
-//!   A heartbeat is a commit, which a replaced primary with a synchronous standby cannot confirm.
-//!   So until that sending, every change was acknowledged by this primary or an earlier one, and
-//!   the query sees each of them that was acknowledged before it started.
+//! - If `keys revoke` returns at the time R, every server refuses the key from R + 1 s on, although
+//!   the command does not wait for servers. Suppose that the `as_of` of a server's last poll is
+//!   later than R. Then the poll's answer includes the revocation. Otherwise the cached keys are
+//!   valid only until a second after this `as_of`, which is no later than R + 1 s.
+//!   [`KeyCache::is_current`] checks for each request that the second has not passed. For a key
+//!   that was just read, `look_up` also checks it with the `as_of` of the key's own answer.
+//! - `as_of` is never too late: no change that was acknowledged before `as_of` is missing from the
+//!   answer. On SQLite, `as_of` is the time at which the query started. On PostgreSQL, it is this
+//!   time or the time at which the last confirmed heartbeat was sent, whichever is earlier
+//!   (`Lease::as_of`). A heartbeat is a commit, which a replaced primary with a synchronous standby
+//!   cannot confirm. So when that heartbeat was sent, the primary had not been replaced, and no
+//!   other server had acknowledged a change that the primary lacks.
 //! - A poll replaces rows before it extends their validity (`refresh`). It does not replace a row
 //!   whose answer has a later position than the poll's. A lookup's row enters the cache only if it
 //!   includes every change that the cache reflects. Otherwise only the requests that waited for the
@@ -53,13 +56,13 @@
 //!   that began before the request arrived (`Lookups::join`). On PostgreSQL the command also waits
 //!   until no server can read from a replaced primary (`await_servers`).
 //!
-//! If the store does not answer for a second, requests with a key get 503. A 401 would tell the
-//! client that its key is invalid. The same happens after the process was stopped or the machine
-//! suspended, until a poll is answered, because [`BootInstant`] also advances during a suspension.
-//! The exception is a virtual machine that its host pauses. It cannot notice the pause, so there a
-//! revoked key can work for longer. If a failover lost changes, the store has a new history, and
-//! the cache is emptied. A request whose key was accepted runs to its end, even if the key is
-//! revoked before that.
+//! If the store does not answer for a second, requests with a key get 503, because a 401 would tell
+//! the client that its key is invalid. The same happens after the process was stopped or the
+//! machine was suspended for a second, until a poll is answered, because [`BootInstant`] also
+//! advances during a suspension. A virtual machine that its host pauses is an exception: it cannot
+//! notice the pause, so a revoked key can work for longer there. If a failover lost changes, the
+//! store has a new history, and the cache is emptied. A request whose key was accepted runs to its
+//! end, even if the key is revoked before that.
 //!
 //! An earlier server kept all keys in memory. With a million keys it took 27 s to start and 415 MB
 //! of memory, so this cache reads keys when they are used, and holds at most [`MAX_CACHED_KEYS`].
@@ -90,13 +93,13 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
-/// The pause between two queries for changed keys and accounts. An answer of PostgreSQL reflects
-/// the state at the last confirmed heartbeat, which may be 250 ms ago. The pause is so short that
-/// the cached keys stay valid even if one answer is late.
+/// The pause between two polls for changed keys and accounts. On PostgreSQL, the `as_of` of an
+/// answer can be 250 ms earlier than the poll, because heartbeats are 250 ms apart. The pause is so
+/// short that the cached keys stay valid even if a poll takes a few hundred milliseconds.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The number of uses of keys that one transaction records. Cancellations wait for this
-/// transaction, so the number is small.
+/// The maximum number of uses of keys that one transaction records. On SQLite, cancellations wait
+/// for this transaction, so the number is small.
 const USES_PER_TRANSACTION: usize = 1_000;
 
 pub struct KeyCache {
@@ -105,8 +108,8 @@ pub struct KeyCache {
     lookups: Lookups,
     opened: BootInstant,
     /// The cached keys are valid until this time, in milliseconds after `opened`. It is measured
-    /// with [`BootInstant`], because that clock also advances while the machine is suspended, and
-    /// because tests do not set it.
+    /// with [`BootInstant`], because that clock also advances while the machine is suspended. A
+    /// test that sets the server's [`Clock`](crate::clock::Clock) does not change it.
     valid_until_ms: AtomicU64,
     /// Uses of keys that are not recorded in the store yet: the row of each key, with the time of
     /// its last use in Unix milliseconds. They are sorted by row, so that each transaction writes
@@ -145,9 +148,9 @@ impl KeyCache {
     }
 
     /// Returns the presented key if it is valid, and notes its use. Returns `None` if the store
-    /// does not answer by the deadline or the cache is out of date. A well-formed key that is not
-    /// cached is looked up by a statement that begins after this call, so a key works as soon as
-    /// any process has issued it.
+    /// does not answer by the deadline or the cache is out of date. For a well-formed key that is
+    /// not cached, the store is queried after this call has begun, so a key works as soon as any
+    /// process has issued it.
     pub async fn authenticate(
         &self,
         presented: &[u8],
@@ -183,9 +186,9 @@ impl KeyCache {
         Some(Ok(ValidKey { key, was_looked_up }))
     }
 
-    /// True if no key had this digest at an earlier lookup, and no key has changed since. With an
-    /// embedded store, this check needs no statement, so it costs little if a client repeats a key
-    /// that was never issued. With PostgreSQL, it always returns false.
+    /// True if an earlier lookup found no key with this digest, and no key or account has changed
+    /// since. With an embedded store, this check rarely needs a statement, so a client that repeats
+    /// a key that was never issued costs little. With PostgreSQL, it always returns false.
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
@@ -193,8 +196,9 @@ impl KeyCache {
         })
     }
 
-    /// Looks up the key with this digest in the store. The outer `None` means that the store did
-    /// not answer in time. The inner `None` means that no key with this digest was issued.
+    /// Looks up the key with this digest in the store. The outer `None` means that the lookup
+    /// failed or took too long, or that the cache is out of date. The inner `None` means that no
+    /// key with this digest was issued.
     async fn look_up(
         &self,
         digest: Digest,
@@ -232,7 +236,7 @@ impl KeyCache {
         let keys = self.cached.insert_looked_up(digests, keys, read);
         for Waiter { digest, answer, .. } in waiting {
             let looked_up = LookedUp { key: keys.get(&digest).cloned(), as_of: polled.as_of };
-            // An error means that the client has disconnected.
+            // An error means that the request no longer waits.
             let _ = answer.send(looked_up);
         }
         Ok(())

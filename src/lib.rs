@@ -79,10 +79,10 @@
 //! | ban | refuses a key for a time, after as many strikes as its account's limit per minute |
 //! | batch | the cancellations of one transaction; in the rate limiter, the requests of one count |
 //! | page | a part of the snapshot; in version 2, the orders that one response lists |
-//! | snapshot | an immutable list of all orders at one position; in `store`, also what a query sees |
+//! | snapshot | an immutable list of all orders at one position; in `store`, what a query sees |
 //! | pending removals | cancelled orders that the snapshot still has |
 //! | refresh | brings the snapshot, or the cached keys, up to date |
-//! | change number | the number of a change; rises with each change of orders, or of accounts and keys |
+//! | change number | numbers the changes of orders, or of accounts and keys, in ascending order |
 //! | history | changes whose numbers can be compared; a failover that loses some begins a new one |
 //! | position | a history and a change number: which changes a list, a cache or the store has |
 //! | freshness query | asks the store for its last changes, for the list requests that wait |
@@ -92,7 +92,7 @@
 //! | server store, operator store | the store as a running server, or as the commands, use it |
 //! | session | the connections to one PostgreSQL server, opened and closed together |
 //! | heartbeat | a session's commit, four times a second, which a replaced primary cannot confirm |
-//! | lease | permits use of a session's answers until 1 s after its last confirmed heartbeat was sent |
+//! | lease | permits using a session's answers for 1 s from sending its last confirmed heartbeat |
 //! | server | a process that serves the API; in `store/postgres` also a server of PostgreSQL |
 //! | replica | one of several servers that share a store in PostgreSQL |
 

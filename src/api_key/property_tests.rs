@@ -1,11 +1,12 @@
-//! Property tests: compares the validation of valid keys, changed keys and random bytes with an
-//! independent implementation.
+//! Property tests that compare the validation of valid keys, changed keys and random bytes with an
+//! independent implementation, and that check the redaction of keys.
 
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Computes CRC-32 bit by bit, as six base-62 digits.
+/// Computes the checksum of a key without the code under test: the CRC-32 bit by bit, as six
+/// base-62 digits.
 fn checksum(body: &[u8]) -> String {
     let mut crc = u32::MAX;
     for byte in body {
@@ -52,7 +53,8 @@ fn key() -> impl Strategy<Value = (Environment, Vec<u8>)> {
     })
 }
 
-/// A change to a key at some position. `Case` changes the case of a letter.
+/// A change to a key at some position. `Case` flips the bit that distinguishes upper from lower
+/// case.
 #[derive(Clone, Debug)]
 enum Mutation {
     Replace(u8),

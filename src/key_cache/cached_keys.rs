@@ -56,8 +56,8 @@ impl CachedKeys {
     }
 
     /// Creates keys from the rows that a lookup of these digests read, and returns them. `read` is
-    /// the position that the rows reflect. Caches the keys, unless the cache may already reflect
-    /// later changes. Caches each digest without a row as absent.
+    /// the position that the rows reflect. Caches the keys, unless the cache already reflects later
+    /// changes or another history. Caches each digest without a row as absent.
     pub fn insert_looked_up(
         &self,
         digests: impl Iterator<Item = Digest>,
@@ -138,11 +138,11 @@ impl CachedKeys {
     }
 }
 
-/// The reason for refusing a key. It appears only in the log: a response does not show whether the
-/// key is unknown, revoked or expired.
+/// The reason for refusing a key, for the log. The response is less precise: it does not show
+/// whether the key is unknown, revoked or expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
-    /// The request has no `Authorization` header, or one with a scheme other than `Bearer`.
+    /// The request has no `Authorization` header, or one without a bearer token.
     NoKey,
     SeveralHeaders,
     Malformed,

@@ -1,5 +1,6 @@
-//! Batches key lookups of concurrent requests. Only one statement runs at a time, with a bounded
-//! number of keys, so a flood of made-up keys costs the store one statement per round trip.
+//! Batches key lookups of concurrent requests. Only one batch is looked up at a time, and a batch
+//! has a bounded number of keys. So even a flood of made-up keys costs PostgreSQL no more than one
+//! statement per round trip.
 
 use super::cached_keys::KnownKey;
 use crate::api_key::Digest;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
-/// The maximum number of keys in one statement. Each key takes an index lookup.
+/// The maximum number of different keys in a batch. Each costs the store an index lookup.
 const MAX_KEYS: usize = 512;
 
 const SHED_ADDRESSES: usize = 4_096;
@@ -70,8 +71,7 @@ impl Lookups {
         receiver.await.ok()
     }
 
-    /// Waits for requests, then removes and returns the requests whose keys the next statement
-    /// looks up.
+    /// Waits for requests, then removes the next batch of them from the queue and returns it.
     pub async fn take_batch(&self) -> Vec<Waiter> {
         loop {
             let next = take_next(&mut self.waiting.lock());
