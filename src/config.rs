@@ -1,9 +1,10 @@
 //! Settings: flags override environment variables, which override one TOML file,
 //! which overrides the defaults.
 //!
-//! A setting is one field of [`StoreSettings`] or [`ServerConfig`], marked `env`. Its key in the
-//! file and its variable are named after the field; clap has its parser, default and description.
-//! The file's values become clap's defaults, so clap decides which value wins.
+//! A setting is one field of [`StoreSettings`], [`ServerConfig`] or [`DocumentSettings`], marked
+//! `env`. Its key in the file and its environment variable are named after the field. Its parser,
+//! default and description are clap attributes of the field. The file's values become clap's
+//! defaults, so clap decides which value wins.
 
 mod default_file;
 mod document_settings;

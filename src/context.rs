@@ -26,7 +26,7 @@ pub struct ServerContext {
     pub environment: Environment,
     pub metrics: Metrics,
     pub log: Logger,
-    /// Logs one line per request.
+    /// Logs one line per request, if the log level includes `info`.
     pub request_log: RequestLog,
     /// True once the server has been told to stop. From then on, `/readyz` responds with 503, and
     /// each response over HTTP/1.1 closes its connection.

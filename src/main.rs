@@ -41,8 +41,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the requested help, or why the command line is invalid. `serve` logs an invalid value,
-/// whether it comes from a flag, the environment or a file.
+/// Prints the requested help, or why the command line is invalid. If the command is `serve`, an
+/// invalid value is logged instead, whether it comes from a flag, the environment or a file.
 fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
@@ -58,7 +58,8 @@ fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Logs why a server does not start. If standard error is closed, only the exit status reports it.
+/// Logs why a server did not start or failed. If standard error is closed, only the exit status
+/// reports it.
 fn log_failure(text: &str) {
     let line = failure_line(SystemTime::now(), &cli::without_secrets(text));
     let _ = writeln!(io::stderr(), "{line}");

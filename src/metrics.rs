@@ -1,9 +1,9 @@
-//! The metrics that the server updates while it runs. `admin::prometheus` adds the metrics whose
-//! values are read from the server's state at each scrape.
+//! The metrics that the server updates while it runs. `admin` adds the metrics that each scrape
+//! computes from the server's state.
 //!
-//! Counting is lock-free: each labelled counter is looked up once, so a request costs a few atomic
-//! additions. Clients cannot create labels: routes come from the API, methods and statuses from
-//! fixed lists.
+//! A counter is looked up by its labels only when it first counts. After that, counting takes no
+//! lock, and a request costs a few atomic additions. Clients cannot create labels, because routes
+//! come from the API, and methods and statuses from fixed lists.
 
 mod rate_limited;
 mod requests;
@@ -17,10 +17,9 @@ use prometheus::{HistogramOpts, Registry};
 /// The metrics of a server. Clones share their counters.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    /// Requests by route, method and status, and their latencies.
     pub requests: Requests,
     pub rate_limited: RateLimitedRequests,
-    /// Cancellations per transaction; the writer counts them.
+    /// The number of cancellations in each batch, which the writer records.
     pub batches: Histogram,
     pub registry: Registry,
 }

@@ -150,8 +150,8 @@ impl OrderList {
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 
-    /// Queries the store for its last changes and their rows. The answer covers every change that
-    /// was committed before this call.
+    /// Queries the store for its last changes and, on PostgreSQL, for the orders that the list
+    /// lacks. The answer includes every change that was committed before this call.
     pub fn query_freshness(&self) -> Result<Freshness, StoreError> {
         let reflected = self.position();
         self.store.query_freshness(Some(reflected))

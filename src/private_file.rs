@@ -1,10 +1,10 @@
 //! Opens and creates the files of a data directory.
 //!
-//! The operator runs commands as root in the directory of a service, whose user can replace each of
-//! its files. If a command followed a symbolic link or a hard link there, it would write to some
-//! other file that belongs to root, or give that file to the service. So a file must be a regular
-//! file with one name, links are not followed, and only a file that this call created changes its
-//! owner.
+//! The operator may run commands as root in the data directory of a service, whose user can replace
+//! each of its files. If a command followed a symbolic link or a hard link there, it could write to
+//! some other file that belongs to root, or give that file to the service. So a file must be a
+//! regular file with one name, links are not followed, and only a file that the command itself
+//! created changes its owner.
 
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
@@ -52,8 +52,9 @@ pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
 /// Opens an existing file of the data directory. Fails unless it is a regular file with one name.
 pub fn open_private_file(path: &Path, access: &mut OpenOptions) -> io::Result<File> {
     require_one_name(path, &path.symlink_metadata()?)?;
-    // The file may have been replaced since it was checked. NONBLOCK is set because opening a pipe
-    // would otherwise wait for another process.
+    // The file may have been replaced since it was checked, so do not follow a link, and check the
+    // opened file again. NONBLOCK is set because opening a pipe could otherwise wait for another
+    // process.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = access.custom_flags(flags.bits().cast_signed()).open(path)?;
     require_one_name(path, &file.metadata()?)?;

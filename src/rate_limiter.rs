@@ -11,47 +11,54 @@
 //! counted in the minute, then the day turns out to be exhausted, and the refused request has used
 //! up part of the minute. After a crash, the day begins again.
 //!
-//! So a window is only its end and a number (`FixedWindow`). The first counted request opens it,
-//! and once its end has passed it counts as empty. So no timer clears it, and saving it means
-//! saving an end and a number. One function without I/O, `AccountWindows::admit`, decides on both
-//! windows of an account and counts in both. [`InMemoryRateLimiter`] calls it under the lock of
-//! that account. Servers that share a store count in PostgreSQL instead, and use the same function.
+//! So a window is only an end and a number of requests (`FixedWindow`). The first counted request
+//! opens the window by setting its end. Once this time has passed, the window counts as empty, so
+//! no timer has to clear it, and only these two values must be saved to survive a restart. One
+//! function without I/O, `AccountWindows::admit`, checks both windows of an account and, if both
+//! have room, counts the request in both. [`InMemoryRateLimiter`] calls it while the account's
+//! windows are locked. Servers that share a store count in PostgreSQL, which follows the same
+//! rules, and each server then repeats the decision with this function.
 //!
 //! What is always true:
 //!
-//! - A request counts in both windows or in neither. A 429 counts in no window.
-//! - A window closes at its recorded end. No window stays open longer than one length from now,
-//!   even if its recorded end is further away because the clock was set back
-//!   (`FixedWindow::remaining`). Windows run on the wall clock, because it goes on while no server
-//!   runs and over a reboot. A clock that is set back locks nobody out for longer than a window,
-//!   and opens no new one. A clock that is set forward closes windows early.
+//! - An admitted request counts in both windows. A request that gets a 429 counts in neither.
+//! - Windows use the wall clock, because it continues while no server runs and during a reboot. A
+//!   window closes when the clock reaches its recorded end. If the clock is set back, the recorded
+//!   end may be further away than the window is long. Then the account's next request moves the end
+//!   to one window length from now (`FixedWindow::remaining`), so that nobody is locked out for
+//!   longer than a window. The window keeps its count, so setting the clock back gives no new
+//!   quota. Setting the clock forward closes windows early.
 //! - Windows belong to the account, so another key gives no further quota. Strikes and bans belong
 //!   to the key (`Strikes::strike`). A key's first 429 begins a minute. Further 429s in the first
 //!   two seconds of that minute are not strikes, because the client may have sent those requests
 //!   before it read the first 429. As many strikes as the account's limit per minute ban the key
 //!   for 300 s. Each further ban is twice as long, up to an hour, until a key has gone 24 hours
 //!   without a ban.
-//! - A ban holds at this server as soon as it is decided. It is checked before the windows, so
-//!   requests during a ban add no strikes and do not lengthen it. The server also writes it to the
-//!   key's row ([`BegunBans`]), where other servers find it as they find a revocation.
+//! - A ban takes effect at this server as soon as it is decided. It is checked before the windows,
+//!   so requests during a ban add no strikes and do not lengthen it. The server also writes the ban
+//!   to the key's row ([`BegunBans`]), where other servers find it as they find a revocation.
 //!   [`KeyBan::number`] rises with each ban and each `keys unban`, so a server can tell which is
 //!   the latest.
 //!
 //! If something fails:
 //!
-//! - On one machine, a thread saves the windows in `limits.snapshot` every half second if they have
-//!   changed ([`CountsFile`]). A crash loses what was counted since the last write began, which is
-//!   less than a second if a write takes less than half a second. It also loses all strikes, and
-//!   the bans that were not in the store yet. A stop writes counts and bans a last time.
-//! - If the disk is full or hangs, counting goes on in memory, and the log says that it would be
-//!   lost. If the file cannot be read at the start, its counts are added once it can be read. A
+//! - On one machine, a thread saves the windows in `limits.snapshot` half a second after the
+//!   previous write, if they have changed ([`CountsFile`]). A crash loses the requests that were
+//!   counted since the last complete write began: less than a second of them, if a write takes less
+//!   than half a second. It also loses all strikes, and the bans that were not in the store yet. An
+//!   orderly stop saves counts and bans a last time.
+//! - If the disk is full or hangs, counting continues in memory, and the log warns that a restart
+//!   or a crash would lose the counts. If the file cannot be read at the start, the server starts
+//!   with empty windows and tries again at each write. Once it can read the file, it adds the saved
+//!   requests of windows that are still open to what it has counted since (`FixedWindow::merge`). A
 //!   damaged file, or one of another store, is renamed, and windows start at zero.
 //!
-//! Windows once ran on the time since boot, which nobody can set. Saving them then needed the
-//! boot's id, the age of the file and the drift between two clocks, and PostgreSQL's windows still
-//! behaved differently. Bans were once kept with the counts instead of in the keys' rows. On
-//! PostgreSQL, if one key of an account was banned, requests with its other keys waited up to three
-//! round trips, because they were counted only after another statement had read the bans.
+//! Windows once used the time since boot, which nobody can set. To save them, the server then
+//! needed the boot's id, the age of the file and the drift between two clocks, and PostgreSQL's
+//! windows still behaved differently. Bans were once kept with the counts instead of in the keys'
+//! rows. On PostgreSQL, if one key of an account was banned, requests with the account's other keys
+//! waited up to three round trips, because they were counted only after another statement had read
+//! the bans.
 
 mod account_usage;
 mod addresses;
@@ -187,9 +194,9 @@ impl Decision {
 /// A rate limiter: in memory for one server, or in PostgreSQL for several.
 #[async_trait]
 pub trait RateLimiter: Send + Sync {
-    /// Atomically counts a request with a valid key in both windows of its account, or rejects it
-    /// and counts a strike. If a ban begins, logs it with the key's id. Does not count the request
-    /// after the deadline.
+    /// Atomically counts a request with a valid key in both windows of its account, or rejects it,
+    /// which may count as a strike. If a ban begins, logs it with the key's id. Returns
+    /// [`Decision::Unavailable`] if there is no decision by the deadline.
     async fn admit(
         &self,
         request: KeyedRequest,

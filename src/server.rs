@@ -33,13 +33,14 @@ use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// Time for dropshot's accept loop to exit before the socket is closed under it, which it would log
-/// as an error.
+/// The time in which dropshot's accept loop can exit before the server closes the listening socket.
+/// If the socket were closed earlier, the loop would log an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The last part of the stop delay, in which the server ignores new connections and answers the
-/// requests of the connections that it has. This is longer than a handshake and the head of a
-/// request take to arrive, and shorter than the second after which a client tries to connect again.
+/// The last part of the stop delay, in which the server ignores new connections and responds to the
+/// requests on the connections that it has. It is long enough for a handshake and a request's head
+/// to arrive. It is shorter than the second after which a client repeats an ignored packet, so the
+/// repeated packet is refused.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// Time for the admin listener to close after the API's listener.
@@ -50,7 +51,7 @@ pub struct Dependencies {
     pub rate_limiter: Arc<dyn RateLimiter>,
     pub clock: Arc<dyn Clock>,
     pub log: Logger,
-    /// Buffers log lines; `None` if nothing is logged.
+    /// Receives the log's request lines. `None` in tests without a log.
     pub log_buffer: Option<Arc<LogBuffer>>,
 }
 
@@ -100,7 +101,8 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
-        // This searches the open files, so it is called before more files are opened.
+        // This searches the open files of the process, so it is faster before more files are
+        // opened.
         let socket = ListeningSocket::find_and_configure(
             http.local_addr(),
             config.client_stall_timeout,
@@ -182,9 +184,10 @@ impl Server {
         self.http.app_private().orders.running_batch()
     }
 
-    /// Stops the server: keeps serving for the stop delay, then accepts no more connections and
-    /// waits for running requests, at most for the drain timeout. From the beginning, `/readyz`
-    /// answers 503, and responses over HTTP/1.1 close their connections. Over HTTP/2, clients get
+    /// Stops the server: keeps serving for the stop delay, whose last part is
+    /// [`LAST_REQUESTS_TIME`]. Then refuses new connections and waits for running requests, at most
+    /// for the drain timeout. Finally stores the last bans. From the beginning, `/readyz` responds
+    /// with 503, and responses over HTTP/1.1 close their connections. Over HTTP/2, clients get
     /// GOAWAY after the delay, because dropshot sends it only when it stops accepting connections.
     pub async fn stop(self) {
         info!(self.log, "stopping");

@@ -116,7 +116,7 @@ pub trait Store: Send + Sync {
     fn query_freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError>;
 
     /// Returns the last changes, including every change that any process committed before the call.
-    /// Returns `None` if the engine cannot read them without waiting.
+    /// Returns `None` if the engine cannot read them without waiting, or if reading them fails.
     fn last_changes_at_once(&self) -> Option<LastChanges> {
         None
     }
@@ -148,10 +148,11 @@ pub trait Store: Send + Sync {
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError>;
 
-    /// Cancels a batch in one transaction, which is durable on return. After an error, nothing has
-    /// changed, with two exceptions: files of the store were removed or moved, or PostgreSQL's
-    /// answer to the commit was lost. Deadlines are checked under the write lock: a cancellation
-    /// past its deadline is not executed.
+    /// Cancels a batch in one transaction, which is durable on return. After an error, the batch
+    /// may have been executed in two cases: if files of the store were removed or moved, or if
+    /// PostgreSQL's answer to the commit was lost, late, or without a standby's confirmation. A
+    /// cancellation is not executed if its deadline passes before the store gets its write lock,
+    /// unless PostgreSQL itself is suspended.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
     /// Returns the order if it is cancelled and no failover can lose the cancellation. `history` is
@@ -209,7 +210,7 @@ pub trait Store: Send + Sync {
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError>;
 
     /// Records when keys were last used. Each use consists of the key's row and a time in Unix
-    /// milliseconds, and each key has at most one use. Skips keys whose row another process has
-    /// locked.
+    /// milliseconds, and each key has at most one use. Skips uses within [`MIN_USE_INTERVAL_MS`] of
+    /// the recorded one, and keys whose row another process has locked.
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError>;
 }

@@ -16,7 +16,7 @@ use store_orders_api::API_VERSION;
 /// Returns the current value of a gauge. Each scrape calls it.
 pub type GaugeReader = Box<dyn Fn() -> f64 + Send + Sync>;
 
-/// Registers the metrics. `log_buffer` is `None` if nothing is logged. `open_connections` returns
+/// Registers the metrics. `log_buffer` is `None` in tests without a log. `open_connections` returns
 /// the number of connections to the API's listener, and is `None` if the system does not report
 /// them. `certificate_ends_at` returns Unix seconds, and is `None` without TLS.
 pub fn register(

@@ -1,4 +1,4 @@
-//! Requests answered with 429, by plan and reason.
+//! Counts the requests that got a 429, by plan and reason.
 
 use crate::rate_limiter::{Decision, Window};
 use prometheus::{

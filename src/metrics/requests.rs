@@ -10,7 +10,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Routes of requests that do not reach an operation. They precede the operations' routes.
+/// Routes of requests that do not reach an operation. Their [`RouteId`]s precede those of the
+/// operations.
 const OTHER_ROUTES: [&str; 2] = ["unknown", "public"];
 
 /// The methods that dropshot routes, and `other`. Dropshot itself rejects all other methods, so
@@ -18,10 +19,11 @@ const OTHER_ROUTES: [&str; 2] = ["unknown", "public"];
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other"];
 
-/// All statuses of responses (RFC 9110, section 15).
+/// The range of all valid status codes (RFC 9110, section 15).
 const STATUSES: Range<u16> = 100..600;
 
-/// Upper bounds of the latency histogram. A short list takes about 11 µs; no client waits for 10 s.
+/// Upper bounds of the latency histogram. A short list takes about 11 µs, and requests time out
+/// after 5 s.
 const LATENCY_BOUNDS_SECONDS: [f64; 18] = [
     0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
     0.5, 1.0, 2.5, 5.0, 10.0,
@@ -32,7 +34,7 @@ const LATENCY_BOUNDS_SECONDS: [f64; 18] = [
 pub struct RouteId(usize);
 
 impl RouteId {
-    /// An unknown path, or a method that its path does not support.
+    /// The route of requests with an unknown path, or with a method that the path does not support.
     pub const UNKNOWN: RouteId = RouteId(0);
     pub const PUBLIC: RouteId = RouteId(1);
 
@@ -86,7 +88,7 @@ impl Requests {
         Ok(Requests { routes: routes.collect(), counters })
     }
 
-    /// Counts a request whose response began after this latency.
+    /// Counts a request. `latency` is the time until its response began or its client left.
     pub fn count(&self, route: RouteId, method: &Method, status: StatusCode, latency: Duration) {
         let RouteId(index) = route;
         let Some(route) = self.routes.get(index) else { return };

@@ -14,11 +14,12 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, sleep_until};
 
-/// Maximum number of bans in one change of the store.
+/// The maximum number of bans that one change of the store records.
 const MAX_BATCH: usize = 100;
 
 /// The number of attempts to store a batch of bans, and the pause between two attempts. All
-/// attempts together take longer than a failover.
+/// attempts together take 18 s or more, so bans are stored even if a failover begins during the
+/// first attempts.
 const ATTEMPTS: u32 = 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
@@ -31,7 +32,8 @@ pub struct BanRecorder {
 }
 
 impl BanRecorder {
-    /// Starts to write received bans, until the channel is closed. Call it inside a runtime.
+    /// Starts to write received bans, until the channel is closed or the deadline of
+    /// [`BanRecorder::finish`] has passed. Call it inside a runtime.
     pub fn start(
         store: Arc<dyn Store>,
         mut new_bans: UnboundedReceiver<NewBan>,

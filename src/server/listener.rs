@@ -1,6 +1,6 @@
 //! Sets options of dropshot's listening socket: send without delay, end stalled connections, and
-//! refuse new connections during shutdown. (Dropshot keeps the socket open until the last request
-//! is done; clients that connect meanwhile would wait.)
+//! refuse new connections during shutdown. (Dropshot itself keeps the socket open until the last
+//! request is done, so clients that connect during this time would wait.)
 //!
 //! When a listening socket closes, the system resets the connections that it has established but
 //! the process has not accepted. Their clients may have sent requests, and cannot know that nobody
@@ -8,9 +8,9 @@
 //! accepts the established ones. A client whose packet was ignored sends it again after a second.
 //! Then the socket is closed, so that the connection is refused before the client sends a request.
 //!
-//! Dropshot does not expose the socket. On Linux, /proc lists the process's files, a file can be
-//! duplicated by its number, and connections inherit the options of the socket that accepted them.
-//! On other systems, and without /proc, the options are not set, and the log says so.
+//! Dropshot does not expose the socket. But on Linux, /proc lists the process's files, a file can
+//! be duplicated by its number, and connections inherit the options of the listening socket. On
+//! other systems, and without /proc, the options are not set, and the log says so.
 
 use filedescriptor::FileDescriptor;
 use rustix::net::{Shutdown, sockopt};
@@ -95,7 +95,7 @@ impl ListeningSocket {
         }
     }
 
-    /// Refuses new connections, including those that are not accepted yet.
+    /// Refuses new connections, and resets those that are established but not accepted yet.
     pub fn close(&self) -> io::Result<()> {
         Ok(rustix::net::shutdown(&self.0, Shutdown::Both)?)
     }

@@ -119,9 +119,9 @@ impl ReloadableCertificate {
         }
     }
 
-    /// Reloads the files. If they are unusable, logs that and keeps the previous certificate. A
-    /// file that cannot be read, for instance because too many files are open, is logged once and
-    /// retried at every check.
+    /// Reloads the files. If they are unusable, logs that and keeps the previous certificate. If a
+    /// changed file cannot be read, for instance because too many files are open, every check
+    /// tries again, but only the first failure is logged.
     fn try_reload(&self, log: &Logger) {
         let version = file_versions(&self.files);
         let pair = read_pair(&self.files, &self.provider);
