@@ -128,8 +128,8 @@ pub struct OrderList {
 impl OrderList {
     /// Reads all orders from the store and starts the writer. If the store does not answer now but
     /// can return later, a refresh reads the orders once the store answers, and until then requests
-    /// for lists fail. The writer records the size of each transaction in the histogram `batches`.
-    /// Outdated lists that are still being sent may use `outdated_bytes` of memory.
+    /// for lists fail. The writer records the size of each successful batch in the histogram
+    /// `batches`. Outdated lists that are still being sent may use `outdated_bytes` of memory.
     pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,

@@ -43,7 +43,7 @@ const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 /// repeated packet is refused.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
-/// Time for the admin listener to close after the API's listener.
+/// The maximum time for closing the admin listener, once the API's listener is closed.
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 pub struct Dependencies {

@@ -1,4 +1,4 @@
-//! Tests the cache on a store that counts its calls and that tests can make fail or wait.
+//! Tests the cache on a store that counts the keys it reads and that tests can make fail or wait.
 
 use super::*;
 use crate::api_key::ApiKey;
@@ -176,8 +176,8 @@ async fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [
     find(cache, keys).await.map(|result| result.map(|result| result.is_ok()))
 }
 
-/// Presents a key and runs `meanwhile` before the store's answer arrives. Returns true if the cache
-/// accepts the key.
+/// Presents a key and runs `meanwhile` before the store's answer arrives. Returns what [`accepts`]
+/// returns for this key.
 async fn accepts_if_meanwhile(
     (cache, store): (&Arc<KeyCache>, &TestStore),
     key: &ApiKey,

@@ -78,9 +78,9 @@ impl ListeningSocket {
         Ok(sockopt::set_socket_keepalive(&self.0, true)?)
     }
 
-    /// Lengthens the queue of connections that wait to be accepted. With mio's length of 128, a
-    /// third of 1,000 clients that connected at the same time had to wait a second and retry. The
-    /// system may have a lower limit (`net.core.somaxconn`).
+    /// Lengthens the queue of connections that wait to be accepted. With the standard library's
+    /// length of 128, a third of 1,000 clients that connected at the same time had to wait a second
+    /// and retry. The system may have a lower limit (`net.core.somaxconn`).
     fn lengthen_accept_queue(&self) -> io::Result<()> {
         Ok(rustix::net::listen(&self.0, ACCEPT_QUEUE_LENGTH)?)
     }

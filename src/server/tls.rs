@@ -70,7 +70,7 @@ struct FileVersion {
 }
 
 impl ReloadableCertificate {
-    /// Reads the certificate and its key from their files. Blocks.
+    /// Reads the certificate and its key from their files. Blocks the thread.
     pub fn open(files: TlsFiles) -> anyhow::Result<ReloadableCertificate> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let version = file_versions(&files);
@@ -108,7 +108,7 @@ impl ReloadableCertificate {
         self.reload_requested.notify_one();
     }
 
-    /// Reloads the files if they have changed, or if a reload was requested. Blocks.
+    /// Reloads the files if they have changed, or if a reload was requested. Blocks the thread.
     fn check(&self, is_requested: bool, log: &Logger) {
         if is_requested {
             // Log an unreadable file again, because the operator asked for this reload.
