@@ -45,8 +45,8 @@
 //!   answer. On SQLite, `as_of` is the time at which the query started. On PostgreSQL, it is this
 //!   time or the time at which the last confirmed heartbeat was sent, whichever is earlier
 //!   (`Lease::as_of`). A heartbeat is a commit, which a replaced primary with a synchronous standby
-//!   cannot confirm. So when that heartbeat was sent, the primary had not been replaced, and no
-//!   other server had acknowledged a change that the primary lacks.
+//!   cannot confirm. So when that heartbeat was sent, the primary had not been replaced, and every
+//!   change that was acknowledged until then is in its answers.
 //! - A poll replaces rows before it extends their validity (`refresh`). It does not replace a row
 //!   whose answer has a later position than the poll's. A lookup's row enters the cache only if it
 //!   includes every change that the cache reflects. Otherwise only the requests that waited for the

@@ -38,9 +38,9 @@
 //! the list's position past the batch. The snapshot and its position stay as they are, because
 //! editing the snapshot for each batch would copy pages even if nobody requests a list. If nothing
 //! else has changed, the next refresh takes these orders out of the snapshot without reading the
-//! store. The shortcut is possible only if the list was at the position just before the batch. If
-//! it lacks a change that another process made before the batch, the writer leaves the list as it
-//! is, and a refresh reads both changes from the store.
+//! store. The shortcut is possible only if the list is known to have been at the position just
+//! before the batch. If it lacks a change that another process made before the batch, for example,
+//! the writer leaves the list as it is, and a refresh reads both changes from the store.
 //!
 //! What is always true:
 //!
