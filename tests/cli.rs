@@ -1,4 +1,4 @@
-//! Tests of the command line. Each test runs the real program in a directory of its own.
+//! Tests of the command line. Most of them run the real program, each in its own directory.
 
 mod accounts;
 mod audit;
@@ -22,7 +22,8 @@ use store_orders::cli::command;
 use store_orders::store::sqlite::SqliteStore;
 use testbed::CliSandbox;
 
-/// Returns the program and all its subcommands, each with its full name and inherited options.
+/// Returns the program and all its subcommands except `help`, each with its full name and inherited
+/// options.
 fn commands() -> Vec<clap::Command> {
     fn with_subcommands(command: &clap::Command) -> Vec<clap::Command> {
         let subcommands = command.get_subcommands().flat_map(with_subcommands);

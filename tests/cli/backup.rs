@@ -52,8 +52,8 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     let sandbox = CliSandbox::new();
     let file = sandbox.path("backup.sqlite");
 
-    // One client cancels orders in ascending order of id until the backup is complete. After its
-    // first step, the backup pauses until 20 more orders are cancelled.
+    // One client cancels orders in ascending order of id until the backup is complete. The backup
+    // starts after the tenth cancellation.
     let client = server.client(&key);
     let mut copying = None;
     for id in 1..=ORDERS {
@@ -75,11 +75,10 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     let orders = report.orders.unwrap();
     assert_eq!(orders.pending + orders.shipped + orders.cancelled, ORDERS);
     assert!(cancelled_count.load(Ordering::SeqCst) >= began + 20);
-    // The client started the backup after 10 cancellations. When `began` was read, one more
-    // cancellation may have been committed but not yet counted.
+    // When `began` was read, one more cancellation may have been committed but not yet counted.
     assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
-    // The client cancels orders in ascending order of id, so the ids of the cancelled orders in the
-    // copy have no gap. The import and each cancellation raise the change number by one.
+    // The ids of the cancelled orders in the copy have no gap, because the client cancels in
+    // ascending order of id. The import and each cancellation raise the change number by one.
     let ids = cancelled_ids(&sandbox.path("restored/store.sqlite"));
     assert_eq!(ids, (1..=orders.cancelled).collect::<Vec<_>>());
     assert_eq!(report.orders_change_number, Some(orders.cancelled + 1));
@@ -152,8 +151,8 @@ fn a_restored_store_has_a_new_id_and_reuses_no_ids_of_keys_or_accounts() {
 #[test]
 fn a_restore_overwrites_no_store() {
     let sandbox = sandbox_with_backup();
-    // A restore refuses to write next to a WAL file that belongs to another store, because SQLite
-    // would apply this file to the restored store.
+    // A restore refuses to write next to the WAL file of another store, because SQLite would apply
+    // this file to the restored store.
     sandbox.session(str![[r#"
 $ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
 imported 1 order
@@ -377,8 +376,8 @@ fn a_store_that_a_command_uses_is_not_replaced() {
 }
 
 /// A replacement moves the old files one by one. Between two moves, the directory has neither the
-/// old nor the new store, so nothing can open one. The next restore moves the remaining files to
-/// the same directory.
+/// old nor the new store, so nothing can open one. The next `restore --replace` moves the remaining
+/// files to the same directory.
 #[test]
 fn an_unfinished_replacement_is_finished_by_the_same_command() {
     let names = ["store.sqlite", "store.sqlite-wal", "limits.snapshot"];

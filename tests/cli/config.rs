@@ -1,4 +1,4 @@
-//! Settings: their order of precedence, and the errors of invalid settings.
+//! Settings: their order of precedence, and the errors for invalid settings.
 
 use std::path::Path;
 use store_orders::config::all_settings;

@@ -160,8 +160,8 @@ fn no_error_repeats_a_key_that_was_given_in_the_wrong_place() {
 
 #[test]
 fn with_json_an_error_is_json_and_the_exit_status_is_its_kind() {
-    // With `--json`, commands print errors as JSON on standard output. Only `health` prints its
-    // usual document, even if the server is not ready.
+    // With `--json`, commands print errors as JSON on standard output. `health` prints its usual
+    // document instead, even if the server is not ready.
     CliSandbox::new().session(str![[r#"
 $ store-orders keys list --store postgres://store@127.0.0.1:1/store --json
 {"error":{"code":"store_unavailable","message":"store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)"}}

@@ -1,5 +1,5 @@
-//! Checks that the commands, settings, links and log fields in the handbook and the README exist,
-//! and runs the sessions of the README and the guide.
+//! Checks that the commands, settings and links in the handbook and the README exist, and that the
+//! handbook lists the log's fields. Runs the sessions of the README and the guide.
 
 use super::one_machine::{self, ONE_MACHINE};
 use super::runbook::{self, RUNBOOK};
@@ -21,7 +21,7 @@ const PAGES: [&str; 9] = [
     "settings",
 ];
 
-/// Returns the path and content of each handbook page, the README, and the documents in `.github`.
+/// Returns the path and content of each handbook page, the README, and two documents in `.github`.
 fn texts() -> Vec<(String, String)> {
     let pages = PAGES.map(|page| format!("src/handbook/{page}.md"));
     let others = [README, ".github/CONTRIBUTING.md", ".github/SECURITY.md"];
@@ -342,7 +342,7 @@ fn the_demo_suggests_commands_that_work_as_printed() {
         assert!(command.contains(&format!("http://{address}/")), "{command}");
     }
     let unban = printed.iter().find(|line| line.contains(" keys unban ")).unwrap();
-    // The script must work although the program is not in `PATH`.
+    // The printed command must work although the program is not in `PATH`.
     let output = std::process::Command::new("/bin/sh").args(["-c", unban]).output().unwrap();
     assert!(output.status.success(), "{unban}: {}", String::from_utf8_lossy(&output.stderr));
 }
@@ -410,7 +410,7 @@ fn a_wrong_session_fails() {
     assert!(std::panic::catch_unwind(run).is_err());
 }
 
-/// Returns the contents of the source files below `directory`, without their unit tests.
+/// Returns the contents of the source files below `directory`, without their inline test modules.
 fn sources(directory: &Path) -> Vec<String> {
     let mut texts = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {

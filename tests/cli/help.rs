@@ -7,7 +7,7 @@ use store_orders::cli::Cli;
 use store_orders::config::ServerConfig;
 use testbed::{CliSandbox, str};
 
-/// Commands that use neither a store nor a setting, so they have no global options.
+/// Commands that use neither a store nor a setting, so their help leaves out the global options.
 const WITHOUT_GLOBAL_OPTIONS: [&str; 9] = [
     "store-orders demo",
     "store-orders config default",
@@ -145,8 +145,8 @@ fn the_systemd_unit_agrees_with_the_program() {
     let directory = format!("STORE_ORDERS_DATA_DIR=%S/{}", value("StateDirectory"));
     assert_eq!(value("Environment"), directory);
 
-    // With these values, systemd restarts the server however often it fails, and journald drops
-    // none of its log lines.
+    // With these values, systemd restarts the server however often it fails, and journald does not
+    // limit the rate of its log lines.
     assert_eq!(
         (value("StartLimitIntervalSec"), value("LogRateLimitIntervalSec")),
         ("0".into(), "0".into())
@@ -199,7 +199,7 @@ fn the_template_unit_names_its_instance_in_each_path() {
     );
 }
 
-/// Compares only the two texts. The test `with_curl_and_nginx_one_machine_is_set_up_from_nothing`
+/// Compares only the two outputs. The test `with_curl_and_nginx_one_machine_is_set_up_from_nothing`
 /// runs `nginx -t` on the site within Debian's configuration.
 #[test]
 fn the_nginx_site_has_the_same_server_as_the_whole_configuration() {

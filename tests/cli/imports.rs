@@ -293,8 +293,8 @@ fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existin
     drop(server);
 }
 
-/// The slow disk makes each step take half a second, so the signal arrives while a step holds the
-/// write lock.
+/// The slow disk makes each step take at least half a second, so the signal arrives while a step
+/// holds the write lock.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_import_does_not_hold_up_cancellations() {
@@ -327,7 +327,8 @@ async fn a_suspended_import_does_not_hold_up_cancellations() {
     assert_eq!(client.list_orders().await.unwrap().len(), LONG);
 }
 
-/// A trigger inserts an order after the file was checked, so the second step fails.
+/// During the first step, a trigger inserts an order whose id is also in the second step. The check
+/// of the file could not find this conflict, so the second step fails.
 #[test]
 fn an_import_that_fails_midway_reports_its_progress_and_the_cause() {
     let sandbox = CliSandbox::new();

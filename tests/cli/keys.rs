@@ -1,4 +1,4 @@
-//! The `keys` commands. A key is shown only when it is issued.
+//! The `keys` commands. A key is shown only by the command that issues it.
 
 use super::store;
 use store_orders::api_key::{Environment, digest_of};

@@ -23,10 +23,10 @@ pub(super) const SECTIONS: [&str; 7] = [
     "Upgrades",
 ];
 
-/// Replaces `systemctl` with a function that only starts the backup, and runs nginx with Debian's
-/// configuration. `SITE` is a sed script that puts the sandbox's paths and free ports into the
-/// nginx site. The address of curl differs from nginx's, so that the log shows whose address the
-/// server took.
+/// Replaces `systemctl` with a function that runs only the backup script, and nginx with a function
+/// that uses Debian's configuration. `SITE` is a sed script that puts the sandbox's paths and free
+/// ports into the nginx site. The address of curl differs from nginx's, so that the log shows which one the
+/// server took for the client.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin
@@ -49,16 +49,16 @@ const CALL: &str = r#"$ call() {
 > }
 "#;
 
-/// The number of clients that never finish the TLS handshake: more than Debian's
-/// `worker_connections`.
+/// The number of clients that never finish the TLS handshake. It is higher than Debian's
+/// `worker_connections` (768), which the page raises.
 const HALF_OPEN: usize = 900;
 
 /// The first bytes of a TLS handshake. If a client sent nothing at all, nginx would close its
 /// connection in favour of a new one.
 const HANDSHAKE_START: [u8; 3] = [0x16, 3, 1];
 
-/// nginx still serves requests while it waits up to 10 s for the unfinished handshakes. Its log
-/// files are private.
+/// nginx still serves requests while it waits up to 10 s for the unfinished handshakes. Not every
+/// user can read its log files.
 const WITH_HALF_OPEN: &str = r#"$ call --max-time 5 --output /dev/null --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders
 200
 $ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-orders-error.log
@@ -66,8 +66,8 @@ $ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-o
 640
 "#;
 
-/// nginx forwards a cancellation. It refuses a large body (also over HTTP/2), some methods and some
-/// transfer codings itself. Its log withholds a path that may contain a key.
+/// nginx forwards a cancellation. It refuses a large body, some methods and some transfer codings
+/// itself. Its log withholds a path that may contain a key.
 const FORWARDED: &str = r#"$ call --request DELETE --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders/1
 204
 $ head -c 20000 /dev/zero | call --data-binary @- https://orders.example.com/v1/x
@@ -116,13 +116,13 @@ const UNANSWERED: &str = r#"$ call --request DELETE https://orders.example.com/v
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 "#;
 
-/// System directories that are replaced by directories of the sandbox.
+/// The system directories that directories of the sandbox replace.
 const SYSTEM: [&str; 4] = ["/etc/", "/usr/local/", "/var/lib/", "/var/log/"];
 
 struct Machine(CliSandbox);
 
 impl Machine {
-    /// Returns the path in the sandbox that stands for this system path.
+    /// Returns the path in the sandbox that replaces this system path.
     fn path(&self, path: &str) -> PathBuf {
         self.0.path(path.trim_start_matches('/'))
     }
@@ -176,7 +176,8 @@ impl Machine {
         ServerProcess::start(&mut command, &self.0.path("log")).unwrap()
     }
 
-    /// Installs Debian's nginx configuration, changed to use only files that any user may write.
+    /// Installs Debian's nginx configuration, changed so that nginx needs no root and writes only
+    /// to the sandbox.
     fn install_nginx(&self) {
         let debian = fs::read_to_string("/etc/nginx/nginx.conf");
         let mut configuration = debian.unwrap_or_else(|error| {
@@ -203,8 +204,8 @@ impl Machine {
         fs::write(self.path("/etc/nginx/nginx.conf"), configuration).unwrap();
     }
 
-    /// Verifies the systemd units with the sandbox's paths, and that `systemd-analyze` rates their
-    /// exposure at 2.0 of 10 or lower.
+    /// Verifies the systemd units with the sandbox's paths, and that `systemd-analyze` rates the
+    /// exposure of the two services at 2.0 of 10 or lower.
     fn verify_units(&self) {
         let mut command = Command::new("systemd-analyze");
         command.args(["verify", "--man=no"]);

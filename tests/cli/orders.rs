@@ -242,8 +242,8 @@ $ store-orders orders cancel 4
 "#]]);
 }
 
-/// By the exit status, a script can tell missing orders from orders that cannot be changed,
-/// whatever the command is.
+/// The exit status tells a script whether orders are missing or cannot be changed. It does not
+/// depend on the command.
 #[test]
 fn orders_from_arguments_and_files_have_the_same_exit_status() {
     let sandbox = CliSandbox::new();
