@@ -1,5 +1,6 @@
-//! Compares the limiter with a simple model. For random requests, plan changes, clock jumps and
-//! restarts, both must make the same decisions and send the same headers.
+//! Compares the in-memory limiter with a simple model. For random requests, plan changes, clock
+//! jumps and restarts, both must make the same decisions and return the same numbers for the
+//! headers.
 
 use super::model::{Kind, Model, Outcome, Time};
 use proptest::prelude::*;
@@ -27,7 +28,7 @@ const COUNTED_AS: [&str; 5] =
 
 const UNAUTHENTICATED_PER_MINUTE: u32 = 7;
 
-/// The limiter removes expired entries at this interval, which is a constant in
+/// The interval at which the limiter removes expired entries, a constant in
 /// `rate_limiter/persistence.rs`.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
@@ -49,15 +50,16 @@ enum Step {
     },
     Unban(i64),
     Advance(Duration),
-    /// Advances the time to the reset in the last response, plus these nanoseconds.
+    /// Advances the time to the reset in the last decision, plus these nanoseconds.
     AdvanceToReset(i64),
     /// Moves only the wall clock, by these seconds.
     SetWall(i64),
     Record,
-    /// A clean restart that takes this long. During it, the wall clock is also set by these
+    /// A clean restart that takes this long. During it, the wall clock is also moved by these
     /// seconds.
     Restart(Duration, i64),
-    /// A crash and a restart after these nanoseconds. Counts since the last `Record` are lost.
+    /// A crash and a restart after these nanoseconds. Counts since the last write of the counts
+    /// file are lost.
     Crash(u32),
 }
 
@@ -108,7 +110,7 @@ struct Both {
     limits: Arc<InMemoryRateLimiter>,
     record: CountsFile,
     model: Model,
-    /// The model as it was when the counts file was last written.
+    /// The model when the counts file was last written, without closed windows.
     recorded: Model,
     begun: UnboundedReceiver<NewBan>,
     /// The bans that are in the store, by key. They survive a crash.
@@ -225,7 +227,7 @@ impl Both {
     }
 
     /// Replaces the limiter and the clock with those of a new process, which has only the counts in
-    /// the file.
+    /// the file and the bans in the store.
     fn restart(&mut self) {
         let before = std::mem::replace(&mut self.model, self.recorded.clone());
         self.model.restart(&before, self.wall());

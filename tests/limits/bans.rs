@@ -14,7 +14,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-/// The time after a key's first 429 in which the key gets no strikes.
+/// A key's first 429 begins a minute. Further 429s within this time after it are not strikes.
 pub const BURST: Duration = Duration::from_secs(2);
 
 /// Sends requests until the key is banned. The key's limit must be one request a minute. Returns
@@ -193,7 +193,7 @@ async fn a_ban_that_cannot_be_stored_at_first_holds_and_is_stored_later() {
     let key = setup.enterprise_key(1, 1_000);
     let other = setup.enterprise_key(100, 1_000);
     let server = setup.serve().await;
-    // Block writes to the store, as another process with a long transaction would.
+    // Block writes to the store, as another process would with a long write transaction.
     let writer = rusqlite::Connection::open(server.setup.store.path()).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(ban(&server, &key).await, 300);
@@ -308,8 +308,8 @@ async fn a_ban_is_lifted_while_the_server_is_down() {
     assert_eq!(code(&server, &key).await, "key_banned", "the new ban is not lifted");
 }
 
-/// Starts a server, silences its store and gets a key banned. This works because the server does
-/// not need the store to refuse requests.
+/// Starts a server, silences its store and gets a key banned. The server can still refuse requests,
+/// because it needs no store for this.
 async fn ban_with_silent_store(mut setup: TestSetup) -> (TestServer, Arc<FaultyStore>, Key) {
     let (store, key) = (setup.add_faulty_store(), setup.enterprise_key(1, 1_000));
     let server = setup.serve().await;
@@ -321,7 +321,7 @@ async fn ban_with_silent_store(mut setup: TestSetup) -> (TestServer, Arc<FaultyS
     (server, store, key)
 }
 
-/// A distant store needs several round trips to write a ban, so a stopping server must wait for it.
+/// A distant store may take long to write a ban, so a stopping server must wait for the write.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_waits_until_the_last_bans_are_stored() {
     let (server, store, key) = ban_with_silent_store(TestSetup::new()).await;

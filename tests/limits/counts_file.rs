@@ -216,8 +216,8 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_counts();
     assert_eq!(accounts(&setup), 0);
-    // The file has no accounts and no strikes, so it is as long as the first file, which had none
-    // either. Only the times may take a few bytes more.
+    // The file has no accounts, so it is as long as the first file, which had none either. Only the
+    // times may take a few bytes more.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 
@@ -231,7 +231,7 @@ async fn the_next_write_saves_what_a_failed_write_did_not() {
     server.setup.write_counts();
     assert_admitted(&server, &key, 5).await;
     // To save the counts, the server writes the file `limits.new` and renames it. A directory with
-    // this name makes the write fail.
+    // the name `limits.new` makes the write fail.
     let new = server.setup.directory.path().join("limits.new");
     std::fs::create_dir(&new).unwrap();
     server.setup.write_counts();

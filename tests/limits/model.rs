@@ -119,7 +119,7 @@ impl Model {
         }
     }
 
-    /// Returns the model without closed windows, because the counts file does not contain them.
+    /// Returns the model without closed windows, which the counts file does not contain.
     pub fn without_closed_windows(&self, wall: Time) -> Model {
         let mut model = self.clone();
         model.minutes.retain(|_, window| !window.has_closed(wall));
@@ -142,8 +142,8 @@ impl Model {
         }
     }
 
-    /// Forgets closed windows, and the ends of bans that no longer have an effect, as the server
-    /// does. The bans stay in the store.
+    /// Forgets accounts whose two windows have closed, and the ends of bans that no longer have an
+    /// effect, as the server does. The bans stay in the store.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {
@@ -217,7 +217,7 @@ impl Model {
 }
 
 impl Key {
-    /// Counts a rejection. Returns the end of the ban if the rejection causes one.
+    /// Records a 429. Returns the end of the ban if this 429 causes one.
     fn strike(&mut self, now: Time, wall: Time, per_minute: u32) -> Option<Time> {
         if self.strikes.first().is_some_and(|opened| opened + MINUTE <= now) {
             self.strikes.clear();

@@ -1,4 +1,4 @@
-//! The operator's commands show counts and bans, and lift bans, while the real program serves.
+//! The operator's commands show counts and bans, and lift bans, with and without a running server.
 
 use serde_json::{Value, json};
 use test_server::wire_check::WireCheckProxy;

@@ -1,4 +1,4 @@
-//! Unavailable request counts: a request with a valid key is refused, and nothing is counted.
+//! Unavailable request counts: a request with a valid key is refused and not counted.
 
 use async_trait::async_trait;
 use slog::{Discard, Logger, o};
