@@ -28,11 +28,11 @@ use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// 7 MB of orders: more than the operating system buffers for a client that reads nothing.
+/// 5 MB of orders: more than the operating system buffers for a client that reads nothing.
 const MANY_ORDERS: i64 = 100_000;
 
-/// Creates a data directory with this many orders and a key that may send 1,000 requests a day. The
-/// limit is per day, because a minute may pass while a busy machine restarts a server.
+/// Creates a data directory with this many orders and a key that may send 1,000 requests a day.
+/// Only the limit per day is low, because a minute may pass while a busy machine restarts a server.
 fn data_with(orders: i64) -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();

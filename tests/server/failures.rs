@@ -1,4 +1,5 @@
-//! For each failed request, one log line at WARN or above has the reason and the request's id.
+//! Each request that gets a 5xx has exactly one log line at WARN or above, with the reason and the
+//! request's id.
 
 use super::damaged::break_constraint;
 use super::data_with;
@@ -103,7 +104,7 @@ async fn unavailable_counts_are_logged_as_the_reason() {
         .await;
 }
 
-/// With the log level `warn`, every failure must be logged.
+/// The log level `warn` must not hide the reason of a failure.
 #[tokio::test]
 async fn a_failure_is_logged_at_the_level_of_warnings() {
     let (data, key) = data_with(1);

@@ -25,7 +25,8 @@ const HANG: &str = "
                     SELECT max(n) FROM number) AS name
         FROM named_pets";
 
-/// Reads from the metrics how many lookups were abandoned by their clients (status 499).
+/// Returns the number of lookups that were abandoned by their clients (status 499), from the
+/// metrics.
 async fn abandoned_look_ups(admin: &str) -> usize {
     let scraped = tokio::time::timeout(WAIT_TIMEOUT, ask(admin, "/metrics"));
     let (_, metrics) = scraped.await.unwrap();

@@ -33,8 +33,7 @@ async fn scrape(server: &TestServer, accept: &str) -> (String, String) {
     (content_type, answer.text().await.unwrap())
 }
 
-/// A scraper gets the text format of Prometheus whatever its `Accept` header says, because every
-/// tool reads this format.
+/// A scraper gets the text format of Prometheus whatever its `Accept` header says.
 #[tokio::test]
 async fn a_scrape_is_in_the_text_format() {
     let server = setup().serve().await;

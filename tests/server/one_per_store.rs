@@ -1,4 +1,4 @@
-//! One server per store; commands work alongside it.
+//! A store has at most one server. Commands work while it runs.
 
 use testbed::CliSandbox;
 

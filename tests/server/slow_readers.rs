@@ -54,7 +54,7 @@ async fn metric(server: &ServerProcess, name: &str) -> f64 {
     text.lines().find_map(value).unwrap_or_else(|| panic!("no {name} in {text}"))
 }
 
-/// Cancels 20 orders spread over the list, so that every page changes.
+/// Cancels 20 orders spread over the list, so that nearly every page changes.
 async fn change_all_pages(client: &Client, round: i64, orders: i64) {
     let ids = (0..20).map(|place| 1 + round + place * orders / 20);
     let cancels = ids.map(|id| async move { client.cancel_order(id).await.unwrap() });
@@ -121,12 +121,12 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
 
 #[tokio::test(flavor = "multi_thread")]
 async fn short_outdated_lists_stay_within_their_bound() {
-    // Each list has 0.9 MB.
+    // Each list has 0.8 MB.
     outdated_lists_stay_within_their_bound(15_000, 8, 16, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn long_outdated_lists_stay_within_their_bound() {
-    // Each list has 6 MB.
+    // Each list has 5 MB.
     outdated_lists_stay_within_their_bound(100_000, 32, 8, true).await;
 }

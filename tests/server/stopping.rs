@@ -68,7 +68,8 @@ async fn requests_are_answered_during_the_delay_after_the_server_became_unready(
     assert_eq!(ended.code(), Some(143), "{log}");
 }
 
-/// A client would lose a request that it sends on an idle connection while the server closes it.
+/// A client would lose a request that it sends on an idle connection while the server closes this
+/// connection. So during the delay, the server asks HTTP/1.1 clients to close their connections.
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_close_their_connections_during_the_delay() {
     let (data, key) = data_with(1);
@@ -149,8 +150,8 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(answer.headers()["x-ratelimit-remaining"], "998");
 }
 
-/// The test keeps its own connection to the store open, because SQLite itself empties the WAL when
-/// the last connection closes.
+/// The test keeps its own connection to the store open, because SQLite itself moves the WAL into
+/// the store's file when the last connection closes.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     let (data, key) = data_with(5);
@@ -182,7 +183,7 @@ pub fn ends_with_stopped(log: &str) -> bool {
     log.lines().last().is_some_and(|line| line.contains(r#""msg":"stopped""#))
 }
 
-/// `timeout` and shells signal a process and then its group, so that the process gets two signals.
+/// `timeout` signals a process and then its group, so the process gets two signals.
 #[tokio::test]
 async fn two_signals_at_once_count_as_one() {
     let (data, _) = data_with(1);
@@ -196,8 +197,8 @@ async fn two_signals_at_once_count_as_one() {
     assert!(ends_with_stopped(&log) && !log.contains("second signal"), "{log}");
 }
 
-/// Repeats the signal until the server exits, because a second signal right after the first has no
-/// effect.
+/// Repeats the signal until the server exits, because the server ignores a second signal within
+/// half a second after the first.
 async fn signal_until_exit(server: ServerProcess, signal: Signal) -> (ExitStatus, String) {
     let pid = server.process().pid().unwrap();
     let exiting = tokio::spawn(server.exited());

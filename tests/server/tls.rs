@@ -176,8 +176,8 @@ fn create_fifo(path: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
-    // This is more than tokio has blocking threads. A request between two signals gives the server
-    // time to handle the first, because the system merges pending signals.
+    // This is more than tokio has blocking threads. The request after each signal gives the server
+    // time to handle it, because the system merges signals that are pending.
     const SIGNALS: i64 = 600;
     let (data, key) = data_with(SIGNALS);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());
@@ -206,8 +206,8 @@ async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
     assert_eq!((ended.code(), log.matches("certificate reloaded").count()), (Some(0), 1), "{log}");
 }
 
-/// The server reads the certificate twice: when it checks the settings, and when it starts. The
-/// FIFOs let signals arrive during both reads.
+/// The server reads the certificate twice: when it checks the settings, and when it starts. Because
+/// of the FIFOs, signals arrive during both reads.
 #[test]
 fn a_server_that_reads_its_certificate_survives_sighup_and_stops_at_sigterm() {
     let data = DataDir::temporary().unwrap();
