@@ -9,7 +9,8 @@ use test_server::wire_check::{Exchange, Operation, ReceivedResponse, WireCheck, 
 /// A change of the document and of the responses that breaks a published promise.
 pub struct SeededDefect {
     pub what: &'static str,
-    /// The start of the expected message: the document, the operation and the missing part.
+    /// The start of the expected message: the document, the operation, and what is missing or
+    /// wrong.
     pub found: &'static str,
     document: fn(&mut Documents),
     wire: fn(&mut [Exchange]),
@@ -121,7 +122,8 @@ fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedRespo
     exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Replaces the responses below a path with the response to an unknown path.
+/// Replaces the responses below a path, except 401, 429 and 5xx, with the response to an unknown
+/// path.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {
@@ -286,8 +288,8 @@ fn paths() -> Vec<SeededDefect> {
     ]
 }
 
-/// Returns a defect that removes an operation before its sunset, although operations may be removed
-/// only after it.
+/// Returns the removal of `getPet`, which is a defect before the operation's sunset, and allowed
+/// after it.
 pub fn removed_operation() -> SeededDefect {
     seeded_defect(
         "an operation that is gone before its sunset",
@@ -333,8 +335,8 @@ fn lost_filter() -> SeededDefect {
 
 const LISTED: &str = "/components/schemas/ListedOrder/properties";
 
-/// Gives the listed orders of version 2 their own schema, without the fields and status of
-/// cancelled orders.
+/// Gives the listed orders of version 2 their own schema, without `cancelledAt` and the status
+/// `cancelled`.
 fn split_order_schema(documents: &mut Documents) {
     let order = documents.value(2, "/components/schemas/Order").clone();
     documents.value(2, "/components/schemas")["ListedOrder"] = order;
