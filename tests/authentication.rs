@@ -1,4 +1,4 @@
-//! API keys: the keys that the server accepts, and its answers to all other keys.
+//! API keys: which keys the server accepts, and how it responds to all others.
 
 use std::time::Duration;
 use store_orders::api_key::{ApiKey, Environment};

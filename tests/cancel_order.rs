@@ -1,4 +1,5 @@
-//! Cancellations by `DELETE /store/orders/{orderId}`, in all versions of the API.
+//! Cancellations by `DELETE /store/orders/{orderId}`. Those that depend on `If-Match` are tested in
+//! `conditional.rs`.
 
 use store_orders::store::{Cancelled, OrderStatus, Status};
 use store_orders::store::{OperatorStore, OrderCommands, Records};

@@ -54,7 +54,8 @@ async fn a_cancel_whose_answer_is_lost_is_retried_and_a_404_is_then_a_success() 
         assert_eq!(orders.iter().map(|order| *order.id).collect::<Vec<_>>(), [2]);
         assert_eq!(orders.attempts(), 1);
 
-        // A 404 is a success only for a repeated request; for a first attempt it is an error.
+        // A 404 is a success only if an earlier attempt may have cancelled the order. This call
+        // makes only one attempt, so its 404 is an error.
         let error = client.cancel_order(1).await.unwrap_err();
         assert_eq!(error.code(), Some(ErrorCode::OrderNotFound));
         assert!(error.to_string().starts_with("404 order_not_found: There is no order 1"));
@@ -66,7 +67,7 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     // Pet 7 has 160 orders. Every fourth has shipped, and the other 120 are listed on three pages
-    // of 50.
+    // of at most 50.
     let order = |id: i64| Order {
         pet_id: 7 + id % 2,
         status: if id % 8 == 0 { OrderStatus::Shipped } else { OrderStatus::Pending },

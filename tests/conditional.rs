@@ -1,5 +1,5 @@
 //! `ETag`, `If-None-Match` and `If-Match`: a client whose copy is current gets 304 without a body,
-//! and cancels an order only in the state that it has seen.
+//! and a client can cancel an order only if it is in the state that the client has seen.
 
 use store_orders::store::{KeyCommands, OrderCommands, OrderUpdate};
 use store_orders_api::plans::Plan;
@@ -9,8 +9,8 @@ use testbed::{Key, wait_until};
 
 const LIST: &str = "/v1/store/orders";
 
-/// Paths whose responses have an entity tag. Orders 1 to 8 are pending, 9 has shipped and 10 is
-/// cancelled.
+/// Paths whose responses have an entity tag. At the start, orders 1 to 8 are pending, 9 has shipped
+/// and 10 is cancelled.
 const TAGGED: [&str; 6] = [
     LIST,
     "/v2/store/orders",
@@ -61,8 +61,8 @@ async fn a_matching_tag_gets_304_and_the_request_counts() {
     for path in TAGGED {
         let first = server.send_with(&key, "GET", path).await;
         let tag = first.text("etag").to_string();
-        // The tag of a list is weak, because lists are sent in several encodings. An order has only
-        // one encoding, so its tag is strong.
+        // The tag of a list is weak, because lists are sent in several encodings. A single order is
+        // sent in only one encoding, so its tag is strong.
         let quoted = tag.trim_start_matches("W/");
         assert_eq!(quoted == tag, path.starts_with("/v2/store/orders/"), "{path}: {tag}");
         assert!(quoted.starts_with('"') && tag.len() < 60, "{tag}");
@@ -103,8 +103,6 @@ async fn tags_are_the_same_compressed_and_after_a_restart() {
     }
     let server = server.stop().await.serve().await;
     assert_eq!(tags(&server, &key).await, before);
-    // From the second request on, the server sends a list from one buffer. The tag must stay the
-    // same.
     assert_eq!(tags(&server, &key).await, before);
 }
 
@@ -236,7 +234,7 @@ async fn an_order_is_cancelled_only_if_its_tag_matches() {
         answer.assert_common_headers();
         assert_eq!(tag(&server, &key, &order_path(1)).await, current, "{tags}");
     }
-    // The change of order 8 must not change the tags of the other orders.
+    // The tags of the other orders must stay the same when order 8 changes.
     server.setup.store.ship_orders(&[8]).unwrap();
     let list = format!("\"a\",{old} , {current}");
     for (id, tags) in [(1, &*list), (2, &*other), (3, "*"), (4, " * ")] {
@@ -277,8 +275,8 @@ async fn other_errors_come_before_a_failed_precondition() {
     cancel_if_match(&server, &key, 1, "\"a\"").await.assert_error(412, "precondition_failed");
 }
 
-/// The order changes after the server has compared its tag, while the cancellation waits for the
-/// store.
+/// After the server has compared the tag of order 1, its cancellation waits for the store, and
+/// meanwhile order 1 or order 2 changes. Only a change of order 1 prevents the cancellation.
 #[tokio::test]
 async fn a_change_after_the_comparison_prevents_the_cancellation() {
     let (server, key) = serve(Plan::Business).await;

@@ -324,8 +324,8 @@ fn responses(document: &Value) -> impl Iterator<Item = Value> {
     responses.map(|response| resolve_references(document, response))
 }
 
-/// The gzip size that a reference page must stay below: 12,000 bytes for version 2.0.0. The limit
-/// grows with the document's operations, parameters and error codes.
+/// The gzip size that a reference page must stay below, about 12,000 bytes. The limit grows with
+/// the document's operations, parameters and error codes.
 fn most_bytes(document: &Value) -> usize {
     let paths = document["paths"].as_object().unwrap().values();
     let operations: Vec<_> = paths.flat_map(|path| path.as_object().unwrap().values()).collect();
@@ -360,7 +360,8 @@ async fn the_plain_reference_is_small_and_has_no_broken_link() {
     }
 }
 
-/// The sections that callers look for. Their titles are part of addresses in use.
+/// The guide's sections, in order. Their anchors are derived from these titles, so a changed title
+/// would break links to its section.
 const SECTIONS: [&str; 10] = [
     "Getting started",
     "Authentication",
@@ -411,7 +412,7 @@ async fn the_guide_has_its_sections_and_each_error_code_and_links_lead_somewhere
     for anchor in links(&page).iter().filter_map(|link| link.strip_prefix('#')) {
         assert!(ids.contains(&anchor), "#{anchor}");
     }
-    // A table whose first heading is empty loses this column in Scalar and in screen readers.
+    // A column with an empty heading would have no name in screen readers.
     assert!(page.contains("<th>") && !page.contains("<th></th>"), "{page}");
 }
 
@@ -429,7 +430,8 @@ async fn the_link_of_an_error_leads_to_its_section_in_the_guide() {
     }
 }
 
-/// Generators of clients write `info.description` into the head of each file.
+/// Client generators copy `info.description` into the head of each file that they generate, so it
+/// must be short.
 #[tokio::test]
 async fn the_description_of_a_document_is_one_short_paragraph_that_leads_to_the_guide() {
     let server = TestSetup::new().serve().await;
@@ -603,7 +605,6 @@ async fn the_feed_has_an_entry_for_each_version_of_the_changelog() {
 async fn the_changelog_has_the_removal_date_of_the_deprecated_operation() {
     let server = TestSetup::new().serve().await;
     let page = text(&server, "/changelog").await;
-    // This test does not check the dates; other tests compare them with the headers.
     let section = page.split("id=\"deprecated\"").nth(1).unwrap().split("<h2").next().unwrap();
     let words: Vec<_> = section.split_whitespace().collect();
     let words = words.join(" ");
@@ -612,7 +613,7 @@ async fn the_changelog_has_the_removal_date_of_the_deprecated_operation() {
     assert!(page.contains("<a href=\"#deprecated\">"), "{page}");
 }
 
-/// The configuration that `nginx-conf` prints makes nginx send errors of its own. Checks that the
+/// With the configuration that `nginx-conf` prints, nginx sends some errors itself. Checks that the
 /// document lists their codes.
 #[test]
 fn the_document_has_the_error_codes_of_the_proxy() {

@@ -84,7 +84,8 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     assert_eq!(ids, (311..=320).collect::<Vec<i64>>());
 }
 
-/// Starts a server and cancels order 1. Also returns a client and the admin listener's address.
+/// Starts a server with 30 orders and cancels order 1. Also returns a client behind the wire check,
+/// and the admin listener's address.
 async fn serve_with_one_cancelled()
 -> (DataDir, Key, ServerProcess, (WireCheckProxy, Client), String) {
     let data = DataDir::temporary().unwrap();
@@ -192,8 +193,8 @@ async fn a_store_that_is_overwritten_under_a_server_is_not_served() {
     let why = format!("{} was overwritten while it was in use", store.display());
     assert!(status == 503 && body.contains(&why), "{body}");
     server.kill().unwrap();
-    // The write-ahead log still belongs to the overwritten file, so nothing may open the store with
-    // it.
+    // The write-ahead log belongs to the store's former content, so nothing may open the store with
+    // this log.
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["orders", "list"]] {
         let output = data.command().args(arguments).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);

@@ -95,8 +95,8 @@ fn tls_setup() -> TestSetup {
     TestSetup::new().with_certificate(TestCertificate::new())
 }
 
-/// Collects the responses to requests for all operations, for unknown paths and methods, and
-/// without a key.
+/// Collects the responses to requests for all operations, to requests for unknown paths and
+/// unsupported methods, and to requests without a key.
 async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);
@@ -185,7 +185,8 @@ async fn every_documented_status_header_and_code_is_seen_over_tls_and_http_2() {
     every_documented_answer_is_seen(tls_setup).await;
 }
 
-/// Collects every kind of response, over HTTP/1.1.
+/// Collects, over HTTP/1.1, the responses of servers that work, that limit requests, and whose store
+/// fails.
 pub async fn answers_of_server() -> Vec<Exchange> {
     answers_of(TestSetup::new).await
 }
@@ -237,9 +238,9 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Each part was added to a schema or response that several operations share, so all these
-    // operations now promise it. The test finds them by `like`, an existing part of the same schema
-    // or response.
+    // The parts below were added to schemas or responses that several operations share, so all
+    // these operations now promise them. The test finds the operations by `like`, an existing part
+    // of the same schema or response.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

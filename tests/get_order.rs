@@ -39,9 +39,9 @@ async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {
     assert_eq!(fields, expected);
 }
 
-/// Order 5 was cancelled on the old primary but is pending on the new one. The server's list still
-/// comes from the old primary, so it lacks the order. The new primary has the order, but not as a
-/// cancelled one. A 404 would be wrong, because the order exists.
+/// Order 5 is pending on the new primary. The server's list still comes from the old primary and
+/// lacks the order, so the server looks for it among the cancelled orders of the new primary, and
+/// does not find it there either. A 404 would be wrong, because the order exists.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_is_read_during_a_failover_is_not_reported_missing() {
     let mut setup = TestSetup::new();

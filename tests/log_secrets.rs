@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// A string leaks a key if it contains this many consecutive bytes of the key.
 const PIECE_BYTES: usize = 20;
 
-/// Every substring of [`PIECE_BYTES`] bytes of some keys, and the same substrings percent-encoded.
+/// Every substring of [`PIECE_BYTES`] bytes of the keys, and the same substrings percent-encoded.
 struct Secrets {
     pieces: HashSet<Vec<u8>>,
 }
@@ -32,7 +32,8 @@ impl Secrets {
         Secrets { pieces }
     }
 
-    /// Returns the position of each leak and the text before it, without the key.
+    /// Returns, for each distinct line with a leak, the leak's position and up to 120 bytes of text
+    /// before it, but not the key.
     fn leaks(&self, text: &str) -> Vec<String> {
         let leak = |line: &str| {
             let position = [PIECE_BYTES, 3 * PIECE_BYTES].iter().find_map(|length| {
@@ -41,7 +42,6 @@ impl Secrets {
             let before = String::from_utf8_lossy(&line.as_bytes()[..position.min(120)]);
             Some(format!("{before}<A KEY> at {position} of {}", line.len()))
         };
-        // Report identical lines only once.
         text.lines().collect::<HashSet<_>>().into_iter().filter_map(leak).collect()
     }
 }
@@ -70,7 +70,7 @@ fn request(method: &str, target: &str, headers: &[String]) -> String {
     format!("{method} {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n")
 }
 
-/// Requests with the key in its proper header and in every wrong place.
+/// Returns requests with the key in its proper header and in many wrong places.
 fn requests(key: &str) -> Vec<String> {
     let bearer = format!("Authorization: Bearer {key}");
     let mut requests = Vec::new();
@@ -108,7 +108,7 @@ fn requests(key: &str) -> Vec<String> {
     requests
 }
 
-/// Requests with the key in the target, with and without an `Authorization` header.
+/// Returns requests with the key in the target, with and without an `Authorization` header.
 fn requests_with_target(key: &str) -> Vec<String> {
     let bearer = format!("Authorization: Bearer {key}");
     let mut requests = Vec::new();
@@ -143,7 +143,6 @@ fn requests_with_target(key: &str) -> Vec<String> {
     requests
 }
 
-/// Headers in which the key is not accepted.
 fn wrong_headers(key: &str) -> [String; 27] {
     [
         format!("Authorization: {key}"),
@@ -179,7 +178,8 @@ fn wrong_headers(key: &str) -> [String; 27] {
 /// A key's label. Lists of keys show it to the operator, but the log must never contain it.
 const LABEL: &str = "web shop of Acme";
 
-/// Creates keys of every kind, such as expired, revoked and rotated ones.
+/// Creates a setup with nine keys, among them expired, revoked, rotated and unknown ones. The first
+/// one is valid.
 fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
     let mut setup = TestSetup::new().with_log(captured).with_unauthenticated_per_minute(100_000);
     setup.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
@@ -210,8 +210,8 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     let mut shown = Vec::new();
     for fault in [Fault::None, Fault::Fails, Fault::Panics] {
         faulty.set(fault);
-        // Without a fault, the first key is sent in every place. Each other combination of a key
-        // and a fault sends only the first 40 requests.
+        // With the first key and without a fault, send all requests. Each other combination of a
+        // key and a fault sends only the first 40 requests.
         for (number, key) in keys.iter().enumerate() {
             let requests = requests(&key.text);
             let some = if number == 0 && fault == Fault::None { requests.len() } else { 40 };

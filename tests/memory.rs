@@ -62,12 +62,12 @@ fn an_active_account_costs_less_than_100_bytes() {
     });
     println!("bytes each: windows {windows}, strikes {strikes}");
     assert!((1..100).contains(&windows), "{windows}");
-    // Once one of its requests has been refused because of a limit, a key takes this much more
-    // memory.
+    // After its first 429, a key takes this much more memory.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
-/// The cache stays below its limit, however many keys are used.
+/// The cache keeps at most `MAX_CACHED_KEYS` keys, so its memory is bounded however many keys are
+/// used.
 #[test]
 fn cached_keys_take_less_than_40_megabytes() {
     let plan = Plan::Free;
@@ -112,8 +112,8 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// Up to an eighth of a page's buffer may be unused. In addition to its JSON, each order takes 60
-/// bytes; the test allows 62. A search leaves no memory allocated.
+/// In addition to its JSON, each order takes 60 bytes. The upper bound allows 62, and an eighth of
+/// the JSON for the unused ends of the pages' buffers. A search leaves no memory allocated.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;

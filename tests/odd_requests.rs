@@ -15,8 +15,8 @@ use tokio::time::timeout;
 const ROUNDS: usize = 100;
 const CONNECTIONS_AT_ONCE: usize = 32;
 
-/// The ids in requests with a valid key, and the ids in all other requests. Changed bytes cannot
-/// turn an id of one range into an id of the other.
+/// The ids in requests with a valid key, and the ids in all other requests. Corrupting a request
+/// cannot turn an id of the first range into an id of the second.
 const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
 const NAMED_WITHOUT_KEY: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
 
@@ -86,7 +86,8 @@ const BODIES: [(&str, &str); 7] = [
     ("Transfer-Encoding: chunked\r\n", "5;a=b\r\n12345\r\n0\r\n\r\n"),
 ];
 
-/// Bodies that do not match their headers, so that the server may read a part as the next request.
+/// Invalid or contradictory headers for the body's length. A server that accepted them could read a
+/// part of the body as the next request.
 const BROKEN_BODIES: [(&str, &str); 6] = [
     ("Content-Length: 2\r\nContent-Length: 5\r\n", "12345"),
     ("Content-Length: +2\r\n", "{}"),
@@ -211,9 +212,9 @@ async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
     assert!(remaining.len() < 200, "no order was cancelled");
 }
 
-/// Checks the handbook's list of requests that dropshot or hyper answers
-/// (`src/handbook/operating.md`). Two requests are just within the limits on the target's length
-/// and on the number of headers, so our code answers them with 404.
+/// Checks what the handbook (`src/handbook/operating.md`) says about requests that dropshot or
+/// hyper answers. Two requests are just within the limits on the target's length and on the number
+/// of headers, so our code answers them with 404.
 #[tokio::test]
 async fn some_requests_are_answered_before_our_code_runs() {
     let server = TestSetup::new().serve().await;

@@ -1,5 +1,5 @@
-//! A request's log line contains its trace id, which the client sends in `traceparent` (W3C Trace
-//! Context).
+//! A request's log line contains the trace id and the span id that the client sends in
+//! `traceparent` (W3C Trace Context).
 
 use serde_json::{Value, json};
 use store_orders_api::plans::Plan;

@@ -12,7 +12,7 @@ const STAMPS: &str = "x-ratelimit-limit: 60\r\nx-ratelimit-remaining: 59\r\n\
                       cache-control: no-store\r\n\
                       x-request-id: 5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11\r\n";
 
-/// A hand-written response with every required header.
+/// Returns a response that has the headers of every counted response, in addition to `headers`.
 fn response(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{STAMPS}{headers}content-length: {length}\r\n\r\n{body}")
@@ -46,7 +46,7 @@ async fn exchange(proxy: &WireCheckProxy, listener: &TcpListener, request: &str,
     let (mut server, _) = listener.accept().await.unwrap();
     let mut buffer = [0; 1024];
     assert!(server.read(&mut buffer).await.unwrap() > 0);
-    // Send the answer in two parts, because the network may split an answer anywhere.
+    // Send the response in two parts, because the network may split a response anywhere.
     let (head, rest) = answer.split_at(answer.len() / 2);
     server.write_all(head.as_bytes()).await.unwrap();
     server.write_all(rest.as_bytes()).await.unwrap();
