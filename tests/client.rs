@@ -198,9 +198,9 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     // At 60 requests a minute, the last requests are sent after 180 s, plus up to a second of
     // jitter per window. A ban would take five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
-    // The client cannot know exactly when a window resets, because the server computes `Date` and
-    // the reset time from different clocks. So after each of the three exhausted windows, it first
-    // sends a single request, and in this test the server refuses each of them.
+    // In this test, the client cannot compute when a window resets: the reset time is by the
+    // server's manual clock, but `Date` is by the real clock. So after each of the three exhausted
+    // windows, it sends a single request, which the server refuses.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

@@ -42,7 +42,7 @@ const SETUP: &str = r#"
     }
     curl() { command curl --interface 127.0.0.2 "$@"; }"#;
 
-/// Defines `call`, which sends a request through nginx as the customer.
+/// Defines `call`, which sends a request through nginx with the customer's key.
 const CALL: &str = r#"$ call() {
 >   curl --silent --cacert /etc/ssl/store-orders/cert.pem --header 'Authorization: Bearer sto_live_…' \
 >     --header 'X-Forwarded-For: 192.0.2.1' --connect-to orders.example.com:443:127.0.0.1:443 "$@"

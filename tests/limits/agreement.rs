@@ -103,7 +103,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The limiter, the model, and the state that both share.
+/// The limiter and the model, with the clock and the stored bans that both use.
 struct Both {
     directory: TempDir,
     clock: Arc<ManualClock>,
