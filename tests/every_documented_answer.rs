@@ -27,8 +27,8 @@ fn requests() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// Requests with a valid key and the expected statuses, in the order of sending. At first, orders 1,
-/// 3 and 4 are pending, order 2 has shipped, and pet 7 exists.
+/// Requests with a valid key and the expected statuses, in the order of sending. At first, orders
+/// 1, 3 and 4 are pending, order 2 has shipped, and pet 7 exists.
 const ANSWERS: &[(&str, &str, u16)] = &[
     ("GET", "/v1/store/orders", 200),
     ("GET", "/v1/store/orders?limit=1", 200),
@@ -185,8 +185,8 @@ async fn every_documented_status_header_and_code_is_seen_over_tls_and_http_2() {
     every_documented_answer_is_seen(tls_setup).await;
 }
 
-/// Collects, over HTTP/1.1, the responses of servers that work, that limit requests, and whose store
-/// fails.
+/// Collects, over HTTP/1.1, the responses of servers that work, that limit requests, and whose
+/// store fails.
 pub async fn answers_of_server() -> Vec<Exchange> {
     answers_of(TestSetup::new).await
 }
