@@ -228,7 +228,7 @@ async fn without_javascript_the_reference_is_the_whole_document_as_text() {
                 let tag = operation["tags"][0].as_str().unwrap();
                 let anchor = format!("tag/{tag}/{}{path}", method.to_uppercase());
                 let shown = section(&page, &anchor);
-                for text in texts_of_operation(&document, operation) {
+                for text in required_html(&document, operation) {
                     assert!(shown.contains(&text), "{}: {anchor} lacks {text}", served.reference);
                 }
             }
@@ -254,7 +254,7 @@ fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
 }
 
 /// Returns pieces of HTML that must be in the operation's section of the reference.
-fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
+fn required_html(document: &Value, operation: &Value) -> Vec<String> {
     let code = |value: &Value| format!("<code>{}</code>", value.as_str().unwrap());
     let mut texts = vec![
         format!(">{}</a> <span class=\"badge\">", operation["summary"].as_str().unwrap()),

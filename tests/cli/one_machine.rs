@@ -25,8 +25,8 @@ pub(super) const SECTIONS: [&str; 7] = [
 
 /// Replaces `systemctl` with a function that runs only the backup script, and nginx with a function
 /// that uses Debian's configuration. `SITE` is a sed script that puts the sandbox's paths and free
-/// ports into the nginx site. The address of curl differs from nginx's, so that the log shows which one the
-/// server took for the client.
+/// ports into the nginx site. The address of curl differs from nginx's, so that the log shows which
+/// one the server took for the client.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin

@@ -47,14 +47,14 @@ async fn abandon_a_cancel(leave: fn(TcpStream)) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
+async fn an_abandoned_cancel_is_logged_counted_and_executed() {
     abandon_a_cancel(drop).await;
 }
 
 /// If this test fails, a new version of dropshot or hyper may respond to clients that close their
 /// writing side. In this case, update `src/handbook/operating.md` and `api/UPSTREAM.md`.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_closes_its_writing_side_gets_no_response_but_its_cancel_is_carried_out() {
+async fn a_client_that_closes_its_writing_side_gets_no_response_but_its_cancel_is_executed() {
     abandon_a_cancel(|mut client| {
         client.shutdown(Shutdown::Write).unwrap();
         let mut received = Vec::new();

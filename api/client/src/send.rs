@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_429_was_not_carried_out() {
+    async fn a_429_was_not_executed() {
         let sent = run_after(Method::DELETE, 429).await;
         assert_eq!((sent.attempts, sent.may_be_done), (2, false));
     }
