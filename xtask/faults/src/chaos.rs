@@ -1,6 +1,7 @@
 //! Chaos runs: servers, clients of all kinds, and faults drawn from a seed. The rules of
-//! `tests/support/history` check what the clients see during the run and at its end. Negative
-//! controls are chaos runs with a seeded defect. They prove that the rules detect violations.
+//! `tests/support/history` check what the clients see during the run, and the orders in the store
+//! at its end. Negative controls are chaos runs with a seeded defect, in which a rule must be
+//! broken.
 
 mod databases;
 mod faults;
@@ -23,23 +24,23 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use topology::Topology;
 
-/// Selects the faults and the length of chaos runs.
+/// The flags of chaos runs. All other scenarios use only the first `--seed`.
 #[derive(Args, Debug)]
 pub struct ChaosArgs {
-    /// Seed of the random choices; may be repeated, for several chaos runs
-    /// [default: random for chaos runs, 1 for other scenarios]
+    /// Seed of the random choices. If the flag is repeated, each seed gets its own chaos run
+    /// [default: random for chaos::, 1 for other scenarios]
     #[arg(long = "seed", value_name = "N")]
     seeds: Vec<u64>,
-    /// Time during which a chaos run draws faults
+    /// Time for which a chaos run injects faults; a slow machine may take twice as long
     #[arg(long = "for", value_name = "TIME", default_value = "60s")]
     duration: humantime::Duration,
-    /// Draw only this fault, again and again
+    /// Inject only this kind of fault, again and again
     #[arg(long, value_enum, value_name = "NAME")]
     fault: Option<FaultKind>,
 }
 
 impl ChaosArgs {
-    /// Returns the seed of all scenarios except chaos runs.
+    /// Returns the seed of all scenarios outside of `chaos::`, which do not run once for each seed.
     pub fn scenario_seed(&self) -> u64 {
         self.seeds.first().copied().unwrap_or(1)
     }

@@ -11,7 +11,8 @@ use tokio::task::block_in_place;
 
 pub const NODES: usize = 3;
 
-/// The names of the nodes and of their directories.
+/// The names of the nodes and of their directories. They are the roles at the start of the run, and
+/// a promotion does not change them.
 const NAMES: [&str; NODES] = ["primary", "standby", "third"];
 
 pub struct Databases {
@@ -54,7 +55,8 @@ impl Databases {
         self.ports.get(self.primary).copied().unwrap_or_default()
     }
 
-    /// Returns the third node: after a promotion, the replaced primary.
+    /// Returns the third node, which after a promotion is the replaced primary. Fails if the node
+    /// does not run.
     pub fn third(&self) -> anyhow::Result<&Postgres> {
         self.node(self.third_number())
     }
@@ -68,14 +70,14 @@ impl Databases {
         node.with_context(|| format!("node {number} of PostgreSQL does not run"))
     }
 
-    /// Kills a node with SIGKILL, if it runs. The operating system keeps running and keeps what
-    /// PostgreSQL has written, synced or not. Chaos runs do not test power cuts: PostgreSQL itself
-    /// guarantees that committed data survives them.
+    /// Kills a node with SIGKILL, if it runs. The operating system keeps running, so it keeps what
+    /// PostgreSQL has written, synced or not. Chaos runs cut the power only of embedded stores,
+    /// because PostgreSQL itself guarantees that committed data survives a power cut.
     pub fn kill(&mut self, number: usize) -> anyhow::Result<()> {
         self.nodes.get_mut(number).and_then(Option::take).map_or(Ok(()), Postgres::kill)
     }
 
-    /// Restarts the primary or the standby on its data, and waits until the standby can confirm
+    /// Starts the killed primary or standby again on its data, and waits until the standby confirms
     /// commits.
     pub async fn restart(&mut self, number: usize) -> anyhow::Result<()> {
         self.start_node(number, number == self.standby).await?;
@@ -89,7 +91,7 @@ impl Databases {
         Ok(())
     }
 
-    /// Builds a synchronous standby for the promoted primary.
+    /// Makes the former third node the synchronous standby of the promoted primary.
     pub async fn add_standby(&mut self) -> anyhow::Result<()> {
         let standby = self.standby;
         self.kill(standby)?;
@@ -110,7 +112,7 @@ impl Databases {
         Ok(())
     }
 
-    /// Keeps data and logs when the databases are dropped.
+    /// From now on, dropping the databases does not delete their data and logs.
     pub fn keep(&mut self) {
         self.cluster.keep();
     }

@@ -5,22 +5,23 @@ use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Every fault is undone after its duration.
+/// A fault is undone when its time is over. A promotion is not: instead, the new primary gets a new
+/// standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum FaultKind {
     /// A server is killed (SIGKILL) and started again
     ServerKill,
     /// A server is suspended (SIGSTOP)
     ServerPause,
-    /// All servers are stopped and started again, one after the other
+    /// Each server in turn is stopped and started again
     RollingRestart,
-    /// The wall clock of a server is moved
+    /// The wall clock of a server is moved forward or back by more than a day
     ServerClock,
-    /// Clients' connections to a server are reset
+    /// Connections of clients to a server are closed, and so are new ones until the fault ends
     ClientsReset,
     /// The network between clients and a server adds a delay
     ClientsDelay,
-    /// Requests reach a server, but its answers are held back until the fault ends
+    /// Requests reach a server, but its responses are held back until the fault ends
     ClientsHalfOpen,
     /// The primary is killed (SIGKILL) and started again
     PrimaryKill,
@@ -32,29 +33,33 @@ pub enum FaultKind {
     StandbyPause,
     /// The network between primary and standby delivers nothing until the fault ends
     StandbyCut,
-    /// The primary is killed (SIGKILL) and the standby promoted
+    /// The primary is killed (SIGKILL), and the standby is promoted
     PromoteKilled,
-    /// The primary is suspended, the standby promoted, and the old primary resumed
+    /// The primary is suspended, the standby is promoted, and the old primary is resumed
     PromotePaused,
-    /// The standby is promoted while the old primary still runs but is cut off
+    /// The old primary still runs, but only one server can reach it; the standby is promoted
     PromoteCut,
-    /// The network to PostgreSQL delivers nothing until the fault ends
+    /// The network between PostgreSQL and one or all servers delivers nothing until the fault ends
     StoreCut,
-    /// The network to PostgreSQL adds a delay
+    /// The network between PostgreSQL and one or all servers adds a delay
     StoreDelay,
-    /// Requests reach PostgreSQL, but its answers are held back until the fault ends
+    /// The statements of one or all servers reach PostgreSQL, but the answers are held back until
+    /// the fault ends
     StoreHalfOpen,
-    /// Connections to PostgreSQL are reset
+    /// Connections of one or all servers to PostgreSQL are closed, and so are new ones until the
+    /// fault ends
     StoreReset,
-    /// Connections to PostgreSQL are closed before the answer to a COMMIT arrives
+    /// Whenever PostgreSQL answers a COMMIT of one or all servers, the connection is closed and the
+    /// answer is lost
     StoreCutAtCommit,
     /// The operator's network to PostgreSQL delivers nothing until the fault ends
     CommandsCut,
-    /// The operator's connections are closed before the answer to a COMMIT arrives
+    /// Whenever PostgreSQL answers a COMMIT of an operator's command, the connection is closed and
+    /// the answer is lost
     CommandsCutAtCommit,
     /// Each fsync of the server takes longer
     DiskSlow,
-    /// Each fsync of the server hangs for seconds
+    /// Each fsync of the server hangs until the fault ends
     DiskHung,
     /// Each fsync of the server fails
     DiskFails,
@@ -64,7 +69,7 @@ pub enum FaultKind {
     PowerCut,
 }
 
-/// An upper estimate of how long a group of faults takes, together with the recovery from it.
+/// The estimated average time of a group of faults, together with the recovery from it.
 const FAULT_AND_RECOVERY_TIME: Duration = Duration::from_secs(6);
 
 impl FaultKind {
@@ -87,7 +92,6 @@ impl FaultKind {
         matches!(self, FaultKind::StoreCutAtCommit | FaultKind::CommandsCutAtCommit)
     }
 
-    /// True if the fault can happen in this topology.
     pub fn is_on(self, topology: Topology) -> bool {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset, ServerKill, ServerPause};
         match self {
@@ -96,8 +100,8 @@ impl FaultKind {
         }
     }
 
-    /// True if the last second of request counts may be lost, because the process that counts them
-    /// is killed.
+    /// True if request counts of the last second may be lost, because the process that counts is
+    /// killed or because a standby without these counts is promoted.
     pub fn may_lose_counts(self, topology: Topology) -> bool {
         match topology {
             Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),
@@ -110,19 +114,19 @@ impl FaultKind {
         matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
     }
 
-    /// How often each round of the schedule contains the fault. Promotions are twice as frequent as
-    /// other faults.
+    /// Returns how often each round of the schedule contains the fault. Promotions occur twice as
+    /// often as other faults.
     fn weight(self) -> usize {
         1 + usize::from(self.promotes())
     }
 
     /// Returns the layer that the fault affects, and the fault's shortest and longest duration in
-    /// milliseconds. The longest durations exceed the timeouts of clients and servers.
+    /// milliseconds. A killed process is started again, and a suspended one is resumed, at the end
+    /// of the duration. Some faults can last longer than clients wait for a response
+    /// ([`history::GIVES_UP_AFTER`]).
     fn layer_and_duration(self) -> (Layer, (u64, u64)) {
         use Layer::{All, Databases, Disk, Networks, Servers};
         match self {
-            // At the end of this duration, a killed process is started again, and a suspended
-            // process is resumed.
             FaultKind::ServerKill => (Servers, (0, 1_000)),
             FaultKind::ServerPause => (Servers, (200, 3_000)),
             FaultKind::ServerClock => (Servers, (200, 2_000)),
@@ -162,11 +166,13 @@ pub struct Fault {
     pub duration: Duration,
     /// A random number that selects the affected server.
     pub server_choice: usize,
-    /// For faults that can affect one or all servers: true if all are affected. For promotions:
-    /// true if all servers but one are cut off from the old primary. For `ServerClock`: true if the
-    /// clock is moved forward.
+    /// For faults of the network between servers and PostgreSQL: true if all servers are affected.
+    /// For `PromoteKilled` and `PromotePaused`: true if all servers but one are cut off from the
+    /// old primary, as they always are in `PromoteCut`. For `ServerClock`: true if the clock is
+    /// moved forward.
     pub affects_all: bool,
-    /// The additional delay of the network, for faults that delay it.
+    /// The delay that `ClientsDelay` adds to the network, and `DiskSlow` to each fsync.
+    /// `StoreDelay` adds a quarter of it.
     pub delay: Duration,
 }
 
@@ -175,7 +181,8 @@ pub struct Fault {
 pub struct FaultGroup {
     /// The faults in the order in which they begin; they are undone in the reverse order.
     pub faults: Vec<Fault>,
-    /// Time without a fault between the previous group and this one.
+    /// The pause before this group. It begins when the servers have recovered from the previous
+    /// group.
     pub after: Duration,
     /// True if clients send few requests during this group. Some defects are visible only without
     /// full load.
@@ -192,12 +199,14 @@ enum Layer {
     All,
 }
 
-/// One in this many groups has two faults, unless its first fault must be alone.
+/// If the first fault of a group need not be alone, the group gets a second fault with a
+/// probability of one in this number.
 const GROUPS_PER_PAIR: u8 = 2;
 
-/// Selects faults with a seeded random generator. Each round contains each kind as often as its
-/// weight says, in random order. In the first round, a fault that takes effect at a COMMIT is alone
-/// in its group, because a second fault could prevent all commits.
+/// Selects faults with a seeded random generator. Each round contains each kind that is possible in
+/// the topology as often as its weight says, in random order. In the first round, a fault that
+/// takes effect at a COMMIT is alone in its group. Otherwise a second fault could prevent all
+/// commits, and the run could end without having tested this kind.
 pub struct FaultSchedule {
     topology: Topology,
     random: fastrand::Rng,
@@ -213,12 +222,12 @@ impl FaultSchedule {
         FaultSchedule { topology, random, only_kind, remaining_kinds, rounds: 0 }
     }
 
-    /// The number of groups that fit into `time`.
+    /// Returns the number of groups that should fit into `time`.
     pub fn count_in(time: Duration) -> usize {
         usize::try_from(time.as_secs() / FAULT_AND_RECOVERY_TIME.as_secs()).unwrap_or(usize::MAX)
     }
 
-    /// Returns the kinds of faults that occur within `time` and certainly have an effect.
+    /// Returns the kinds of faults that should have occurred, with an effect, within `time`.
     pub fn kinds_in(self, time: Duration) -> BTreeSet<FaultKind> {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;

@@ -13,24 +13,25 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// Time after a promotion during which all servers but one cannot reach the old primary.
+/// If a promotion cuts off all servers but one from the old primary, they stay cut off for at least
+/// this time after the promotion.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
-/// Time during which syncs hang before the power is cut, so that commits stay unsynced.
+/// Time for which syncs hang before the power is cut, so that commits are written but not synced.
 const HUNG_TIME: Duration = Duration::from_millis(300);
 
-/// Time within which a fault must affect an operation. Longer than the operator's pause between two
-/// commands, because some faults affect only commands.
+/// The longest time for which a fault is prolonged until it affects an operation. It is longer than
+/// the operator's pause between two commands, because some faults affect only commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Like [`EFFECT_TIMEOUT`], for each of two faults at once. This time is short, because one fault
+/// Like [`EFFECT_TIMEOUT`], for each fault in a group of two. This time is short, because one fault
 /// may prevent the effect of the other.
 const PAIR_EFFECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const CLOCK_STEP_SECONDS: i64 = 100_000;
 
-/// The delay of PostgreSQL's answers while a server is stopped, so that the server still has
-/// requests in progress.
+/// The delay in each direction between a server and PostgreSQL before the server is stopped. It
+/// makes requests last longer than [`DRAIN_TIME`], so that some are still in progress.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
 /// Time without new requests before a server is stopped.
@@ -52,7 +53,8 @@ impl FaultGroup {
         self.faults.iter().any(|fault| fault.kind.promotes())
     }
 
-    /// Injects the faults, waits for their duration, and undoes them.
+    /// Injects each fault and waits for its duration, while the faults before it continue. Then
+    /// undoes all faults.
     pub async fn inject(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         let journal = &workload.journal;
         let affected_servers = self.faults.iter().filter_map(|fault| fault.affected_server(site));
@@ -89,8 +91,9 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// If the fault stops a single server or disturbs its network, returns the server's name, and
-    /// whether answers are only delayed (true) or may be lost (false).
+    /// If the fault stops a single server or disturbs the network between the server and its
+    /// clients, returns the server's name, and whether responses are only delayed (true) or may be
+    /// lost (false).
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -105,11 +108,11 @@ impl Fault {
         match self.kind {
             FaultKind::ServerKill => site.server_mut(number)?.kill()?,
             FaultKind::PowerCut => {
-                // Waits until no command runs, because a command may write to files that are
-                // removed here.
+                // Wait until no command runs, and let none start, because a command could write to
+                // the files that `drop_unsynced` replaces.
                 let _no_command = workload.pool.commands.write().await;
-                // Kills the server after it has written a commit, but before the commit is synced.
-                // The rules then check that no client has received an answer that depends on this
+                // Kill the server after it has written a commit, but before the commit is synced.
+                // The rules then check that no client has received a response that depends on this
                 // commit.
                 self.stop_syncs(site, workload, site.hung_disk_setting())?;
                 self.wait_for_effect(site, EFFECT_TIMEOUT).await?;
@@ -144,7 +147,8 @@ impl Fault {
     }
 
     /// Waits until the fault has affected an operation. Returns false if it has affected none
-    /// within `timeout`.
+    /// within `timeout`. If the effect of this kind of fault cannot be observed, returns true
+    /// immediately.
     async fn wait_for_effect(&self, site: &Site, timeout: Duration) -> anyhow::Result<bool> {
         let server = site.server(self.number(site))?;
         let has_effect = async || {
@@ -271,8 +275,9 @@ impl Fault {
         for (number, server) in site.servers.iter().enumerate() {
             let is_cut_off = number != not_cut_off;
             match (&server.to_store[..], server.to_store.get(node)) {
-                // This server reaches all nodes through one relay. Point it at the new primary: now
-                // if the server is cut off from the old one, otherwise when the fault is undone.
+                // If a server reaches all nodes through a single relay, point it at the new
+                // primary: now if the server is cut off from the old one, otherwise when the fault
+                // is undone.
                 ([address], _) if is_cut_off || fault == relay::Fault::None => {
                     address.retarget(primary_port);
                 }
@@ -295,7 +300,7 @@ impl Fault {
         }
     }
 
-    /// Sets `fault` on every relay that this kind of fault affects.
+    /// Sets `fault` on the relays of the affected servers, or of the operator's commands.
     fn set_networks(&self, site: &Site, fault: relay::Fault) {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset};
         type Relays = fn(&Server) -> Vec<&Relay>;

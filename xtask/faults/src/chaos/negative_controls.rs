@@ -1,10 +1,9 @@
 //! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. Tests
 //! with recordings in `tests/support/history` show that each rule detects a violation. The negative
 //! controls show that chaos runs record what the rules need. Each negative control breaks a
-//! different rule, by a defect in a different part.
-//!
-//! The tested program is the released one. The defects are outside of the program: relays rewrite
-//! the statements that servers prepare, or the disk of an embedded store ignores syncs.
+//! different rule.
+//! The tested program is unchanged. The defects are outside of it: relays rewrite the statements
+//! that servers prepare, or syncs of an embedded store succeed without effect.
 
 use super::faults::FaultKind;
 use super::run::{self, Plan};
@@ -25,15 +24,15 @@ enum NegativeControl {
     UnlockedHeartbeat,
     /// Admitted requests are not counted
     Uncounted,
-    /// The disk of an embedded store syncs nothing, and the power is cut
+    /// Syncs of an embedded store succeed without effect, and then the power is cut
     LyingDisk,
-    /// An embedded store answers without waiting for its hung disk
+    /// An embedded store does not wait for its hung disk, because syncs that should hang succeed
     UnheldAnswers,
-    /// The key cache does not expire: revoked keys are accepted
+    /// The key cache does not notice changes of keys, so revoked keys are accepted
     KeyCache,
 }
 
-/// Time in which a negative control must break its rule.
+/// Time within which a negative control must break its rule. A slow machine may take twice as long.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub fn negative_controls() -> Vec<Scenario> {
@@ -58,7 +57,8 @@ impl NegativeControl {
                 "FROM replicas WHERE id = $1",
             )]),
             NegativeControl::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
-            // Makes the server's poll for changed keys report no change after the first poll.
+            // The statement reads the number of the last change of keys. The replacement makes this
+            // number constant, so servers do not notice later changes.
             NegativeControl::KeyCache => {
                 rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")])
             }
@@ -88,8 +88,8 @@ impl NegativeControl {
         }
     }
 
-    /// Runs a chaos run until it breaks the negative control's rule. Fails if the rule is not
-    /// broken within [`DETECTION_TIMEOUT`].
+    /// Performs a chaos run until the negative control's rule is broken. If the run ends without
+    /// that, reports a violation.
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {

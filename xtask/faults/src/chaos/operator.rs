@@ -15,21 +15,25 @@ use testbed::{DataDir, Key};
 /// than this left to cancel.
 const ORDERS_PER_IMPORT: usize = 500;
 
-/// The number of valid keys that must remain after a key is revoked.
+/// The operator revokes a key only if at least this many keys are valid, and issues one only if at
+/// most this many are. The clients' main key is not among these.
 pub const VALID_KEYS: usize = 2;
 
-/// The operator ships orders that are this many places ahead of the next order that clients cancel.
+/// The operator ships the order that is this many places after the next order to cancel, and the
+/// order after it.
 const AHEAD: usize = 15;
 
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The ids of the import that is killed, far above all other ids. The import has two steps.
+/// The ids of the import that is killed, far above all other ids. While a server runs, this import
+/// has two steps.
 const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
     [400_001..=400_000 + STEP_RECORDS, 400_001 + STEP_RECORDS..=400_000 + 2 * STEP_RECORDS];
 
 /// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
-/// The bounds of the random time from the start of [`KILLED_IMPORT`] until it is killed.
+/// The bounds of the random time for which [`KILLED_IMPORT`] continues after its whole input has
+/// been written, until it is killed.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {
@@ -126,7 +130,7 @@ impl Operator {
         let data = Arc::clone(&self.data);
         let issued = blocking(move || data.issue_another_key(ACCOUNT)).await;
         // A failed command may have issued a key. Clients cannot use this key, because only the
-        // command knew its text.
+        // command knew its secret.
         let Ok(Key { id, text }) = issued else { return Ok(()) };
         let (key, account) = (id.clone(), ACCOUNT.to_string());
         self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX, per_day: None });

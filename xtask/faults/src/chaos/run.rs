@@ -28,19 +28,22 @@ const ORDERS: usize = 400;
 /// Time without faults at the beginning and at the end of the run.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// Time within which servers must answer and return equal lists before the run continues.
+/// How long the run waits after a fault until all servers execute requests, and then again until
+/// their lists are equal. If a wait fails, the run continues, because the rules have shorter time
+/// limits and report a violation.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The id of an order that does not exist. Even the cancellation of such an order commits a
-/// transaction, so the answer shows whether the server can write.
+/// The id of an order that does not exist. Its cancellation takes the same locks as any other and
+/// commits a transaction, so the response shows whether the server can execute cancellations.
 const UNKNOWN_ORDER: usize = 0;
 
-/// Time within which the primary closes connections of ended sessions.
+/// Time within which the connections of ended sessions must be closed at the primary.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Time after a fault within which a server on its embedded store serves all kinds of requests.
+/// Time after a fault within which a server on its embedded store must execute each kind of
+/// request.
 const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
@@ -53,14 +56,14 @@ pub struct Plan {
     pub only_kind: Option<FaultKind>,
     /// The seeded defects of a negative control; none in other runs.
     pub seeded_defects: SeededDefects,
-    /// The rule that a negative control must break; the run ends when it does.
+    /// The rule that a negative control must break; `None` in other runs.
     pub expected_rule: Option<Rule>,
     /// Printed if the run fails, so that a developer can repeat it.
     pub repeat_command: String,
 }
 
-/// Reports and returns the violations. If the run fails, keeps its files and reports how to repeat
-/// it.
+/// Performs a chaos run, and reports and returns the violations. If the run fails, keeps its files
+/// and reports how to repeat it. A negative control does not fail because of violations.
 pub async fn run(
     tools: &Tools,
     plan: &Plan,
@@ -87,7 +90,8 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that each kind of fault that fits into the run's duration has occurred at least once.
+/// Checks that each kind of fault that the schedule has within the run's duration has occurred,
+/// with an effect, at least once.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
@@ -162,8 +166,9 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Injects faults until the time is over or a violation is found. A slow machine may not manage as
-/// many faults as should fit into this time. The run then continues for up to twice as long.
+/// Injects groups of faults until `plan.duration` has passed or a violation is found. If a slow
+/// machine has injected fewer groups in this time than [`FaultSchedule::count_in`] returns,
+/// continues until it has injected as many, or until twice the time has passed.
 async fn inject_faults(
     site: &mut Site,
     plan: &Plan,
@@ -210,17 +215,18 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, answer, and list the same orders. Records when the servers
-/// become ready and what they list. Returns the time until all have answered. This time does not
-/// include the comparison of lists, because the comparison first waits for all requests of clients
-/// to end, and a request on a reset connection may hang until its timeout.
+/// Waits until all servers are ready, execute requests, and list the same orders, or until these
+/// waits time out. Records when servers become ready, and digests of their lists. Returns the time
+/// until all servers have executed requests. This time does not include the comparison of lists,
+/// because the comparison first waits for requests of clients to end, and a request that a fault
+/// has disturbed may end only at the client's timeout.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();
     let probes = servers.iter().map(|server| probe(server, journal, &ready));
     let agreement = async {
         let are_ready = async || (ready.borrow().len() == servers.len()).then_some(());
-        // The result is ignored, because the rules report servers that are not ready in time.
+        // Ignore the result, because the rules report servers that are not ready in time.
         let _ = wait_for("servers are ready", READY_TIMEOUT, are_ready).await;
         expect_service(servers, workload).await;
         let served_after = undone.elapsed();
@@ -234,8 +240,8 @@ async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     }
 }
 
-/// Waits until each server has answered each kind of request, but at most for
-/// [`AGREEMENT_TIMEOUT`].
+/// Waits until each server has answered each kind of request with a status other than 503, but at
+/// most for [`AGREEMENT_TIMEOUT`].
 async fn expect_service(servers: &[Server], workload: &Workload) {
     let began = Instant::now();
     for number in 0..servers.len() {
@@ -299,8 +305,9 @@ fn digest(list: &[u8]) -> String {
     format!("{:016x}, {} bytes", hasher.finish(), list.len())
 }
 
-/// Issues all keys: a key for each account with a limit; the clients' key, whose account has no
-/// limit; and further keys of the clients' account, which are revoked during the run.
+/// Issues all keys, and returns them in this order: a key for each account with a limit that
+/// clients can reach, the clients' main key, and further keys of the same account, which may be
+/// revoked during the run.
 fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
     let mut keys = Vec::new();
     for (number, (per_minute, per_day)) in LIMITS.into_iter().enumerate() {

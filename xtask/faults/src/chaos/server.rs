@@ -8,7 +8,9 @@ use testbed::relay::Relay;
 use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
-/// Time within which a server must be ready. After this time the run continues without it.
+/// How long the run waits for a server to become ready. At the start and in a rolling restart, the
+/// run fails if the server takes longer. After a fault the run continues, because the rules report
+/// the server.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {
@@ -29,7 +31,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Creates a server that is not started yet. Its logs are written to `logs`.
+    /// Creates a server that is not started yet. Its logs are written to the directory `logs`.
     pub fn new(
         name: &'static str,
         data: DataDir,
@@ -52,8 +54,8 @@ impl Server {
         self.preload.put_into(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
-        // Disables the limit on requests without a valid key, because requests with a revoked key
-        // must get 401, never 429.
+        // Put the limit on requests without a valid key out of reach, because the rules forbid that
+        // requests with a revoked key get 429.
         command.args(["--unauthenticated-per-minute", "1000000"]);
         let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
@@ -98,7 +100,8 @@ impl Server {
         replica.unready_because().await.is_none()
     }
 
-    /// Returns the body of the list, read without the relay; `None` if the status is not 200.
+    /// Returns the body of the list, read without the relay; `None` if there is no response with
+    /// the status 200.
     pub async fn list(&self, key: &Key) -> Option<Vec<u8>> {
         self.running().ok()?.list(key).await.ok()
     }

@@ -26,7 +26,8 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 pub struct SeededDefects {
     /// Replacements in the statements that servers send to PostgreSQL.
     pub tampering: Tampering,
-    /// True if the disk of an embedded store syncs nothing.
+    /// True if syncs of an embedded store succeed without effect during faults in which they should
+    /// hang.
     pub has_lying_disk: bool,
 }
 
@@ -45,8 +46,8 @@ pub struct Site {
     /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
-    /// Copies of the store's files that contain only what was synced. This is what a power cut
-    /// leaves.
+    /// A disk with copies of the store's files that contain only what was synced, that is, what a
+    /// power cut leaves.
     synced: Option<SmallDisk>,
     seeded_defects: SeededDefects,
     root: TempDir,
@@ -68,8 +69,8 @@ impl Site {
         seeded_defects: SeededDefects,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("chaos-").tempdir()?;
-        // PostgreSQL runs as a different user, who must be able to enter this directory to reach
-        // the data in it.
+        // If this program runs as root, PostgreSQL runs as a different user, who must be able to
+        // enter this directory to reach the data in it.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
             Topology::Postgres => Site::on_postgres(tools, root, seeded_defects).await?,
@@ -167,8 +168,9 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
-    /// Returns the setting of [`testbed::Preload::disk`] for a hung disk, on which syncs never end.
-    /// If the seeded defect is a lying disk, syncs succeed without effect instead.
+    /// Returns the setting of [`testbed::Preload::disk`] for a hung disk, on which each sync waits
+    /// until the setting changes. If the seeded defect is a lying disk, syncs succeed without
+    /// effect instead.
     pub fn hung_disk_setting(&self) -> i64 {
         if self.seeded_defects.has_lying_disk { -2 } else { -3 }
     }
@@ -179,7 +181,7 @@ impl Site {
     }
 
     /// Discards what the embedded store has written but not synced. Keeps the file of request
-    /// counts, because the server always replaces it as a whole.
+    /// counts, because the server syncs a new file before it replaces the old one.
     pub fn drop_unsynced(&mut self) -> anyhow::Result<()> {
         let synced = self.synced.as_ref().context("there is no small disk")?;
         let mut dropped = 0;
@@ -201,8 +203,8 @@ impl Site {
         Ok(())
     }
 
-    /// Starts a server. Like a supervisor, starts the server again if the start fails, for example
-    /// because there is no primary yet.
+    /// Starts a server. If the start fails, tries again like a supervisor, but only
+    /// `START_ATTEMPTS` times in all.
     pub async fn start_server(&mut self, number: usize) -> anyhow::Result<()> {
         for _ in 1..START_ATTEMPTS {
             if self.server_mut(number)?.start().is_ok() {
@@ -235,7 +237,8 @@ impl Site {
         self.root.path().to_path_buf()
     }
 
-    /// Keeps data and logs when the site is dropped.
+    /// From now on, dropping the site does not delete the history, the logs and the data of
+    /// PostgreSQL. The disks of an embedded store are unmounted all the same.
     pub fn keep(&mut self) {
         self.databases.iter_mut().for_each(Databases::keep);
         self.root.disable_cleanup(true);

@@ -1,4 +1,4 @@
-//! The stores on which the servers of a chaos run work.
+//! The topologies of chaos runs: the number of servers, and the store that they use.
 
 use clap::ValueEnum;
 
