@@ -1,6 +1,6 @@
-//! PostgreSQL is down when a server starts. The server listens, is unready and keeps trying; once
-//! PostgreSQL runs, the server lists and cancels orders. If PostgreSQL refuses the settings, another
-//! attempt cannot succeed, so the start fails.
+//! PostgreSQL is down when a server starts. The server listens, is unready and keeps trying. Once
+//! PostgreSQL runs, the server lists and cancels orders. If PostgreSQL refuses the settings,
+//! another attempt cannot succeed, so the start fails.
 
 use super::setup::READY_WITHIN;
 use crate::replicas::{StoreUnderTest, url_of};
@@ -20,7 +20,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     refuses_settings(&store, port, report).await?;
     primary.kill()?;
 
-    // This server starts before its store runs, and its URL names a second host that never answers.
+    // This server starts while PostgreSQL is down. The second address in its URL is one at which
+    // nothing listens.
     let url = url_of([port, free_address()?.port()]);
     let replica = store.replica("early", &url, &[]).await?;
     let why = replica.unready_because().await.context("a server without a store is ready")?;
@@ -45,7 +46,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// Checks that a server whose URL has a wrong user or database fails to start, and that the error
-/// names the setting.
+/// names the wrong value and a fix.
 async fn refuses_settings(
     store: &StoreUnderTest,
     port: u16,

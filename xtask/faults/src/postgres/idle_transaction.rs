@@ -1,7 +1,7 @@
 //! A REPEATABLE READ transaction stays open in the store's database, like the transaction of a
-//! running `pg_dump`, while orders are cancelled. Statements on orders must not read more pages
-//! because of it, and each cancellation must be answered in time. The requests are counted in
-//! another database, so the open transaction does not slow counting.
+//! running `pg_dump`, while orders are cancelled. Each cancellation must be answered in time, and
+//! must not read many more pages because of the transaction ([`MAX_PAGE_RATIO`]). The requests are
+//! counted in another database, so the open transaction does not slow counting.
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;
@@ -20,7 +20,8 @@ const CLIENTS: usize = 64;
 /// The number of orders cancelled before the first measurement, and in each measurement.
 const ROUND: i64 = 10_000;
 
-/// The number of orders cancelled while the transaction is open.
+/// The number of orders cancelled after the transaction has begun and before the second
+/// measurement.
 const CANCELLED: i64 = 100_000;
 
 /// The maximum factor by which the pages read per cancellation may grow. It is above 1, because the
@@ -66,7 +67,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cancels `orders`, many concurrently, and returns the time of the slowest cancellation.
+/// Cancels `orders`, up to [`CLIENTS`] at the same time, and returns the time of the slowest
+/// cancellation.
 async fn cancel(replica: &Replica, key: &Key, orders: Range<i64>) -> anyhow::Result<Duration> {
     let cancels = stream::iter(orders).map(async |order| {
         let began = Instant::now();

@@ -36,7 +36,7 @@ const FLOODING_CLIENTS: usize = 4;
 const ISSUED: usize = 20;
 const REVOKED: usize = 5;
 
-/// Time within which every server refuses a revoked key.
+/// Time within which every server must refuse a key that was revoked or whose account was closed.
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
@@ -116,8 +116,8 @@ async fn change_keys(
     Ok(())
 }
 
-/// Moves the account with a million keys to another plan, and closes it. Checks that neither writes
-/// a row of a key, and that the keys are then refused in time.
+/// Moves the account with a million keys to another plan, and then closes it. Checks that neither
+/// command writes a row of a key, and that one of the keys is then refused in time.
 async fn change_account(
     setup: &OnPrimary,
     crowd: &Key,
@@ -161,9 +161,9 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
     Ok(longest)
 }
 
-/// Checks for how long a key was accepted after it became invalid. The check applies even if the
-/// machine stalled, because a server that has not read the store for this long must refuse all
-/// keys.
+/// Checks for how long a key was accepted after it became invalid. A stall of the machine does not
+/// excuse a late refusal, because a server that has not read the store for [`REVOCATION_TIMEOUT`]
+/// must refuse all keys.
 fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());

@@ -1,7 +1,7 @@
-//! Long imports while servers run. An import commits its orders in steps. All orders of a step must
-//! appear in lists at the same time, and cancelled orders must stay cancelled. No request may be
-//! refused, and a server that starts during the import must become ready. A killed import must
-//! leave a sound store, and a second import with `--skip-existing` must complete it.
+//! Long imports while servers run. Imported orders are cancelled while the import continues, and
+//! must stay cancelled. No request may be refused, and a server that starts during the import must
+//! become ready. A killed import must leave a sound store, and a second import with
+//! `--skip-existing` must complete it.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, begin_import};
@@ -87,7 +87,7 @@ struct Observations {
 
 impl Observations {
     /// Lists the orders at each replica, and cancels the last imported order of that list at the
-    /// next replica.
+    /// next replica, twice: the second cancellation must be answered 404.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();

@@ -17,12 +17,12 @@ use testbed::{Key, Report, free_address, start_nginx};
 
 const ORDERS: i64 = 20_000;
 
-/// Orders that clients cancel at the same time. Most of nginx's connections to the servers are idle
-/// between two bursts, and some for longer.
+/// The number of orders that clients cancel at the same time. Between two bursts, nginx's
+/// connections to the servers are idle, so many of them are idle when a server stops.
 const BURST: usize = 20;
 
-/// Time between two bursts. It makes 20,000 cancellations take at least 40 s, which is long enough
-/// for four restarts.
+/// Time between two bursts. It makes 20,000 cancellations take about 40 s or longer, which is long
+/// enough for four restarts.
 const BURST_INTERVAL: Duration = Duration::from_millis(40);
 
 /// The stop delay that the handbook recommends behind nginx.

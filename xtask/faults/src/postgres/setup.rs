@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, Postgres};
 use testbed::{Key, Report, wait_for};
 
-/// Time within which every server is ready after the last fault.
+/// Time within which a server must be ready after its start, and every server after the last fault.
 pub const READY_WITHIN: Duration = Duration::from_secs(5);
 
-/// Time within which the lists agree once all servers are ready.
+/// Time within which the servers must list the same orders once all are ready.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A store on a primary without a standby.
