@@ -1,5 +1,5 @@
 //! Scenarios of rate limits in PostgreSQL: windows, strikes and bans. Each scenario has its own
-//! servers.
+//! database server.
 
 mod agreement;
 mod servers;

@@ -27,11 +27,12 @@ const MAX_BATCH: usize = 200;
 /// statement that waits longer.
 const MAX_WAIT_US: i64 = 650_000;
 
-/// The time by which the clock of a promoted primary is ahead of the old primary's clock.
+/// The time by which the clock is set forward and back, as if a promoted primary's clock were ahead
+/// of the old primary's.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
-/// The maximum number of requests in a loop that ends at the first refusal. Far above the limit of
-/// the account in this loop.
+/// The maximum number of requests in a loop that ends at the first refusal. It is far above the
+/// limit of the account in this loop.
 const MAX_DECISIONS: usize = 100;
 
 /// A clock that the scenario sets. The search path finds this function before PostgreSQL's own.
@@ -75,7 +76,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         "a kind of decision never occurred".to_string()
     });
     limiters.step_clock(report).await?;
-    // The real clock is years ahead of the simulated one, so all rows have expired.
+    // The statement that removes expired rows uses the real clock, which is far ahead of the
+    // simulated one. So all rows have expired.
     let client = &limiters.postgres.client;
     while remove_expired(client).await? {}
     let remaining: i64 =
@@ -84,7 +86,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts a server with a database that has [`CLOCK`], and connects to it.
+/// Starts a database server with the tables of counts and [`CLOCK`], and connects to it.
 async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)> {
     let cluster = Cluster::create(&tools.postgres()?)?;
     let server = cluster.primary("primary", &[]).await?;
@@ -135,8 +137,8 @@ struct LimiterPair {
     now: i64,
     memory: InMemoryRateLimiter,
     plans: [PlanLimits; ACCOUNTS],
-    /// `resets_in` of a recent decision. Advancing the clock by this time reaches the end of a
-    /// window.
+    /// `resets_in` of a recent decision. Advancing the clock by about this time often reaches the
+    /// end of a window.
     last_reset: Duration,
     decisions_by_kind: BTreeMap<&'static str, usize>,
 }
@@ -168,7 +170,7 @@ impl LimiterPair {
 
     fn random_batch(&self) -> Vec<KeyedRequest> {
         let length = one_of(&[1, 2, 7, 40, fastrand::usize(1..=MAX_BATCH), MAX_BATCH]);
-        // In half of the batches, all requests are of a single account.
+        // In about half of the batches, all requests are from a single account.
         let single_account = fastrand::bool().then(|| fastrand::usize(..ACCOUNTS));
         let request = |_| {
             let account = single_account.unwrap_or_else(|| fastrand::usize(..ACCOUNTS));

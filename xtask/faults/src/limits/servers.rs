@@ -17,7 +17,7 @@ const REQUESTS: usize = 200;
 const ACCOUNTS: usize = 10;
 const UNBAN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time within which a ban reaches the other servers.
+/// Time within which the other servers must refuse a banned key.
 const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// 429s within this time after a key's first 429 are not strikes.
