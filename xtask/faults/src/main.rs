@@ -61,12 +61,12 @@ stood still for too long for the run to prove anything"
 struct Cli {
     #[command(flatten)]
     tests: Arguments,
-    /// Further filters: a scenario runs if it matches one of them
+    /// Further filters. A scenario runs if it matches any of the filters
     #[arg(value_name = "FILTER")]
     more_filters: Vec<String>,
     #[command(flatten)]
     chaos: ChaosArgs,
-    /// Only check a history that a chaos run recorded
+    /// Check a history that a chaos run recorded, and run no scenarios
     #[arg(long, value_name = "FILE")]
     check_history: Option<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! Server processes on one PostgreSQL store.
+//! A store in PostgreSQL, the server processes that share it, and requests to these servers. Chaos
+//! runs use a `Replica` for a server on an embedded store as well.
 
 use anyhow::{Context, bail};
 use history::GIVES_UP_AFTER;
@@ -56,7 +57,7 @@ impl StoreUnderTest {
         self.operate(run).await
     }
 
-    /// Issues a key of an account without a practical limit.
+    /// Creates an account with a limit that no scenario reaches, and issues a key for it.
     pub async fn key(&self, account: &str) -> anyhow::Result<Key> {
         let account = account.to_string();
         self.operate(move |operator| operator.issue_enterprise_key(&account, u32::MAX, u32::MAX))
@@ -121,8 +122,8 @@ impl Replica {
         Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
     }
 
-    /// Returns the status of a request that needs no database and has an invalid pet id. The key is
-    /// checked first, so the status is 400 if the key is valid.
+    /// Requests a pet with an invalid id and returns the status. The server checks the key first,
+    /// so the status is 400 if the key is valid.
     pub async fn key_status(&self, key: &str) -> anyhow::Result<u16> {
         let url = format!("{}/pets/x", self.server.base_url());
         Ok(self.http.get(url).bearer_auth(key).send().await?.status().as_u16())

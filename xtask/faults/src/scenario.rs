@@ -14,8 +14,9 @@ use testbed::{Program, Report, until_conclusive};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
-/// The time limit that ends a scenario if it hangs, far above the time that any scenario needs.
-/// Blocking calls cannot be interrupted; they have their own limits.
+/// The time limit that ends a scenario if it hangs. It is far above the time that any scenario
+/// needs, apart from the time for which a chaos run injects faults ([`Scenario::with_fault_time`]).
+/// Blocking calls cannot be interrupted, so they have their own limits.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// How long a scenario that has ended waits for its blocking calls.
@@ -130,8 +131,8 @@ impl Scenario {
         code
     }
 
-    /// Runs the scenario. A signal ends it early, so that no process keeps running and no disk
-    /// stays mounted.
+    /// Runs the scenario. SIGINT or SIGTERM ends the scenario early. Its values are then dropped,
+    /// so no process keeps running and no disk stays mounted.
     async fn run_until_interrupted(
         &self,
         tools: &Tools,

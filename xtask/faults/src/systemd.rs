@@ -18,7 +18,7 @@ pub fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A booted machine. A release is unpacked in root's home.
+/// A booted machine. The program is in root's home directory, where the handbook unpacks a release.
 struct Machine(Booted);
 
 impl Machine {
@@ -48,7 +48,7 @@ impl Machine {
         self.0.run(&format!("{SETUP}\n{command}"))
     }
 
-    /// Issues a key of a new account. Returns the key's id and the key.
+    /// Creates an account and issues a key for it. Returns the key's id and the key.
     fn issue_key(&self, account: &str, plan: &str) -> anyhow::Result<(String, String)> {
         self.operate(&format!("store-orders accounts create {account} --plan {plan}"))?;
         self.issue_another(account)
@@ -74,7 +74,7 @@ impl Machine {
     }
 }
 
-/// The line that the pages put into root's `~/.profile`.
+/// The line that one-machine.md puts into root's `~/.profile`.
 const SETUP: &str = "export STORE_ORDERS_DATA_DIR=/var/lib/store-orders";
 
 fn sessions<const COUNT: usize>(page: &str, section: &str) -> anyhow::Result<[String; COUNT]> {
@@ -84,8 +84,8 @@ fn sessions<const COUNT: usize>(page: &str, section: &str) -> anyhow::Result<[St
         .map_err(|blocks: Vec<_>| anyhow::anyhow!("{section}: {} blocks", blocks.len()))
 }
 
-/// Returns the path and content of each file in the page's section. The path is the first comment of
-/// its code block.
+/// Returns the path and content of each file in the page's section. A file is a code block, and its
+/// path is the first comment in the block that starts with a slash.
 fn files(page: &str, heading: &str) -> anyhow::Result<Vec<(String, String)>> {
     let text = std::fs::read_to_string(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page),
@@ -129,7 +129,8 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Restores a damaged store as the runbook says. The server's directory is a symbolic link.
+/// Restores a damaged store as the runbook says. The server's data directory is a symbolic link,
+/// which systemd creates for `DynamicUser=`, and must stay one.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
     // The first start creates the directory. The server is stopped before the import, so that the
@@ -212,7 +213,7 @@ async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 
     machine.0.write("/etc/store-orders/environment", "STORE_ORDERS_LISTEN=nonsense\n")?;
     machine.0.run("systemctl restart store-orders; true")?;
-    // Wait for more starts than the five after which systemd gives up by default.
+    // Wait for more restarts than the five starts after which systemd gives up by default.
     let restarts = "test $(systemctl show --property NRestarts --value store-orders) -ge 6";
     machine.wait_for(restarts).await?;
     machine.0.write("/etc/store-orders/environment", "")?;
