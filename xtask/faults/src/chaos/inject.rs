@@ -271,18 +271,12 @@ impl Fault {
 
     /// Applies the fault to the connections between this node and all servers but one.
     fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) -> anyhow::Result<()> {
-        let (not_cut_off, primary_port) = (self.number(site), site.databases()?.primary_port());
+        let not_cut_off = self.number(site);
         for (number, server) in site.servers.iter().enumerate() {
-            let is_cut_off = number != not_cut_off;
-            match (&server.to_store[..], server.to_store.get(node)) {
-                // If a server reaches all nodes through a single relay, point it at the new
-                // primary: now if the server is cut off from the old one, otherwise when the fault
-                // is undone.
-                ([address], _) if is_cut_off || fault == relay::Fault::None => {
-                    address.retarget(primary_port);
-                }
-                ([_, _, ..], Some(relay)) if is_cut_off => relay.set(fault),
-                _ => {}
+            if number != not_cut_off
+                && let Some(relay) = server.to_store.get(node)
+            {
+                relay.set(fault);
             }
         }
         Ok(())
