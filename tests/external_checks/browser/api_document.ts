@@ -1,4 +1,4 @@
-// The parts of the API document that the reference must show.
+// The parts of the API document that the browser checks use.
 
 export interface Answer {
   $ref?: string;
@@ -27,7 +27,7 @@ export interface ApiDocument {
   components: { schemas: Record<string, Schema>; responses: Record<string, Answer> };
 }
 
-/** Every operation, with the part of its address after `#tag/`. */
+/** Returns each operation after its address in the reference, without the prefix `#tag/`. */
 export function operations(document: ApiDocument): [string, Operation][] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): [string, Operation] => [

@@ -1,5 +1,5 @@
-// Negative controls: breaks pages on purpose. The checks, or the recording of requests and errors,
-// must find each defect.
+// Seeds defects in pages, as negative controls. A check of reading.ts must find each defective
+// style, and `Watch` must record a request to another server and an exception.
 
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import type { ApiDocument } from "./api_document.js";
@@ -27,7 +27,8 @@ export async function seededDefectsAreFound(
   origin: string,
   document: ApiDocument,
 ): Promise<void> {
-  // Bypass the page's own policy, which would block the style and the request.
+  // Bypass the pages' Content-Security-Policy, which would block the request to another server and
+  // the styles.
   const context = await browser.newContext({ ...view, bypassCSP: true });
   context.setDefaultTimeout(STEP_TIMEOUT_MS);
   const page = await context.newPage();

@@ -1,5 +1,5 @@
-// Checks that a page reads well. Each check returns its findings. The page must be the guide or a
-// completely drawn reference; most checks are only for a reference.
+// Checks that a page reads well. Each check returns its findings. The checks in `CHECKS` need a
+// reference whose parts are all drawn, see `drawn`. Some of them also work on other pages.
 
 import axe from "axe-core";
 import type { Page } from "playwright-core";
@@ -10,10 +10,13 @@ import { soon, until } from "./until.js";
 export type Check = (page: Page, api: ApiDocument) => Promise<string[]>;
 
 const REACTION_TIMEOUT_MS = 10_000;
-/** Maximum time until the search shows a result. */
+/** How long `searchedPlace` waits for a first result. */
 const SEARCH_TIMEOUT_MS = 3_000;
 const SCROLL_MS = 50;
-/** Maximum time until Scalar draws a part. Scalar draws only while the browser is idle. */
+/**
+ * If the page has not grown for this long, `drawn` takes it as complete. A part may appear late,
+ * because Scalar draws only while the browser is idle.
+ */
 const DRAWN_WITHIN_MS = 1_600;
 /**
  * The maximum distance in pixels between the top of the window and the section that a link leads
@@ -21,7 +24,10 @@ const DRAWN_WITHIN_MS = 1_600;
  */
 export const BELOW_HEADERS = 250;
 
-/** Scrolls until all parts are drawn. Scalar draws a part only once it is near the window. */
+/**
+ * Scrolls down until all parts are drawn, and then back to the top. Scalar draws a part only once
+ * it is near the window.
+ */
 export async function drawn(page: Page, api: ApiDocument): Promise<void> {
   const last = Object.keys(api.components.schemas).at(-1);
   await page.locator(`[id="api/models/${last}"]`).waitFor();
@@ -48,12 +54,12 @@ export async function drawn(page: Page, api: ApiDocument): Promise<void> {
   await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
 }
 
-/** How many screens the page may show before the first operation begins. */
+/** The first operation must begin within this many window heights of the top of the page. */
 const SCREENS_BEFORE_OPERATIONS = 1.5;
 
 /**
- * Checks that the operations begin near the top of the page and that, on a phone, the box for the
- * key is above them.
+ * Checks that the first operation begins near the top of the page, and that the box for the API key
+ * is not below its beginning.
  */
 export const beginsWithOperations: Check = async (page, api) => {
   const viewport = page.viewportSize()!;
@@ -69,7 +75,10 @@ export const beginsWithOperations: Check = async (page, api) => {
   return found;
 };
 
-/** Words that a reader looks for, each with a pattern that the text at the right place matches. */
+/**
+ * Words that readers search for. The search of the reference must lead to a text that matches the
+ * pattern, unless the word is in a heading of the guide.
+ */
 const WORDS: [string, RegExp][] = [
   ["pagination", /pagination|pages/i],
   ["authentication", /authenticat|api key/i],
@@ -83,10 +92,7 @@ const WORDS: [string, RegExp][] = [
   ["deprecated", /deprecat/i],
 ];
 
-/**
- * Checks that each word is in a heading of the guide, or that the search of the reference leads to
- * the right place.
- */
+/** Checks that readers find each of `WORDS` in the guide or with the search of the reference. */
 export const wordsAreFound: Check = async (page) => {
   const url = page.url().split("#")[0]!;
   const guide = await page.request.get(new URL("/guide", url).href);
@@ -107,7 +113,8 @@ export const wordsAreFound: Check = async (page) => {
 };
 
 /**
- * Searches for a word, opens the first result and returns the text there; empty if there is none.
+ * Searches the reference for a word, opens the first result and returns the text to which it leads.
+ * Returns an empty string if there is no result or no text.
  */
 async function searchedPlace(page: Page, word: string): Promise<string> {
   await page.locator("#reference h1").first().waitFor();
@@ -124,7 +131,10 @@ async function searchedPlace(page: Page, word: string): Promise<string> {
   return (await soon(() => place.isVisible(), REACTION_TIMEOUT_MS)) ? place.innerText() : "";
 }
 
-/** Checks that the page of an older version, and only that page, has a banner at the top. */
+/**
+ * Checks that the page of an older version has a banner at the top and `older` in its title, and
+ * that other pages have neither.
+ */
 export const banner: Check = async (page) => {
   const isOlder = page.url().includes("/v1");
   const link = page.locator("aside.older a:visible").first();
@@ -136,7 +146,10 @@ export const banner: Check = async (page) => {
   return found;
 };
 
-/** Finds broken words in tables and headings, and inline code that is broken across lines. */
+/**
+ * Finds words in tables and headings, and inline code in the reference, that are broken across
+ * lines.
+ */
 export const wholeWords: Check = (page) =>
   page.evaluate(() => {
     const lines = (rects: DOMRectList) =>
@@ -163,7 +176,10 @@ export const wholeWords: Check = (page) =>
     return found.map((word) => `${word} is broken`);
   });
 
-/** Finds parts that are wider than the window or their container. */
+/**
+ * Finds parts that extend beyond the window and cannot be scrolled, and curl commands in the
+ * reference that extend beyond their box.
+ */
 export const nothingCut: Check = (page) =>
   page.evaluate(() => {
     // Do not use innerWidth, which grows with the page on a phone.
@@ -194,7 +210,7 @@ export const nothingCut: Check = (page) =>
     return found;
   });
 
-/** Checks that the scrollbar has the chosen color mode, not the system's. */
+/** Checks that the scrollbar follows the color mode that a reader chooses, not the system's. */
 export const scrollbar: Check = (page) =>
   page.evaluate(() => {
     const { classList } = document.body;
@@ -205,7 +221,7 @@ export const scrollbar: Check = (page) =>
     return colorScheme === other ? [] : [`the scrollbar in ${other} mode is ${colorScheme}`];
   });
 
-/** Waits until all animations have ended. */
+/** Waits until no animation is running, except those that never end. */
 async function still(page: Page): Promise<void> {
   const moving = () =>
     page.evaluate(async () => {
@@ -223,7 +239,10 @@ async function still(page: Page): Promise<void> {
   );
 }
 
-/** Runs axe. Waits for animations first, because a part that fades in has too little contrast. */
+/**
+ * Returns axe's findings about accessibility. Waits for animations first, because a part has too
+ * little contrast while it fades in.
+ */
 export const accessible: Check = async (page) => {
   await still(page);
   await page.evaluate(axe.source);
@@ -235,11 +254,14 @@ export const accessible: Check = async (page) => {
   );
 };
 
-/** Returns only axe's findings about contrast: Scalar, not this project, causes all others. */
+/**
+ * Returns only axe's findings about contrast. This check is for Scalar's dialogs, whose markup this
+ * project cannot change.
+ */
 export const contrast: Check = async (page, api) =>
   (await accessible(page, api)).filter((finding) => finding.startsWith("color-contrast"));
 
-/** Checks that each operation has a badge with its stability. */
+/** Checks that each operation has a badge that says `deprecated` or else its stability. */
 export const badges: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
@@ -252,7 +274,7 @@ export const badges: Check = async (page, api) => {
   return found;
 };
 
-/** Checks the link to the changelog at the top, and the link to its feed for programs. */
+/** Checks that a link to the changelog is at the top, and that the linked Atom feed parses. */
 export const changelogLinks: Check = async (page) => {
   const found: string[] = [];
   const link = page.locator('a[href="/changelog"]:visible').first();
@@ -270,7 +292,7 @@ export const changelogLinks: Check = async (page) => {
   return problem ? [...found, problem] : found;
 };
 
-/** Checks that tags are shown with their display names. */
+/** Checks that the heading of each tag is its display name and begins with a capital letter. */
 export const tagNames: Check = async (page, api) => {
   const found: string[] = [];
   for (const tag of api.tags) {
@@ -282,12 +304,13 @@ export const tagNames: Check = async (page, api) => {
   return found;
 };
 
-/** Headers that the guide describes once, because every response has them, or every error. */
+/** Headers of every response. The guide describes them, so the reference leaves them out. */
 const COMMON_HEADERS = /^(X-RateLimit-.*|x-request-id|Cache-Control)$/;
 
 /**
  * Returns how many lists of headers the page should show for an operation: one for each response
- * with headers other than the common ones, and one if the operation takes header parameters.
+ * that has other headers than the common ones and the `Link` of errors, and one if the operation
+ * takes header parameters.
  */
 function shownHeaderLists(api: ApiDocument, operation: Operation): number {
   const lists = Object.entries(operation.responses).map(([status, { $ref, headers }]) => {
@@ -300,7 +323,8 @@ function shownHeaderLists(api: ApiDocument, operation: Operation): number {
 }
 
 /**
- * Finds hidden response headers and model fields, and operations that repeat what every error has.
+ * Finds response headers and model fields that are collapsed, and operations that repeat what is
+ * the same for every error or every response.
  */
 export const openFields: Check = async (page, api) => {
   const found: string[] = [];
@@ -310,8 +334,8 @@ export const openFields: Check = async (page, api) => {
     const count = (word: RegExp) => Array.from(text.matchAll(word)).length;
     if (count(/^Retry-After\b/gm) === 0) found.push(`the responses of ${address} are closed`);
     if (count(/^message\b/gm) > 0) found.push(`${address} repeats the fields of Error`);
-    // An operation may show one `Link`, to the next page. A deprecated operation may show more,
-    // because its responses also link to the changelog.
+    // `Link` may appear once, for the next page. A deprecated operation may have more, because each
+    // of its responses links to the changelog.
     const links = operation.deprecated ? Infinity : 1;
     if (count(/^Link\b/gm) > links) found.push(`${address} repeats the link of every error`);
     const lists = shownHeaderLists(api, operation);
@@ -328,7 +352,10 @@ export const openFields: Check = async (page, api) => {
   return found;
 };
 
-/** Checks that each operation shows the document's code samples, and no generated ones. */
+/**
+ * Checks that each operation shows its first code sample, and that its menu offers exactly the
+ * languages for which the document has samples.
+ */
 export const programs: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
@@ -336,7 +363,7 @@ export const programs: Check = async (page, api) => {
     const samples = operation["x-codeSamples"];
     const { label } = samples[0]!;
     const shown = (await section.innerText()).replaceAll(/\s+/g, "");
-    // In the command with curl, the page replaces the variable with its own address.
+    // In the curl command, the page replaces this variable with the URL of its own server.
     const base = `${new URL(page.url()).origin}/v${api.info.version.split(".")[0]}`;
     const command = samples[0]!.source.replace("${BASE_URL:?}", base);
     const source = command.replaceAll(/\s+/g, "");
@@ -352,7 +379,10 @@ export const programs: Check = async (page, api) => {
   return found;
 };
 
-/** Checks that each error has an address in the guide, which leads to the section of the error. */
+/**
+ * Checks that the guide has an element whose id is the code, for each error code, and that the
+ * address of the last one scrolls to its section.
+ */
 export const errorAddresses: Check = async (page, api) => {
   const codes = errorCodes(api);
   const found = await page.evaluate(
@@ -362,7 +392,7 @@ export const errorAddresses: Check = async (page, api) => {
   const missing = found.map((code) => `${code} has no address`);
   const code = codes.at(-1)!;
   const url = page.url().split("#")[0];
-  // Leave the page first: the browser does not reload a page if only the fragment changes.
+  // Leave the page first, because the browser does not reload a page if only the fragment changes.
   await page.goto("about:blank");
   await page.goto(`${url}#${code}`);
   const row = page.getByRole("heading", { name: code });
@@ -373,7 +403,10 @@ export const errorAddresses: Check = async (page, api) => {
   return landed ? missing : [...missing, `the address of ${code} does not scroll to it`];
 };
 
-/** Checks that the search finds an operation by its summary and leads to it. */
+/**
+ * Checks that the first search result for the last operation's summary leads to that operation, and
+ * that the results have enough contrast.
+ */
 export const searchFinds: Check = async (page, api) => {
   const [address, { summary }] = operations(api).at(-1)!;
   await page.keyboard.press("Control+k");
@@ -391,13 +424,14 @@ export const searchFinds: Check = async (page, api) => {
   return [...faults, `the search leads to ${page.url()}`];
 };
 
-/** Checks that each alternative address of a page redirects to the page. */
+/** Checks that other addresses of the references redirect to their current ones. */
 export const redirects: Check = async (page) => {
   const origin = new URL(page.url()).origin;
   const found: string[] = [];
   for (const [from, to] of [
     ["/docs/", "/docs"],
-    // `/docs` used to be the page of version 1, so old links to its operations must still work.
+    // `/docs` used to be the reference of version 1. Old links to a tag that only version 1 has
+    // must lead there.
     ["/docs#tag/pets/GET/pets/{petId}", "/docs/v1#tag/pets/GET/pets/{petId}"],
   ]) {
     await page.goto("about:blank");
@@ -409,7 +443,7 @@ export const redirects: Check = async (page) => {
   return found;
 };
 
-/** All checks. The order matters, because the last checks leave the page. */
+/** The checks of a reference. `searchFinds` and `redirects` come last, because they navigate. */
 export const CHECKS: Check[] = [
   beginsWithOperations,
   banner,

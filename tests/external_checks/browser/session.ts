@@ -1,7 +1,7 @@
-// Goes through the public pages in Chromium as a reader does, in the view named by the argument.
-// `plain` runs without scripts, `settings` checks the operator's settings, and `negative-controls`
-// runs the negative controls. Prints problems and exits with 1, or with 2 if Chromium does not
-// start.
+// Goes through the public pages in Chromium as a reader does. The argument is one of `VIEWS`, or
+// `plain` to disable scripts, `settings` to check the operator's settings, or `negative-controls`
+// to run the negative controls. Exits with 1 after printing problems, and with 2 if Chromium does
+// not start.
 
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
@@ -29,7 +29,8 @@ declare const process: {
   exit(code: number): never;
 };
 
-// Root cannot use the sandbox. Most other flags keep the browser from sending its own requests.
+// Chromium cannot use its sandbox as root. The last three flags keep it from sending requests of
+// its own.
 const BROWSER_ARGUMENTS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -59,7 +60,7 @@ function setting(name: string): string {
   return value;
 }
 
-/** Headers that only the guide describes. */
+/** Headers that the guide must describe, because the references leave them out. */
 const ON_EVERY_RESPONSE = [
   "X-RateLimit-Limit",
   "X-RateLimit-Remaining",
@@ -67,7 +68,7 @@ const ON_EVERY_RESPONSE = [
   "x-request-id",
 ];
 
-/** A reader's way through the pages, in one view. */
+/** Goes through the guide, the references and the changelog in one view. */
 class Tour {
   /** The dialog that composes a request and shows its response. */
   private readonly client: Locator;
@@ -125,7 +126,10 @@ class Tour {
     none(findings);
   }
 
-  /** Checks the guide: how to get a key, what each plan allows, the errors, the contents. */
+  /**
+   * Checks the guide's sections on keys, plans and errors, its buttons to copy commands and its
+   * table of contents.
+   */
   private async guide(): Promise<void> {
     await this.page.goto(`${this.origin}/guide`);
     await this.heading("Guide to the Store Orders API");
@@ -147,7 +151,7 @@ class Tour {
     await this.picture("guide-error");
   }
 
-  /** Checks that on a wide screen the guide's contents are in view at the end of the text. */
+  /** Scrolls to the end of the guide. On a wide screen, its table of contents must stay in view. */
   private async contents(): Promise<void> {
     await this.page.evaluate(() => scrollTo({ top: document.body.scrollHeight }));
     if (this.page.viewportSize()!.width < DESKTOP.viewport.width) return;
@@ -156,7 +160,7 @@ class Tour {
     assert(isInView, `the contents are at ${box?.y}`);
   }
 
-  /** Checks that the introduction leads to the guide. */
+  /** Checks that the reference of version 1 says that a key is needed and links to the guide. */
   private async introduction(): Promise<void> {
     await this.page.goto(`${this.origin}/docs/v1`);
     await reads(this.page.locator("#reference"), "Every request needs an API key");
@@ -165,7 +169,7 @@ class Tour {
     await this.picture("docs");
   }
 
-  /** Checks the sections of the three operations. One operation must be shown as deprecated. */
+  /** Checks the three operations of version 1. getPet must be marked as deprecated. */
   private async operations(): Promise<void> {
     const [pet] = await this.operation("pets", "GET", "/pets/{petId}");
     await reads(pet, "Deprecated", "1 December 2027");
@@ -179,7 +183,7 @@ class Tour {
     await reads(list, listed.responses["200"]!.description!);
   }
 
-  /** Opens the section of an operation. */
+  /** Opens an operation in the reference of version 1, and waits until its summary is shown. */
   private async operation(tag: string, method: string, path: string): Promise<[Locator, Operation]> {
     await this.page.goto(`${this.origin}/docs/v1#tag/${tag}/${method}${path}`);
     const operation = this.document.paths[path]?.[method.toLowerCase()];
@@ -189,7 +193,7 @@ class Tour {
     return [section, operation];
   }
 
-  /** Types a key and sends listOrders to the server of the page. */
+  /** Types a key into the page and sends listOrders. The page must not store the key. */
   private async request(key: string): Promise<void> {
     const [list] = await this.operation("orders", "GET", "/store/orders");
     await click(list.getByRole("button", { name: "Test Request" }));
@@ -200,7 +204,7 @@ class Tour {
     await reads(this.client, "200 OK", '"id"', setting("FIRST_ORDER"), '"complete"');
     none(await contrast(this.page, this.document));
     await this.picture("answer");
-    // The page must have forgotten the key after it is opened again.
+    // Open the page again, because it may store the key when it is left.
     await this.page.goto("about:blank");
     await this.page.goto(`${this.origin}/docs/v1`);
     await reads(this.page.locator("#reference"), this.document.info.title);
@@ -252,7 +256,7 @@ function none(findings: string[]): void {
   assert(findings.length === 0, findings.join("\n"));
 }
 
-/** Waits until the element shows all texts. */
+/** Waits until the element has shown each of these texts, not necessarily together. */
 async function reads(element: Locator, ...texts: string[]): Promise<void> {
   for (const text of texts) {
     await until(
@@ -262,7 +266,7 @@ async function reads(element: Locator, ...texts: string[]): Promise<void> {
   }
 }
 
-/** Clicks the visible copy of a control: some controls exist twice, for wide and narrow pages. */
+/** Clicks the visible copy of a control. Some controls exist twice, for wide and narrow pages. */
 async function click(control: Locator): Promise<void> {
   await control.filter({ visible: true }).first().click();
 }
@@ -278,7 +282,7 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   const findings: string[] = [];
   const add = (error: unknown) => findings.push(String(error));
   await new Tour(page, view, origin, document, second).run(setting("KEY")).catch(add);
-  // Add the recorded requests and errors even after a failure, because they may explain it.
+  // Add what `watch` recorded even after a failure, because it may explain the failure.
   findings.push(...watch.findings(origin));
   await context.close();
   none(findings);
@@ -312,7 +316,10 @@ async function plain(browser: Browser, document: ApiDocument): Promise<void> {
   }
 }
 
-/** Checks that the page shows the operator's contact and server address, but no example host. */
+/**
+ * Checks that the reference of version 1 shows the operator's contact and server address, and
+ * nowhere the host of the document's examples.
+ */
 async function settings(browser: Browser, document: ApiDocument): Promise<void> {
   const page = await browser.newPage(VIEWS["desktop-light"]!);
   page.setDefaultTimeout(STEP_TIMEOUT_MS);

@@ -1,4 +1,4 @@
-// Assertions, and waiting for a condition.
+// Asserts conditions, immediately or within a timeout.
 
 export const STEP_TIMEOUT_MS = 30_000;
 const POLL_INTERVAL_MS = 50;
@@ -19,7 +19,7 @@ export async function until(
   }
 }
 
-/** Returns true if the condition holds before the timeout. */
+/** Returns true once the condition holds, and false after the timeout or if `holds` throws. */
 export async function soon(holds: () => Promise<boolean>, timeout: number): Promise<boolean> {
   const held = until(holds, () => "", timeout);
   return held.then(

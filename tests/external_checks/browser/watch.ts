@@ -2,7 +2,10 @@
 
 import type { BrowserContext, Page } from "playwright-core";
 
-/** Records the requests and console errors of every page and worker of a context. */
+/**
+ * Records the requests, console errors and uncaught exceptions of a context. WebSocket and
+ * WebTransport connections are recorded only for the given page.
+ */
 export class Watch {
   private readonly requests: string[] = [];
   private readonly errors: string[] = [];
@@ -24,7 +27,7 @@ export class Watch {
 
   findings(origin: string): string[] {
     const own = (url: string) => url.startsWith(`${origin}/`);
-    // Requests of these schemes never leave the browser, whose empty page has a chrome: URL.
+    // The browser itself answers requests with these schemes, for example for an empty page.
     const local = (url: string) => /^(data|blob|chrome|about):/.test(url);
     const foreign = this.requests.filter((url) => !own(url) && !local(url));
     return [

@@ -1,5 +1,5 @@
-// Calls the live server with the clients that openapi-typescript and openapi-fetch provide. Every
-// response is typed: tsc --strict checks this file against the generated types.
+// Calls a live server with openapi-fetch and the types that openapi-typescript generates. Every
+// response is typed, and tsc --strict checks this file against the types.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api-v1.js";
@@ -29,7 +29,7 @@ function cancel(orders: ReturnType<typeof client>, orderId: number) {
   return orders.DELETE("/store/orders/{orderId}", { params: { path: { orderId } } });
 }
 
-/** Checks that the response is the documented error. */
+/** Checks that the response is this error, with a message and no undocumented fields. */
 function expectError(
   result: { error?: ApiError | undefined; response: Response },
   status: number,
@@ -55,11 +55,10 @@ const orders = client("KEY");
 const before = await listed(orders);
 const order = before.get(pending);
 assert(order?.petId === 7 && order.complete === false, order);
-// An optional field may be undefined, so check it before use.
 const shipDate: string | undefined = order.shipDate;
 assert(shipDate !== undefined && !Number.isNaN(Date.parse(shipDate)), order);
 assert(!("shipDate" in (before.get(shipped) ?? { shipDate: "" })), before.get(shipped));
-// @ts-expect-error: the record has no status
+// @ts-expect-error: an order of version 1 has no status
 assert(order.status === undefined, order);
 
 const cancelled = await cancel(orders, pending);
@@ -81,7 +80,7 @@ const wait = Number(limitedResponse.response.headers.get("Retry-After"));
 assert(wait >= 1 && wait <= 60, wait);
 console.log("listed, cancelled, 401, 404, 409 and 429: all as documented");
 
-/** All pending orders of pet 7, in pages of 50. */
+/** Returns all pending orders of pet 7. Reads them in pages of 50. */
 async function pendingOfPet7(): Promise<componentsV2["schemas"]["Order"][]> {
   const headers = { Authorization: `Bearer ${setting("KEY")}` };
   const v2 = createClient<pathsV2>({ baseUrl: setting("URL_V2"), headers });
