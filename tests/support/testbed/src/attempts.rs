@@ -1,4 +1,4 @@
-//! Repeats a run until the machine does not stall for long during the run.
+//! Repeats a run whose result is inconclusive because the machine stalled.
 
 use crate::report::{EXCUSING_STALL, Report, Verdict};
 use crate::stall_detector::StallDetector;
@@ -10,9 +10,9 @@ const LONGEST_STALL: Duration = Duration::from_secs(1);
 
 const ATTEMPTS: u32 = 3;
 
-/// Repeats a run until it is conclusive, and prints the report of each run. Returns the exit
-/// status: 0 if there are no violations, 1 if there are, 2 if the run failed, and 3 if the machine
-/// stalled in each run.
+/// Repeats a run until it is conclusive, at most three times, and prints the report of each run.
+/// Returns the exit status of the last run: 0 if it had no violations, 1 if it had some, 2 if it
+/// ended with an error, and 3 if it was inconclusive because the machine stalled.
 pub fn until_conclusive(
     out: &mut dyn Write,
     mut run: impl FnMut(&mut Report) -> anyhow::Result<()>,

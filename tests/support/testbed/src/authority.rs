@@ -3,7 +3,8 @@
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 pub struct Authority {
-    /// The certificate, as PEM. Clients that trust it accept the issued certificates.
+    /// The authority's certificate, as PEM. Programs that trust it accept the certificates that the
+    /// authority issues.
     pub certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }
@@ -26,7 +27,7 @@ impl Authority {
     pub fn issue(&self, host: &str) -> anyhow::Result<Issued> {
         let key = KeyPair::generate()?;
         let mut parameters = CertificateParams::new(vec![host.to_string()])?;
-        // Set a name, because a certificate with the same name as the authority would count as
+        // Set a subject name, because a certificate with the authority's name would count as
         // self-signed.
         parameters.distinguished_name.push(DnType::CommonName, host);
         let certificate = parameters.signed_by(&key, &self.issuer)?.pem();

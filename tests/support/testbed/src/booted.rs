@@ -1,5 +1,5 @@
 //! Boots this machine's distribution with systemd in a container, and runs commands in it. Needs
-//! root or sudo, systemd-nspawn and debootstrap.
+//! root or sudo, systemd-nspawn and, to build the image, debootstrap and apt.
 
 use crate::child_process::{ChildProcess, output};
 use crate::mounts::as_root;
@@ -11,30 +11,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The packages of the image: systemd, and the programs that the handbook installs or runs.
+/// The packages of the image: systemd, and the programs that the handbook's sessions use there.
 const PACKAGES: &str = "systemd,systemd-sysv,dbus,ca-certificates,curl,nginx-light,openssl,procps,\
                         prometheus,prometheus-alertmanager,sqlite3";
 
-/// A booted container without a network. Its files are a copy of an image and are kept in memory.
-/// Dropping it ends all its processes.
+/// A booted container without a network. Changes to its files are kept in memory and do not reach
+/// the image. Dropping it ends all its processes.
 pub struct Booted {
     _nspawn: ChildProcess,
-    /// The process id of the container's systemd.
+    /// The process id that the container's systemd has outside the container.
     leader: u32,
 }
 
-/// The file in an image that lists the packages it was built from.
+/// The file in an image that contains the `PACKAGES` from which the image was built.
 const PACKAGES_FILE: &str = "packages";
 
-/// Locked while an image is checked or built.
+/// Locked while an image is checked or built, so that concurrent tests do not build it twice.
 static IMAGE: Mutex<()> = Mutex::new(());
 
-/// The number of containers that this process has booted, which makes their names unique.
+/// The number of containers that this process has begun to boot. It makes their names unique.
 static BOOTED: AtomicU32 = AtomicU32::new(0);
 
 impl Booted {
-    /// Boots the image in this directory. If the image is missing or outdated, first builds it from
-    /// the packages of this machine's distribution, which takes minutes.
+    /// Boots the image in this directory. If the image is missing or was built from other packages,
+    /// first builds it, which takes minutes. Fails if a unit of the container fails.
     pub fn boot(image: &Path) -> anyhow::Result<Booted> {
         {
             let _one_at_a_time = IMAGE.lock();
@@ -101,7 +101,8 @@ impl Booted {
     fn enter(&self, program: &str) -> Command {
         let mut command = as_root("nsenter");
         command.args(["--target", &self.leader.to_string(), "--all", "--"]);
-        // Set the environment inside the container, because sudo may change it.
+        // Set the environment with `env` inside the container, because sudo may change an
+        // environment that is set outside.
         let path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
         command.args(["env", "--ignore-environment", "--chdir=/root", "HOME=/root", "LC_ALL=C"]);
         command.args([path, program]);
@@ -111,8 +112,8 @@ impl Booted {
 
 impl Drop for Booted {
     fn drop(&mut self) {
-        // Ignore the error, because the command may fail when the container ends. A signal would
-        // not do, because with sudo it could not end the container.
+        // Ignore the error, because the command may fail when the container ends. Do not send a
+        // signal instead, because this process may not signal a container started with sudo.
         let _ = self.run("systemctl poweroff --force --force");
     }
 }

@@ -22,7 +22,7 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Takes ownership of a child; errors contain this name.
+    /// Takes ownership of a child. The error of [`ChildProcess::wait`] contains this name.
     pub fn new(child: Child, name: impl Into<String>) -> ChildProcess {
         ChildProcess { child, name: name.into() }
     }
@@ -65,14 +65,15 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // Ignore errors, because both calls fail only if the process has exited.
+        // Ignore errors, because the process may have exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Runs a command with this standard input until it exits. The command gets its own process group,
-/// so that a command that hangs is killed together with its children.
+/// Runs a command with this standard input until it exits, and returns its output. After
+/// [`EXIT_TIMEOUT`], kills the command and returns an error. The command gets its own process
+/// group, so that its children are killed as well.
 pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A temporary directory to run commands in. Without `--data-dir`, commands use its subdirectory
-/// `store-orders-data`.
+/// A temporary directory to run commands in. The default data directory of these commands is its
+/// subdirectory `store-orders-data`.
 #[derive(Debug)]
 pub struct CliSandbox {
     program: Program,
@@ -41,8 +41,8 @@ impl CliSandbox {
         names
     }
 
-    /// Prepares a command that gets no settings from the environment. Its temporary files are in
-    /// the sandbox, so that even the files of a killed `demo` are deleted.
+    /// Prepares a command that ignores settings in the caller's environment. Its temporary files
+    /// are in the sandbox and are deleted with it, even those of a `demo` that is killed.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.program.command();
         command.args(arguments).current_dir(self.directory.path());
@@ -62,8 +62,9 @@ impl CliSandbox {
         run(&mut self.command(arguments), input).unwrap()
     }
 
-    /// Runs a session's commands in a shell, and asserts their output. Each line of standard error
-    /// begins with `! `, or, if the command failed, with its exit status, such as `(3) `.
+    /// Runs a session's commands in a shell, and asserts their output. In the session, each line of
+    /// standard error begins with `! `, or, if the command failed, with its exit status, such as
+    /// `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

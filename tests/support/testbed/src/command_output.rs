@@ -41,13 +41,13 @@ impl CommandOutput {
         serde_json::from_str(&self.done()).unwrap()
     }
 
-    /// Asserts that the command failed with status 1 and a one-line error. Returns the error.
+    /// Asserts that the command failed with status 1 and printed only a one-line error. Returns the
+    /// error without its prefix `error: `.
     pub fn error(self) -> String {
         self.error_with(1)
     }
 
-    /// Asserts that the command failed with status 4 (the store cannot be used) and a one-line
-    /// error. Returns the error.
+    /// Asserts the same as [`CommandOutput::error`], but with status 4: the store cannot be used.
     pub fn unavailable(self) -> String {
         self.error_with(4)
     }
@@ -59,8 +59,9 @@ impl CommandOutput {
         text.to_string()
     }
 
-    /// Asserts that a server failed to start. Its exit status must be 1, or 4 if the store cannot
-    /// be used, and the last line of its log must have the error. Returns the error.
+    /// Asserts that a server failed to start and logged the error in its last line. Its exit status
+    /// must be 4 if the error says that the store cannot be used, and 1 otherwise. Returns the
+    /// error.
     pub fn failed_server(self) -> String {
         assert_eq!(self.stdout, "", "{}", self.stderr);
         let lines: Result<Vec<Value>, _> = self.stderr.lines().map(serde_json::from_str).collect();

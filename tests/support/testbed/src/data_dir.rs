@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Flags that `serve` adds unless its caller sets them: a free port and no admin listener.
+/// Flags that [`DataDir::start`] adds unless its caller sets them: a free port and no admin
+/// listener.
 const DEFAULT_FLAGS: [(&str, &str); 2] = [("--listen", "127.0.0.1:0"), ("--admin-listen", "off")];
 
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub struct DataDir {
     /// The store's URL, if the store is not in the directory.
     store: Option<String>,
     variables: Vec<(&'static str, PathBuf)>,
-    /// The parent directory, which is deleted when the `DataDir` is dropped.
+    /// The parent directory, if it is deleted when the `DataDir` is dropped.
     _temporary: Option<TempDir>,
 }
 
@@ -47,20 +48,21 @@ impl DataDir {
         DataDir { program, path, store: None, variables: Vec::new(), _temporary: None }
     }
 
-    /// Uses this directory for files, but keeps the orders in the store at this URL.
+    /// Uses this directory for files, but keeps orders, accounts and keys in the store at this URL.
     pub fn on_store(program: &Program, path: &Path, store: &str) -> DataDir {
         DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }
 
-    /// Creates a directory for the built program. It is deleted when the `DataDir` is dropped.
+    /// Returns a data directory for the built program, below a temporary directory that is deleted
+    /// when the `DataDir` is dropped.
     pub fn temporary() -> anyhow::Result<DataDir> {
         let (program, directory) = (Program::built()?, tempfile::tempdir()?);
         let path = directory.path().join("data");
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Whenever a process syncs a file, a copy of the file is kept in `directory`. The copies
-    /// contain only synced bytes, which survive a power cut.
+    /// Makes processes copy each file to `directory` when they sync it, so that the copies have
+    /// what would survive a power cut. Write-only files are not copied.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("TESTBED_SYNCED", directory.to_path_buf())];
@@ -134,7 +136,7 @@ impl DataDir {
     }
 
     /// Starts a server like [`DataDir::serve`], but from a shell that first runs the command
-    /// `shell`.
+    /// `shell`. Ignores [`DataDir::on_store`] and [`DataDir::keep_synced`].
     pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         let mut command = self.program.command_after(shell);
         command.arg("--data-dir").arg(&self.path);
@@ -152,8 +154,7 @@ impl DataDir {
         ServerProcess::start(command, &self.path.with_extension("log"))
     }
 
-    /// Prepares a command that uses this data directory and, if its orders are elsewhere, the
-    /// store's URL.
+    /// Prepares a command that uses this data directory and, if the store is elsewhere, its URL.
     pub fn command(&self) -> Command {
         let mut command = self.program.command();
         command.arg("--data-dir").arg(&self.path).envs(self.variables.iter().cloned());

@@ -1,9 +1,8 @@
 /* Replaces the C library's fsync and fdatasync (LD_PRELOAD). They sync the file and then pause for
-   number() milliseconds, so durability is unchanged. With -1 they fail; with -2 they succeed
-   without syncing, like a disk that lies; with -3 they wait until the number changes.
-   If TESTBED_SYNCED names a directory, a file is copied there before it is synced. The copy has
-   the content that survives a power cut. If several processes sync a file concurrently, a lock
-   makes them copy it one after the other. Removing a file also removes its copy. */
+   number() milliseconds, so durability is unchanged. With -1 they fail without syncing. With -2
+   they succeed without syncing, like a disk that lies. With -3 they wait until the number changes.
+   If TESTBED_SYNCED names a directory, a file is copied there just before it is synced, so the
+   copies have what survives a power cut. Removing a file with unlink also removes its copy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,7 +32,8 @@ static int copy(int from, const char *to) {
 static int keep(int file, const char *directory) {
     char link[64], path[PATH_MAX], kept[2 * PATH_MAX], part[2 * PATH_MAX + 8];
     struct stat status;
-    /* Database files are open for reading and writing; write-only files are not copied. */
+    /* A write-only file cannot be read through its descriptor, so it is not copied. Database files
+       are open for reading and writing. */
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
         (fcntl(file, F_GETFL) & O_ACCMODE) == O_WRONLY) {
         return 0;
@@ -47,7 +47,8 @@ static int keep(int file, const char *directory) {
     const char *name = strrchr(path, '/');
     snprintf(kept, sizeof kept, "%s%s", directory, name ? name : "/");
     snprintf(part, sizeof part, "%s.part", kept);
-    /* The lock makes copies of a file one at a time, so that the last one remains. */
+    /* All copies of a file use the same .part file, so lock the directory to make one copy at a
+       time. */
     int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock < 0 || flock(lock, LOCK_EX) != 0) {
         return -1;

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Returns the exit code of a result. Prints an error and returns 2 for it.
+/// Returns the exit code of a result. An error is printed, and its exit code is 2.
 pub fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            // If standard error is closed, only the exit status reports the error.
+            // Ignore a failure to print, because the exit status reports the error as well.
             let _ = writeln!(anstream::stderr(), "error: {error:#}");
             ExitCode::from(2)
         }

@@ -6,13 +6,16 @@
 //!   [`Console`] is a session that a document shows.
 //! - [`until_conclusive`] repeats measurements that stalls of the machine distort; [`Report`]
 //!   collects numbers and violations.
-//! - [`wait_blocking`] and [`wait_for`] poll for a condition. [`relay`] is a network that fails,
-//!   changes bytes or records them.
+//! - [`wait_blocking`] and [`wait_for`] poll for a condition.
+//! - [`relay`] forwards connections. It can simulate faults of the network, and record or change
+//!   the bytes. [`Preload`] simulates faults of the disk and the clock, and [`SmallDisk`] a full
+//!   disk.
 //! - [`seed`] is the seed of random inputs.
 //! - [`run_samples`] runs the documents' sample programs against a server, and
 //!   [`run_curl_commands`] the commands with curl.
 //! - [`postgres`] starts database servers, and [`Authority`] issues certificates for them.
-//! - [`start_nginx`] starts nginx as the proxy in front of servers.
+//! - [`start_nginx`] starts nginx as the proxy in front of servers, and [`Booted`] a container with
+//!   systemd.
 //!
 //! Nothing here depends on the library, so `xtask` runs even while the server does not compile.
 #![expect(clippy::new_without_default, reason = "`new` creates a directory, a key or a thread")]

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// The interval at which [`SmallDisk::keep_full`] fills the disk again.
 const REFILL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A small disk. Dropping it unmounts it.
+/// A small tmpfs. Dropping this unmounts it.
 pub struct SmallDisk {
     path: PathBuf,
     /// The mount point's parent directory. Its files, such as a server's log, are not on the disk.
@@ -97,7 +97,7 @@ fn unmount(path: &Path) {
     }
 }
 
-/// Keeps a disk full until it is dropped.
+/// Keeps a disk full. Dropping this frees the space.
 pub struct Full {
     ends: Arc<AtomicBool>,
     ballast: PathBuf,

@@ -1,4 +1,4 @@
-//! nginx as a child process.
+//! Starts nginx as a child process.
 
 use crate::child_process::ChildProcess;
 use crate::wait::{WAIT_TIMEOUT, wait_blocking};

@@ -35,8 +35,8 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Finds the newest of Debian's packages of PostgreSQL or, if none is installed, a PostgreSQL
-    /// on `PATH`.
+    /// Finds the newest of Debian's packages of PostgreSQL or, if none is installed, the last
+    /// PostgreSQL on `PATH`. Fails if it is older than version 15.
     pub fn find() -> anyhow::Result<Installed> {
         const FIX: &str = "on Debian and Ubuntu: apt-get install postgresql";
         let mut packaged: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
@@ -177,7 +177,8 @@ impl Postgres {
         Ok(waited.with_context(|| self.last_words())??)
     }
 
-    /// Promotes this standby to primary. Its commits then do not wait for another standby.
+    /// Promotes this standby to primary, and waits until it is promoted. Its commits do not wait
+    /// for another standby until [`Postgres::demand_standby`] is called.
     pub async fn promote(&self) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         if !admin.query_one("SELECT pg_promote(true, 20)", &[]).await?.try_get::<_, bool>(0)? {
@@ -186,7 +187,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Stops (SIGSTOP) or continues (SIGCONT) the server and its children.
+    /// Suspends (SIGSTOP) or resumes (SIGCONT) the server and its children.
     pub fn signal_all(&self, signal: Signal) -> anyhow::Result<()> {
         let pid = self.process.pid()?;
         kill_process(pid, signal)?;
@@ -235,7 +236,7 @@ impl Drop for Postgres {
     /// Also kills the children, because suspended children would not notice that the server has
     /// exited.
     fn drop(&mut self) {
-        // Ignore the error, because this fails only if the server has already exited.
+        // Ignore the error, because the server may have exited.
         let _ = self.kill_all();
     }
 }

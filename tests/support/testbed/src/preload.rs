@@ -1,5 +1,5 @@
-//! Libraries that replace functions of the C library in a child process. A test sets their effect
-//! by a number in a file.
+//! Compiles libraries that replace functions of the C library in a child process (LD_PRELOAD). A
+//! test controls what they do with a number in a file.
 
 use anyhow::{Context, bail};
 use std::fs::Permissions;
@@ -27,7 +27,7 @@ impl Preload {
     }
 
     /// Compiles a library that makes each fsync take `milliseconds` and sync nothing. A process
-    /// reads the number only once, so it is not affected by a later [`Preload::set`].
+    /// reads the number only at its first fsync, so a later [`Preload::set`] does not affect it.
     pub fn fixed_sync(milliseconds: i64) -> anyhow::Result<Preload> {
         let preload = Preload::compile(include_str!("fixed_sync.c"))?;
         preload.set(milliseconds)?;
@@ -54,7 +54,8 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Sets the number. Running processes read it too, except with [`Preload::fixed_sync`].
+    /// Sets the number. It also applies to processes that are already running, unless they have
+    /// read an earlier number with [`Preload::fixed_sync`].
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
             // Ignore errors, because the file exists only if a process has read an earlier number.

@@ -35,8 +35,8 @@ impl Program {
         if profile_directory()?.ends_with("release") {
             command.args(["--release", "--package", "store-orders"]);
         } else {
-            // Build as for tests and tools. With `--package`, cargo would choose other features and
-            // compile a fifth of the crates again.
+            // Build with the same features as for tests and tools. With `--package`, cargo would
+            // choose other features and compile a fifth of the crates again.
             command.arg("--workspace");
         }
         if !command.status().context("cannot run cargo")?.success() {
@@ -54,7 +54,8 @@ impl Program {
         without_settings(Command::new(&self.path))
     }
 
-    /// Prepares a command like [`Program::command`], but from a shell that first runs `shell`.
+    /// Prepares a command like [`Program::command`], but from a shell that first runs the command
+    /// `shell`.
     pub fn command_after(&self, shell: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")]).arg(&self.path);
@@ -79,7 +80,8 @@ pub(crate) fn without_settings(mut command: Command) -> Command {
     command
 }
 
-/// Returns `target/debug` or `target/release`. Test programs are in its subdirectory `deps`.
+/// Returns the directory of the profile, such as `target/debug`, in which this program was built.
+/// Test programs are in its subdirectory `deps`.
 fn profile_directory() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let directory = program.parent().context("this program is in no directory")?;

@@ -12,7 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// The most chunks, each of up to 64 KiB, that may be in transit in one direction.
+/// The maximum number of chunks, of about 64 KiB at most, that wait for delivery in one direction
+/// of a connection.
 const MAX_IN_TRANSIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub enum Fault {
 
 /// Reads the bytes of one connection, and may change them, before the relay forwards them. If the
 /// reader removes all bytes, the relay closes the connection. When one direction of the connection
-/// ends, the relay calls the reader without bytes.
+/// ends, the relay calls the method of that direction with no bytes.
 pub trait ReadAlong: Send + 'static {
     /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
@@ -42,8 +43,8 @@ pub trait ReadAlong: Send + 'static {
 }
 
 /// Replaces strings that clients send, such as parts of prepared statements, with strings of at
-/// most the same length. Shorter strings are padded with spaces. To the client, this looks like a
-/// damaged server.
+/// most the same length. Shorter strings are padded with spaces. Only the first occurrence in each
+/// chunk is replaced. To the client, it seems that the server executes statements wrongly.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tampering(pub &'static [(&'static str, &'static str)]);
 
@@ -63,7 +64,7 @@ impl ReadAlong for Tampering {
 
 type Readers = Arc<dyn Fn() -> Box<dyn ReadAlong> + Send + Sync>;
 
-/// A running relay. Dropping it closes all its connections and accepts no new ones.
+/// A running relay. Dropping it closes its port and all its connections.
 pub struct Relay {
     fault: watch::Sender<Fault>,
     target: watch::Sender<u16>,
@@ -128,13 +129,15 @@ impl Relay {
         self.has_cut.load(Ordering::SeqCst)
     }
 
-    /// Changes the target's port and closes open connections, as if a virtual address moved.
+    /// Changes the target's port. If the port differs, open connections are closed, as if a virtual
+    /// address moved.
     pub fn retarget(&self, port: u16) {
         self.target.send_if_modified(|target| std::mem::replace(target, port) != port);
     }
 }
 
-/// Forwards a connection until both directions have ended or the connection is closed.
+/// Forwards a connection until both directions have ended, or until a fault, a new target or the
+/// drop of the relay closes it.
 async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,

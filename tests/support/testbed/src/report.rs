@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-/// A stall of the machine that is longer than this excuses failures, because the server may then
-/// read the store too late and refuse requests.
+/// A stall of the machine that is longer than this excuses the violations that it may explain: a
+/// server that reads the store too late refuses requests.
 pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]
@@ -29,7 +29,8 @@ impl Report {
         self.figures.push(text.into());
     }
 
-    /// Adds a time, which may exceed its bound by at most the machine's longest stall.
+    /// Adds a time. It may exceed its bound by the machine's longest stall, or by any amount if
+    /// that stall is longer than `EXCUSING_STALL`.
     pub fn time(&mut self, what: impl Into<String>, taken: Duration, bound: Duration) {
         self.times.push((what.into(), taken, bound));
     }
@@ -64,8 +65,8 @@ impl Report {
         self.violations.iter().map(|violation| violation.text.as_str()).collect()
     }
 
-    /// Prints the numbers and the violations. A violation that a stall as long as `stall` may
-    /// explain is printed as excused.
+    /// Prints the numbers and the violations. `stall` is the machine's longest stall; violations
+    /// that it may explain are printed as excused.
     pub fn write(&mut self, stall: Duration, out: &mut dyn Write) -> std::io::Result<()> {
         let mut excused = Vec::new();
         for (what, taken, bound) in std::mem::take(&mut self.times) {

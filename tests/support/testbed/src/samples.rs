@@ -1,5 +1,5 @@
-//! Runs the documents' sample programs of one language against a server. Some samples also run
-//! through a proxy that refuses requests or loses responses.
+//! Runs the documents' sample programs of one language, or their curl commands, against a server.
+//! Some programs also run through a proxy that refuses requests or loses responses.
 
 use crate::child_process;
 use crate::command_output::CommandOutput;
@@ -27,8 +27,8 @@ const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
 /// The id of another pet's order, and the id of that pet.
 const OTHER_PET: (i64, i64) = (1043, 8);
 
-/// A refusal this long after a key's first one is a strike, because a key gets no strikes within 2
-/// s of its first refusal.
+/// A key gets no strikes within 2 s of its first 429, so [`Samples::ban`] waits this long before
+/// the request that must be a strike.
 const BURST: Duration = Duration::from_millis(2_100);
 /// A sample must stop at an error within this time. A sample that waited until a ban ends would
 /// take 5 minutes.
@@ -52,8 +52,7 @@ const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
 /// Runs these samples of one language, each given by its version and operation. `command` returns
-/// the command that runs a sample. An error names the sample that fails, or for which this function
-/// has no test case.
+/// the command that runs a sample. If a sample fails or no test case runs it, the error names it.
 pub fn run_samples(
     program: &Program,
     samples: &[(&str, &str)],
@@ -71,8 +70,9 @@ pub fn run_samples(
     cases.run(&limited)
 }
 
-/// Runs these commands with curl, each given by its version, its operation and its text. Each must
-/// get a success, and must name an environment variable that is not set.
+/// Runs these curl commands, each given by its version, its operation and its text. Each must be
+/// one line and get a 2xx response. Without `BASE_URL` or `API_KEY`, it must fail and name the
+/// missing variable.
 pub fn run_curl_commands(
     program: &Program,
     commands: &[(&str, String, String)],
@@ -260,7 +260,7 @@ impl Samples<'_> {
         let base_url = format!("http://{address}/{version}");
         let output = self.output(version, "listOrders", &[], &base_url, &self.key)?;
         let printed = output.success().context(name.clone())?;
-        // Sample programs print a line for each order; the sample with curl prints the JSON list.
+        // Most samples print a line for each order, but the shell sample prints the JSON list.
         let prefix = if printed.starts_with("order ") { "order " } else { "\"id\":" };
         let digits = |text: &str| {
             text.split(|letter: char| !letter.is_ascii_digit()).next().map(str::to_string)
@@ -274,8 +274,8 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that with this base URL and key, the sample fails soon and prints the error's code
-    /// and message.
+    /// Checks that with this base URL and key, the sample fails within [`STOPS_WITHIN`] and prints
+    /// all these words, such as the error's code.
     fn check_failure(
         &self,
         version: &str,
@@ -319,9 +319,9 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that the sample waits as long as the service asks it to, and that it repeats a
-    /// cancellation whose response was lost. The repeated request finds no pending order, which the
-    /// sample must treat as success.
+    /// Checks that the sample waits as long as `Retry-After` says, and that it repeats a
+    /// cancellation whose response was lost. The repeated request gets a 404, which the sample must
+    /// treat as success.
     fn check_retries(
         &self,
         version: &str,
@@ -372,8 +372,8 @@ fn run_concurrently(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyho
     })
 }
 
-/// Checks that after each refusal, the sample waited for `Retry-After` and then sent another
-/// request.
+/// Checks that after each [`SampleFault::Refusal`], the sample waited as long as `Retry-After` says
+/// and then sent another request.
 fn check_waits(requests: &Receiver<Instant>, faults: &[SampleFault]) -> anyhow::Result<()> {
     let times: Vec<_> = requests.try_iter().collect();
     let waits: Vec<_> = times.iter().zip(times.iter().skip(1)).map(|(a, b)| *b - *a).collect();

@@ -1,4 +1,4 @@
-//! The seed of random inputs: 1, or the value of `SEED`, which is different each night.
+//! The seed of random inputs: the value of `SEED`, which the nightly checks choose at random, or 1.
 
 #[expect(clippy::panic, reason = "a run with a seed other than the requested one proves nothing")]
 pub fn seed() -> u64 {

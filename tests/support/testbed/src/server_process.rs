@@ -63,7 +63,7 @@ impl ServerProcess {
         &self.printed
     }
 
-    /// Returns the rest of the first printed line that starts with `prefix`.
+    /// Returns the rest of the first printed line that starts with `prefix`. Ignores indentation.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.printed.iter().find_map(|line| line.trim_start().strip_prefix(prefix))
     }
@@ -144,7 +144,7 @@ fn read_lines(stdout: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            // Ignore the error: the receiver is dropped once the server has started.
+            // Ignore the error, because the receiver is dropped once the server has started.
             let _ = sender.send(line);
         }
     });

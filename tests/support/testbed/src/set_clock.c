@@ -1,5 +1,5 @@
-/* Replaces the C library's clocks (LD_PRELOAD) and moves the wall clock by number() seconds.
-   Monotonic clocks are unchanged. */
+/* Replaces the C library's clock_gettime and gettimeofday (LD_PRELOAD). The wall clock moves by
+   number() seconds, and monotonic clocks are unchanged. */
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>

@@ -65,7 +65,7 @@ pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console
 }
 
 pub(crate) struct Shell {
-    /// The command that starts `sh`, without arguments.
+    /// The command that starts `sh`. The script is added to its arguments.
     pub command: Command,
     /// The file to which the commands write their errors. The shell may run in a container, so this
     /// is the file's path there.
@@ -143,7 +143,8 @@ impl Shell {
     }
 }
 
-/// Puts JSON that begins with a line of one brace or bracket on one line, as programs print it.
+/// Joins JSON that is shown over several lines, from a line with only `{` or `[` to the line that
+/// closes it, into one line, as programs print it.
 fn with_compact_json(text: &str) -> String {
     let block = Regex::new(r"(?ms)^(?:\{$.*?^\}|\[$.*?^\])$").unwrap();
     let compact = |block: &Captures<'_>| {
@@ -184,14 +185,14 @@ fn replace_all(text: String, patterns: &[(&str, &str)]) -> String {
 }
 
 /// Replaces values that differ in each run with names, such as `[PORT]`. Keys, their ids, commits
-/// and SHA-256 sums are numbered, so that equal values stay equal. Columns of tables keep their
-/// width.
+/// and SHA-256 sums become repeated digits, such as `222`: equal values stay equal, and different
+/// ones different. These values keep their length, and so columns of tables keep their width.
 fn normalize_run(text: &str) -> String {
     let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
         (r#"\b(pid |pid":)\d+"#, "${1}[PID]"),
         (r"/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
-        // Remove the end of messages about invalid arguments, which is the same in all of them.
+        // Remove the usage and the reference to `--help` that end messages about invalid arguments.
         (r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n", ""),
         (r"(@@ )-\d+(?:,\d+)? \+\d+(?:,\d+)?( @@)", "${1}[LINES]${2}"),
         (r"(\()\d+( characters\))", "${1}[NUMBER]${2}"),
@@ -237,7 +238,7 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
 }
 
 /// Replaces times of the last hour, and expiry times of keys that were issued in that hour, with
-/// names. Fixed dates in tests are older, so they are kept.
+/// names. Fixed times in tests are not among these, so they are kept.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {

@@ -1,4 +1,4 @@
-//! Creates, copies, starts and rebuilds the data directories of PostgreSQL servers.
+//! Creates, copies and rebuilds the data directories of PostgreSQL servers, and starts the servers.
 
 use super::{DATABASE, Installed, Postgres, USER};
 use crate::child_process::ChildProcess;
@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A directory with the servers' data directories, and with a template from which new ones are
-/// copied.
+/// A directory that contains the servers' data directories and logs, and a template from which new
+/// data directories are copied.
 pub struct Cluster {
     installed: Installed,
     directory: TempDir,
@@ -56,10 +56,10 @@ impl Cluster {
         self.directory.disable_cleanup(true);
     }
 
-    /// Replaces this data directory, if it exists, with a copy of a running primary's directory. A
-    /// server that starts on the copy follows that primary. No server may run on the replaced
-    /// directory. The copy takes seconds, so a blocking thread makes it and concurrent polls are
-    /// not delayed.
+    /// Replaces this data directory, if it exists, with a copy of a running primary's directory. No
+    /// server may run on the replaced directory. A server that starts on the copy is a standby; its
+    /// setting `primary_conninfo` selects the primary that it follows. The copy takes seconds, so a
+    /// blocking thread makes it and concurrent polls are not delayed.
     pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
         let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
