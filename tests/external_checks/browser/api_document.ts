@@ -27,7 +27,7 @@ export interface ApiDocument {
   components: { schemas: Record<string, Schema>; responses: Record<string, Answer> };
 }
 
-/** Returns each operation after its address in the reference, without the prefix `#tag/`. */
+/** Returns all operations, each with its address in the reference, without the prefix `#tag/`. */
 export function operations(document: ApiDocument): [string, Operation][] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): [string, Operation] => [

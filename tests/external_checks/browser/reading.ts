@@ -1,5 +1,5 @@
-// Checks that a page reads well. Each check returns its findings. The checks in `CHECKS` need a
-// reference whose parts are all drawn, see `drawn`. Some of them also work on other pages.
+// Checks that a page reads well. Each check returns its findings. Before the checks in `CHECKS`,
+// call `drawn` to draw all parts of the reference. Some checks also work on other pages.
 
 import axe from "axe-core";
 import type { Page } from "playwright-core";
@@ -20,7 +20,7 @@ const SCROLL_MS = 50;
 const DRAWN_WITHIN_MS = 1_600;
 /**
  * The maximum distance in pixels between the top of the window and the section that a link leads
- * to. Two headers may be above the section.
+ * to. It leaves room for two headers above the section.
  */
 export const BELOW_HEADERS = 250;
 
@@ -261,7 +261,7 @@ export const accessible: Check = async (page) => {
 export const contrast: Check = async (page, api) =>
   (await accessible(page, api)).filter((finding) => finding.startsWith("color-contrast"));
 
-/** Checks that each operation has a badge that says `deprecated` or else its stability. */
+/** Checks that each operation has a badge: `deprecated` if it is deprecated, else its stability. */
 export const badges: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
@@ -380,8 +380,8 @@ export const programs: Check = async (page, api) => {
 };
 
 /**
- * Checks that the guide has an element whose id is the code, for each error code, and that the
- * address of the last one scrolls to its section.
+ * Checks that each error code is the id of an element in the guide, and that the address of the
+ * last code scrolls to its section.
  */
 export const errorAddresses: Check = async (page, api) => {
   const codes = errorCodes(api);
