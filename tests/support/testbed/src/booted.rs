@@ -113,7 +113,7 @@ impl Booted {
 impl Drop for Booted {
     fn drop(&mut self) {
         // Ignore the error, because the command may fail when the container ends. Do not send a
-        // signal instead, because this process may not signal a container started with sudo.
+        // signal instead, because this process may lack the permission to signal the container.
         let _ = self.run("systemctl poweroff --force --force");
     }
 }

@@ -20,9 +20,9 @@ const MAX_IN_TRANSIT: usize = 64;
 pub enum Fault {
     None,
     Delay(Duration),
-    /// Nothing is delivered in either direction, but connections stay open.
+    /// Nothing is delivered in either direction until the fault ends, but connections stay open.
     Silent,
-    /// Requests are delivered, but responses are not.
+    /// Requests are delivered immediately, but responses only when the fault ends.
     NoAnswers,
     /// Open connections are closed, and new ones are closed immediately.
     Reset,
@@ -196,7 +196,7 @@ impl Direction<'_> {
         tokio::try_join!(self.receive(from, sender), deliver).map(drop)
     }
 
-    /// Receives bytes and applies the current fault to them.
+    /// Reads chunks, applies the current fault to each, and sends them on with their arrival times.
     async fn receive(
         mut self,
         mut from: OwnedReadHalf,

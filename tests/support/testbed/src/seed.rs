@@ -6,8 +6,8 @@ pub fn seed() -> u64 {
     seed.parse().unwrap_or_else(|_| panic!("SEED must be a whole number, not {seed:?}"))
 }
 
-/// Returns the configuration of property tests. A failure is reported with its smallest input, but
-/// not saved in a file. `PROPTEST_CASES` sets the number of cases.
+/// Returns the configuration of property tests. A failure is reported with a minimized input,
+/// but not saved in a file. `PROPTEST_CASES` sets the number of cases.
 pub fn property_config() -> proptest::prelude::ProptestConfig {
     use proptest::{prelude::ProptestConfig, test_runner::RngSeed};
     let rng_seed = RngSeed::Fixed(seed());

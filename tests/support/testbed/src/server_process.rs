@@ -28,7 +28,8 @@ impl ServerProcess {
     /// Starts a command that prints `listening on URL` once it serves, and waits for that line.
     /// Standard error goes to `log`, which is emptied first.
     pub fn start(command: &mut Command, log: &Path) -> anyhow::Result<ServerProcess> {
-        // Open the file for appending, so that a test can empty the log while the server runs.
+        // Open the file for appending, because a test may empty the log while the server runs.
+        // Otherwise, the server would continue to write at its old position.
         let file = OpenOptions::new().create(true).append(true).open(log);
         let file = file.with_context(|| format!("cannot write {}", log.display()))?;
         file.set_len(0)?;

@@ -10,7 +10,7 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The days after which keys in tests expire. 0 stands for times other than expiry times.
+/// The numbers of days after which keys in tests expire, and 0 for times that are not expiry times.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.
@@ -27,7 +27,7 @@ pub fn assert_text(actual: &str, expected: Inline) {
     Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
 }
 
-/// A session that a document shows.
+/// A session that a document shows, with what a test needs to run it.
 #[derive(Debug)]
 pub struct Console<'a> {
     /// The document's path, relative to the repository.
@@ -166,7 +166,7 @@ fn normalize_for_document(text: &str) -> String {
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
         (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
-        // This pattern comes before the one for ids, which would match a number with 16 decimals.
+        // This pattern comes before the one for ids, which would match 16 digits after a point.
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),

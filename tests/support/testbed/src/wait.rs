@@ -9,8 +9,8 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Fails if the timeout has passed. Callers also call this after a success, so that a value that
-/// arrives too late is an error.
+/// Fails if the timeout has passed. Callers also call this when they have a value, so that a value
+/// that arrives too late is an error.
 fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Result<()> {
     if began.elapsed() > timeout {
         let text = format!("not within {timeout:?}: {what}");
