@@ -21,7 +21,7 @@ pub struct DataDir {
     /// The store's URL, if the store is not in the directory.
     store: Option<String>,
     variables: Vec<(&'static str, PathBuf)>,
-    /// The parent directory, if it is deleted when the `DataDir` is dropped.
+    /// The parent directory, if it is temporary. It is deleted when the `DataDir` is dropped.
     _temporary: Option<TempDir>,
 }
 
@@ -136,7 +136,7 @@ impl DataDir {
     }
 
     /// Starts a server like [`DataDir::serve`], but from a shell that first runs the command
-    /// `shell`. Ignores [`DataDir::on_store`] and [`DataDir::keep_synced`].
+    /// `shell`. [`DataDir::on_store`] and [`DataDir::keep_synced`] have no effect on this server.
     pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         let mut command = self.program.command_after(shell);
         command.arg("--data-dir").arg(&self.path);

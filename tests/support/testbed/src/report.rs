@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-/// A stall of the machine that is longer than this excuses the violations that it may explain: a
-/// server that reads the store too late refuses requests.
+/// A stall of the machine that is longer than this excuses the violations that it may explain,
+/// because a server that reads the store too late refuses requests.
 pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]

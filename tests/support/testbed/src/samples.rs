@@ -28,7 +28,7 @@ const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
 const OTHER_PET: (i64, i64) = (1043, 8);
 
 /// A key gets no strikes within 2 s of its first 429, so [`Samples::ban`] waits this long before
-/// the request that must be a strike.
+/// the request whose 429 must be a strike.
 const BURST: Duration = Duration::from_millis(2_100);
 /// A sample must stop at an error within this time. A sample that waited until a ban ends would
 /// take 5 minutes.
