@@ -210,6 +210,10 @@ impl Postgres {
     }
 
     fn kill_all(&self) -> anyhow::Result<()> {
+        // After its exit, another process may get its id.
+        if !self.process.is_running() {
+            return Ok(());
+        }
         let pid = self.process.pid()?;
         // Find the children first, because they get another parent when the process exits.
         let children = children_of(pid)?;
@@ -236,7 +240,6 @@ impl Drop for Postgres {
     /// Also kills the children, because suspended children would not notice that the server has
     /// exited.
     fn drop(&mut self) {
-        // Ignore the error, because the server may have exited.
         let _ = self.kill_all();
     }
 }
