@@ -1,5 +1,5 @@
-//! Checks events against the rules as they arrive. The memory use grows with the number of orders,
-//! keys and faults, but not with the number of lists.
+//! Checks events against the rules as they arrive. Only the last list of each client is kept, so
+//! the memory use does not grow with the number of lists.
 
 mod faults;
 mod findings;
@@ -33,7 +33,7 @@ pub struct Checker {
     recovery: Recovery,
     findings: Findings,
     may_be_unavailable: bool,
-    /// The time since which nothing can be synced to disk; `None` if writes can be synced.
+    /// The time at which syncs of the disk stopped working; `None` while they work.
     unsynced_since: Option<u64>,
 }
 
@@ -87,19 +87,20 @@ impl Checker {
         }
     }
 
-    /// All violations so far. An exceeded time limit is a violation unless the stalls recorded so
-    /// far explain it.
+    /// Returns the first violations of each rule. Exceeded time limits and unexpected 503s are
+    /// included only if the stalls recorded so far do not explain them.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
     }
 
-    /// For each rule, the number of exceeded time limits that stalls of the machine explain.
+    /// Returns, for each rule, how many exceeded time limits and unexpected 503s are excused,
+    /// because stalls of the machine explain them.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         self.findings.excused()
     }
 
-    /// The number of violations that are not exceeded time limits, and so cannot be excused by
-    /// stalls.
+    /// Returns the number of violations that stalls cannot explain, that is, of all except exceeded
+    /// time limits and unexpected 503s.
     pub fn certain(&self) -> usize {
         self.findings.certain()
     }
@@ -178,8 +179,8 @@ impl Checker {
         }
     }
 
-    /// Checks that the answer arrived, that it was in time, and that a 503 has the required header
-    /// and is allowed.
+    /// Checks that the answer arrived, that it was in time, and that a 503 has `Retry-After` and is
+    /// allowed.
     fn check_delivery(&mut self, operation: &Arc<Operation>, answer: &Answer) {
         let Some(server) = &operation.asked.server else { return };
         let interval = Interval { from: operation.begun, to: operation.ended() };
@@ -198,8 +199,8 @@ impl Checker {
         let excused = self.faults.excuse(server, interval);
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
-            // It does not matter how long the client waited: if the server closes a connection
-            // while it gets a request, hyper may report no error, and the client waits until its
+            // Do not check how long the client waited. If a connection closes just when the client
+            // hands a request to it, hyper may report no error, so the client waits until its
             // timeout (api/UPSTREAM.md).
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {

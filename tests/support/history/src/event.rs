@@ -22,8 +22,7 @@ pub enum What {
     Begins(Beginning),
     /// A client is about to send a request, or an operator to run a command.
     Asks(Asked),
-    /// A response has arrived completely, the client has stopped waiting for it, or a command has
-    /// ended.
+    /// A response has arrived completely, or was lost, or a command has ended.
     Gets {
         /// The number of the request, [`Asked::op`].
         op: u64,
@@ -36,7 +35,7 @@ pub enum What {
         /// The account against which requests with this key are counted.
         account: String,
         per_minute: u32,
-        /// Maximum requests per day; `None` if there is no limit that the clients can reach.
+        /// Maximum requests per day; `None` if the clients cannot reach the limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         per_day: Option<u32>,
     },
@@ -50,14 +49,14 @@ pub enum What {
     Synced,
     /// The last fault has been undone.
     Undone,
-    /// A server reports that it is ready: for the first time since the fault was undone, or again
+    /// A server reports that it is ready, for the first time since the fault was undone, or again
     /// after it was not ready.
     Ready {
         server: String,
     },
     /// The lists of all servers, fetched while no client changes an order.
     Compared {
-        /// The digest of the body of each list, by server.
+        /// The digest of each server's list. A server that did not return its list is absent.
         digests: BTreeMap<String, String>,
     },
     /// A stall of the machine ends now. It lasted for `nanos` nanoseconds.
@@ -68,7 +67,6 @@ pub enum What {
     Ends(FinalTable),
 }
 
-/// The state before the first request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beginning {
@@ -79,7 +77,8 @@ pub struct Beginning {
     /// The servers that must become ready and return equal lists after each fault.
     #[serde(default)]
     pub servers: Vec<String>,
-    /// True if the recording contains faults that allow 503 responses.
+    /// True if servers may answer 503, for example while the store is unreachable. If false, a 503
+    /// breaks [`Rule::ImpossibleAnswer`](crate::Rule::ImpossibleAnswer).
     #[serde(default)]
     pub may_be_unavailable: bool,
 }
@@ -88,7 +87,7 @@ pub struct Beginning {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// The number of the request, unique in the recording.
+    /// The number of the request or command, unique in the recording.
     pub op: u64,
     /// The name of the client or operator. A client sends one request at a time.
     pub client: String,
@@ -111,7 +110,7 @@ pub enum Request {
     Cancel(usize),
     /// Read a pet, for example to use up a limit or to test a key.
     Pet,
-    /// Operator's command: import orders with these new ids, first to last.
+    /// Operator's command: import new orders, whose ids run from the first to the second number.
     Import(usize, usize),
     /// Operator's command: ship these orders.
     Ship(Vec<usize>),
@@ -119,7 +118,7 @@ pub enum Request {
     Revoke(String),
 }
 
-/// A page of a walk over the orders.
+/// Selects a page of a walk over the orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
@@ -133,20 +132,20 @@ pub struct Page {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// A complete list, with status 200.
+    /// The list in a 200, or the client's previous list if a 304 confirmed it.
     List(#[serde(with = "crate::id_ranges")] IdSet),
-    /// A page, with status 200.
+    /// The page in a 200.
     Page {
         #[serde(with = "crate::id_ranges")]
         ids: IdSet,
         /// True if no page follows.
         is_last: bool,
     },
-    /// Any other response.
+    /// Any other response, including the 200 for a pet.
     Status(Answered),
     /// A response with status 200 and an invalid body; the string says what is wrong.
     Malformed(String),
-    /// No response; the string says why. The connection ended, or the client gave up waiting.
+    /// No response; the string says why. For example, the connection ended, or the client gave up.
     Lost(String),
     /// The command succeeded.
     Done,
@@ -162,7 +161,8 @@ pub struct Answered {
     /// `Retry-After`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// Seconds until the minute window of the account closes, by the `Date` of the response.
+    /// Seconds from the `Date` of the response until the minute window of the account closes;
+    /// `None` if the response does not say when it closes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_in: Option<i64>,
     /// True for a 429 to a banned key.
@@ -175,15 +175,15 @@ pub struct Answered {
 pub struct FaultBegun {
     pub name: String,
     /// The servers whose answers may be late or lost until the fault is undone, because the server
-    /// is stopped or its network is cut.
+    /// is stopped or its network to the clients is disturbed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
     /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if request counts may be lost, even those of the second before the fault. Counts are
-    /// safe again a second after a standby is promoted or, if none is promoted, when the lists are
-    /// compared.
+    /// True if request counts may be lost: those of the last second before the fault, or more if
+    /// counts could not be saved, and all later ones. The loss ends a second after a standby is
+    /// promoted or, if none is promoted, when the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.
@@ -203,7 +203,8 @@ pub struct FinalTable {
     pub cancelled: IdSet,
 }
 
-/// Reads a recording. Each line is an event in JSON; an error names its line.
+/// Reads a recording, in which each line is an event in JSON. If a line cannot be parsed, the error
+/// contains its number.
 pub fn read_events(lines: impl BufRead) -> anyhow::Result<Vec<Event>> {
     let mut events = Vec::new();
     for (number, line) in (1..).zip(lines.lines()) {

@@ -6,31 +6,33 @@ use std::time::Duration;
 
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// The number of answers, by kind of request and status.
+    /// The number of answers, by kind of request and by status or a word such as `lost`.
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
-    /// For each fault, the longest times without a success during the fault or after it.
+    /// For each fault, the longest times without a success from its start until the next fault.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,
-    /// The longest time from a request to a server until its answer arrived or the client gave up.
+    /// The longest time from a request to a server until its answer arrived or was lost.
     pub slowest: Duration,
     /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
-    /// The time of the last success of each kind of request at each server.
+    /// The time of the last success of each kind of request at each server. For requests other than
+    /// lists, a comparison of lists counts as a success.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }
 
-/// The longest times without a success at one server. Time before the start of the fault does not
-/// count.
+/// The longest times without a success at one server. Time before the start of the fault, or before
+/// the first success at the server, does not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     pub lists: Duration,
     pub cancels: Duration,
-    /// The longest time without a success of a request that counts against a limit.
+    /// The longest time without a 200 or 429 to a request for a pet. Clients send such requests to
+    /// reach limits and to test keys.
     pub counted: Duration,
 }
 
@@ -70,8 +72,8 @@ impl Figures {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
                 self.fault = Some((fault.name.clone(), event.at));
             }
-            // Clients that change orders or whose requests are counted pause until the lists have
-            // been compared. This pause is not an outage.
+            // Writers and limited clients pause while the lists are compared. This pause is not an
+            // outage.
             What::Compared { .. } => self.reset_outages(event.at),
             What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
             _ => {}
@@ -126,8 +128,8 @@ impl Figures {
         }
     }
 
-    /// Returns a summary, then a line for each kind of fault with its longest outages at one
-    /// server.
+    /// Returns a summary, then a line for each fault with its longest outages at one server. A
+    /// fault after which no request succeeded has no line.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

@@ -46,7 +46,8 @@ impl Journal {
         self.note_in(&mut self.state.lock(), what);
     }
 
-    /// Records that a client is about to send a request. Returns the request's number.
+    /// Records that a client is about to send a request, or an operator to run a command. Returns
+    /// its number.
     pub fn asks(
         &self,
         client: &str,
@@ -63,7 +64,7 @@ impl Journal {
         op
     }
 
-    /// Records that a client has received this answer to its request, or has given up.
+    /// Records the answer to the request or command with the number `op`.
     pub fn gets(&self, op: u64, answer: Answer) {
         self.note(What::Gets { op, answer });
     }
@@ -77,7 +78,7 @@ impl Journal {
         })
     }
 
-    /// Records the final state of all orders, which it reads with the operator's command. This must
+    /// Reads the final state of all orders with the operator's command, and records it. This must
     /// be the last event.
     pub fn end(&self, operator: &DataDir) -> anyhow::Result<()> {
         self.note(What::Ends(self.orders.table(operator)?));
@@ -85,8 +86,8 @@ impl Journal {
     }
 
     /// Reports the figures and the violations, and returns the violations. A run in which no
-    /// cancellation succeeded is reported as a failure. Stalls of the machine excuse this and
-    /// exceeded time limits, but no other violation.
+    /// cancellation was answered 204 also counts as a violation in the report. Stalls of the
+    /// machine excuse such a run, exceeded time limits and unexpected 503s, but nothing else.
     pub fn report_violations(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
         let is_idle = figures.acknowledged.is_empty();
@@ -108,7 +109,8 @@ impl Journal {
         self.state.lock().checker.violations()
     }
 
-    /// True if there is a violation that no stall of the machine explains.
+    /// True if there is a violation that stalls cannot explain. Exceeded time limits and unexpected
+    /// 503s do not count, because a stall that is still in progress may explain them.
     pub fn is_violated(&self) -> bool {
         self.state.lock().checker.certain() > 0
     }
@@ -117,7 +119,7 @@ impl Journal {
         self.state.lock().figures.clone()
     }
 
-    /// Flushes the file and returns the first write error.
+    /// Returns the first error while writing the file. If there was none, flushes the file.
     pub fn close(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock();
         if let Some(failure) = state.failure.take() {

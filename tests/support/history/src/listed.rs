@@ -1,4 +1,5 @@
-//! Reads lists of orders and checks that an order's fields never change between two lists.
+//! Reads lists of orders and checks that an order's fields, except its status, never change between
+//! two lists.
 
 use crate::IdSet;
 use crate::event::{Answer, FinalTable};
@@ -31,14 +32,14 @@ struct PageBody {
 pub struct ShownOrders(Mutex<HashMap<usize, Row>>);
 
 impl ShownOrders {
-    /// Parses the body of a list. Returns `Malformed` if the orders are not sorted by id, or if a
-    /// field of an order has changed since an earlier list.
+    /// Parses the body of a list. Returns `Malformed` if the body is not a list of orders, if the
+    /// ids are not in ascending order, or if a field of an order has changed since an earlier list.
     pub fn list(&self, body: &[u8]) -> Answer {
         self.parse_list(body).map_or_else(Answer::Malformed, Answer::List)
     }
 
-    /// Parses the body of a page; `pending` is true if it may contain only pending orders. Returns
-    /// the answer and the cursor of the next page.
+    /// Parses the body of a page. If `pending` is true, the page must contain only pending orders.
+    /// Returns the answer, and the cursor of the next page if there is one.
     pub fn page(&self, body: &[u8], pending: bool) -> (Answer, Option<String>) {
         match self.parse_page(body, pending) {
             Ok((ids, next)) => (Answer::Page { ids, is_last: next.is_none() }, next),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use testbed::{Key, StallDetector};
 use tokio::task::JoinSet;
 
-/// The account of the clients' keys. It has no limit that clients can reach.
+/// The account of [`Clients::key`] and [`Clients::called`]. It has no limit that clients can reach.
 pub const ACCOUNT: &str = "clients";
 
 /// The configuration of clients that have not started yet.
@@ -16,9 +16,10 @@ pub struct Clients {
     pub load: Load,
     /// The servers: their names and the base URLs for clients.
     pub servers: Vec<(String, String)>,
-    /// The state of the store at the start. The ids of its orders begin at 1.
+    /// The state of the store at the start. The ids of its orders must begin at 1, because clients
+    /// cancel all ids from 1 to that of the last pending order.
     pub beginning: Beginning,
-    /// A key of [`ACCOUNT`].
+    /// The key of [`ACCOUNT`] with which clients list and cancel orders.
     pub key: Key,
     /// Keys of separate accounts, which have the limits of [`LIMITS`] in the same order.
     pub limited: Vec<Key>,

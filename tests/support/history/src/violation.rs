@@ -17,63 +17,75 @@ pub enum Rule {
     /// If a cancellation is answered 204, its order is cancelled in the final table.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
-    /// While nothing can be synced to disk, no cancellation that began in this time is answered
-    /// 204.
+    /// If a cancellation is requested while syncs of the disk do not work, it is not answered 204
+    /// before they work again.
     #[strum(message = "a 204 came while nothing was synced")]
     AcknowledgedUnsynced,
-    /// A list does not show an order if it was requested after any client received a 204 for
-    /// cancelling the order.
+    /// A list that is requested after any client has received a 204 for a cancellation does not
+    /// show the cancelled order.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
-    /// A shipped or absent order does not become pending again: no later list shows it as pending,
-    /// no later cancellation of it is answered 204, and it is not pending in the final table.
+    /// An absent order does not reappear, and a shipped order stays shipped. No later list shows an
+    /// absent order, no later page of pending orders shows a shipped one, and no later cancellation
+    /// of either is answered 204. In the final table, an absent order is not pending, and a shipped
+    /// one is shipped.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
-    /// A list never shows an older state than the previous list of the same client.
+    /// A list or page does not show an order that had already disappeared from the previous list of
+    /// the same client.
     #[strum(message = "lists of one client go back in time")]
     WentBack,
     /// Each page of a walk shows only orders with higher ids than the previous pages.
     #[strum(message = "an order is on two pages of a walk")]
     OnTwoPages,
-    /// Each list is complete, or the response is an error. No field of an order changes.
+    /// Each list and each page is well formed and complete, or the response is an error. No field
+    /// of an order changes, except its status.
     #[strum(message = "a list is not complete")]
     IncompleteList,
-    /// Every answer, even a 503, arrives within its time limit.
+    /// Every answer, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT), plus the
+    /// time of faults at its server.
     #[strum(message = "an answer is late")]
     LateAnswer,
-    /// Every request is answered, unless a fault affects its server or the network to it.
+    /// Every request is answered, unless a fault at its server may lose answers. A client that
+    /// gives up waiting breaks [`Rule::LateAnswer`] instead.
     #[strum(message = "a request has no answer")]
     NoAnswer,
     /// Every 503 has `Retry-After`.
     #[strum(message = "a 503 has no Retry-After")]
     NoRetryAfter,
-    /// Requests with a key that was revoked more than a second ago are answered only 401 or 503.
+    /// A request that is sent more than a second after its key was revoked is answered only 401 or
+    /// 503.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
-    /// Once the command that issued a key has ended, requests with the key are never answered 401.
-    /// They are answered 429 only if the account has a limit that can be reached.
+    /// Between the end of the command that issues a key and the start of a command that revokes it,
+    /// no request with the key is answered 401. A request is answered 429 only if the account has a
+    /// limit that can be reached.
     #[strum(message = "a valid key is refused")]
     ValidKeyRefused,
     /// Accounts stay within their limits per minute and per day.
     #[strum(message = "a window admits more than the limit")]
     AdmittedTooMany,
-    /// No request is answered 429 before its account can have reached its limit.
+    /// No request is answered 429 before its account can have reached a limit, unless its key is
+    /// banned.
     #[strum(message = "a window refuses before the limit is reached")]
     RefusedTooEarly,
-    /// After a fault every replica is ready again within 5 s.
+    /// Every server is ready again within 5 s after a fault was undone.
     #[strum(message = "a replica is not ready in time after a fault")]
     NotReady,
-    /// After a fault, a ready replica executes each kind of request within 5 s of its first 503.
+    /// After a fault, a ready server executes each kind of request within 5 s of its first 503 to
+    /// such a request.
     #[strum(message = "a replica is ready and does not serve")]
     NotServing,
-    /// After a fault, all replicas' lists are byte-equal within 2 s of the first comparison.
+    /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.
     #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
-    /// Each answer is possible: 404, 409 and 204 match the order's state, lists contain known
-    /// orders only, and statuses and bodies are documented.
+    /// Each answer is possible: a request of its kind can have this status, a 204, 404 or 409 fits
+    /// what is known about the order, lists show only known orders, and no 503 arrives unless the
+    /// recording allows 503s.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
-    /// The final table contains every order once, in the status that the answers imply.
+    /// The final table contains every order that must exist, each order at most once and in a
+    /// status that some request can have caused, and of an import either all orders or none.
     #[strum(message = "the final table cannot be true")]
     ImpossibleTable,
 }
@@ -132,11 +144,12 @@ pub fn seconds(nanos: u64) -> String {
 #[derive(Clone, Debug)]
 pub struct Violation {
     pub rule: Rule,
-    /// The details, which follow the rule's message, such as `order 5`.
+    /// The details, such as `order 5`. They are printed after the rule's message.
     pub text: String,
     /// The operations that contradict each other, by start time.
     pub because: Vec<Arc<Operation>>,
-    /// True if the violation is an exceeded time limit.
+    /// True if the violation is an exceeded time limit or an unexpected 503, which a stall of the
+    /// machine may excuse.
     pub is_of_time: bool,
 }
 

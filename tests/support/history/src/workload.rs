@@ -1,6 +1,6 @@
-//! The clients of every scenario, whose requests are all recorded: writers cancel, listers list on
-//! all servers, walkers read all pages, limited clients use up their accounts' limits, one key gets
-//! banned, and callers use keys that are revoked.
+//! The clients of a recording. Writers cancel orders, listers request the list, walkers request all
+//! pages, limited clients reach the limits of their accounts (one of their keys is banned), and
+//! callers use keys that may be revoked. Every request is recorded.
 
 mod pool;
 
@@ -15,7 +15,8 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use testbed::Key;
 use tokio::task::JoinSet;
 
-/// The number of clients of each kind.
+/// The numbers of writers, listers and walkers. There are also limited clients for each key with a
+/// limit, and a caller for each server.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub writers: usize,
@@ -26,7 +27,7 @@ pub struct Load {
 /// A load that two cores can handle while they also run the servers.
 pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 
-/// The pause of each writer and each lister between two requests.
+/// The pauses between two requests: of a writer, and of a lister or walker.
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
@@ -55,15 +56,17 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (10_000, 50),
 ];
 
-/// The number of accounts in [`LIMITS`] whose clients use up a window and then pause until the next
-/// minute. The clients start [`LIMITED_BEGIN_AFTER`] apart, so that one of them is always active.
-/// Each sends two concurrent requests, and then pauses for [`LIMITED_RESTS`].
+/// The number of accounts in [`LIMITS`] whose clients use up a window and then pause until it
+/// closes. The clients of these accounts start [`LIMITED_BEGIN_AFTER`] apart, so that the limit of
+/// one account is in use at almost any time. After each two concurrent requests to an account, its
+/// clients pause for [`LIMITED_RESTS`].
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// The number of refusals after which a client pauses until the next minute. A ban takes far more.
+/// The number of refusals after which a client pauses until the window closes. They cannot lead to
+/// a ban, which takes as many strikes as the limit per minute.
 const REFUSALS: u32 = 4;
 
 /// Pause of a caller between two rounds of requests.
@@ -82,8 +85,6 @@ pub struct Workload {
     pub key: Key,
     /// Keys of the accounts with the limits [`LIMITS`], in the same order.
     pub limited: Vec<Key>,
-    /// The state that clients and the operator share: orders to cancel, keys of callers, pauses and
-    /// the end of the run.
     pub pool: Pool,
     plain: Client,
     gzip: Client,
@@ -157,10 +158,10 @@ impl Workload {
         }
     }
 
-    /// Requests the list. If the client already has a list, it sends `If-None-Match`. A 304 is
-    /// recorded as this list, because it confirms that the list is unchanged.
+    /// Requests the list, with `If-None-Match` if `known` is set. A 304 is recorded as the known
+    /// list, because it confirms that this list is unchanged. Then sets `known` to the new list.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
-        // Half of the listers accept gzip.
+        // Half of the listers in `LOAD` accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
         let before = known.take();
         let request = |base: &str| {
@@ -183,8 +184,8 @@ impl Workload {
     }
 
     /// Walks over all orders, then over the pending ones, and so on. Each page is requested from a
-    /// random server. If this server does not return the page, it is requested from another random
-    /// server.
+    /// random server. If this server does not return the page, a server for the next attempt is
+    /// chosen, again at random.
     async fn walk(self: Arc<Self>, number: usize) {
         let name = format!("walker-{number}");
         let mut random = self.random(150 + number);
@@ -203,7 +204,7 @@ impl Workload {
         }
     }
 
-    /// Requests a page. Returns the answer and the cursor of the next page.
+    /// Requests a page. Returns the answer, and the cursor of the next page if there is one.
     async fn send_page(
         &self,
         client: &str,
@@ -230,7 +231,8 @@ impl Workload {
         (answer, next)
     }
 
-    /// Uses up a window with two concurrent requests at a time, then waits for the next window.
+    /// Uses up a window with two concurrent requests at a time, waits until the window closes, and
+    /// begins again.
     async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
         let mut random = self.random(100 + number);
@@ -262,7 +264,8 @@ impl Workload {
         }
     }
 
-    /// Continues to send requests after the limit is reached, so that the key is banned.
+    /// Continues to send requests after a limit is reached. If the limit per minute is low, the key
+    /// is then banned.
     async fn exceed_limit(self: Arc<Self>, number: usize) {
         let name = format!("limited-{number}");
         let mut random = self.random(100 + number);
@@ -286,8 +289,9 @@ impl Workload {
         }
     }
 
-    /// Binds the first clients of a kind to one server each, so that every server gets requests
-    /// even while another does not answer. The other clients choose at random.
+    /// Returns the server for the next request of a writer or lister. The first clients of each
+    /// kind are bound to one server each, so that a server gets requests even while others do not
+    /// answer. The remaining clients choose at random.
     fn server_of(&self, number: usize, random: &mut fastrand::Rng) -> usize {
         match number < self.servers.len() {
             true => number,
@@ -379,9 +383,10 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Returns the seconds until the window closes, from the headers `X-RateLimit-Reset` and `Date` of
-/// a response. Rounding and an old `Date` make results from -1 to 62 possible. Any other result
-/// means that the clock of the server was set between the two times, so `None` is returned.
+/// Returns the seconds until the minute window closes, computed from the headers
+/// `X-RateLimit-Reset` and `Date` of a response. Rounding and an old `Date` make results from -1 to
+/// 62 possible. Returns `None` for other results: either `X-RateLimit-Reset` is the end of the
+/// daily window, or the clock of the server was set between the times in the two headers.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;
     let server_time = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;

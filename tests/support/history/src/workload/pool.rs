@@ -28,16 +28,16 @@ pub struct Pool {
     next: AtomicUsize,
     /// The id of the last existing order.
     last: AtomicUsize,
-    /// The keys of callers, oldest first. For a revoked key, the time until which callers still use
-    /// it.
+    /// The keys of callers, oldest first. A revoked key also has a time, until which callers still
+    /// use it.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
-    /// Read-locked during each request that changes an order or is counted.
+    /// Read-locked by writers and limited clients during their requests.
     turns: RwLock<()>,
     /// Read-locked during each command of the operator; write-locked during a fault in which no
     /// command may run.
     pub commands: RwLock<()>,
     is_over: AtomicBool,
-    /// The factor by which clients lengthen their pauses.
+    /// The factor by which the pauses of all clients are multiplied.
     rests: AtomicU32,
     /// The index of the server that clients avoid, plus one; 0 for none.
     avoided: AtomicUsize,
@@ -75,13 +75,14 @@ impl Pool {
         self.next.load(Ordering::SeqCst) + by
     }
 
-    /// Adds imported orders to the orders to cancel. `last` is the highest id.
+    /// Adds imported orders to the orders to cancel. `last` is the highest id of the imported
+    /// orders.
     pub fn imported(&self, last: usize) {
         self.last.store(last, Ordering::SeqCst);
     }
 
-    /// Returns the keys that callers use now: all valid keys, and those that were revoked a moment
-    /// ago.
+    /// Returns the keys that callers use now: all valid keys, and those that were revoked less than
+    /// [`CALLED_AFTER_REVOCATION`] ago.
     pub fn keys(&self) -> Vec<Key> {
         let mut keys = self.keys.lock();
         keys.retain(|(_, until)| until.is_none_or(|until| Instant::now() < until));
@@ -109,19 +110,20 @@ impl Pool {
         }
     }
 
-    /// Permits one request that changes an order or is counted, until the result is dropped. Waits
-    /// if a [`Pool::rest`] is in progress.
+    /// Permits a writer or limited client to send requests until the result is dropped. Waits if a
+    /// [`Pool::rest`] is in progress.
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
 
-    /// Waits until no request that changes an order or is counted is running, and blocks new ones
-    /// until the result is dropped.
+    /// Waits until no request of a writer or limited client is running, and blocks new ones until
+    /// the result is dropped.
     pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().await
     }
 
-    /// Sets the factor by which clients lengthen all their pauses.
+    /// Sets the factor by which the pauses of all clients are multiplied. With 0, clients do not
+    /// pause.
     pub fn set_rests(&self, times: u32) {
         self.rests.store(times, Ordering::SeqCst);
     }
@@ -151,7 +153,7 @@ impl Pool {
         }
     }
 
-    /// Makes each client stop after its current request.
+    /// Makes each client stop. A client first completes its current requests.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
