@@ -78,7 +78,7 @@ pub struct Beginning {
     #[serde(default)]
     pub servers: Vec<String>,
     /// True if servers may answer 503, for example while the store is unreachable. If false, a 503
-    /// breaks [`Rule::ImpossibleAnswer`](crate::Rule::ImpossibleAnswer).
+    /// that no stall explains breaks [`Rule::ImpossibleAnswer`](crate::Rule::ImpossibleAnswer).
     #[serde(default)]
     pub may_be_unavailable: bool,
 }
@@ -191,7 +191,6 @@ pub struct FaultBegun {
     pub saves_no_counts: bool,
 }
 
-/// The orders in the store at the end, by status.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FinalTable {

@@ -26,7 +26,7 @@ pub struct Figures {
 }
 
 /// The longest times without a success at one server. Time before the start of the fault, or before
-/// the first success at the server, does not count.
+/// the first such success at the server, does not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     pub lists: Duration,
@@ -129,7 +129,7 @@ impl Figures {
     }
 
     /// Returns a summary, then a line for each fault with its longest outages at one server. A
-    /// fault after which no request succeeded has no line.
+    /// fault has no line if no request succeeded before the next fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

@@ -13,7 +13,6 @@ use std::time::Instant;
 use testbed::{DataDir, Report, StallDetector};
 
 pub struct Journal {
-    /// The orders that lists have shown so far.
     pub orders: ShownOrders,
     clock: Instant,
     state: Mutex<State>,

@@ -1,4 +1,4 @@
-//! Starts and stops the clients that cancel and list on every server while faults happen.
+//! Starts and stops the clients, which send requests to every server during a test.
 
 use crate::Journal;
 use crate::event::{Beginning, What};
@@ -14,10 +14,10 @@ pub const ACCOUNT: &str = "clients";
 /// The configuration of clients that have not started yet.
 pub struct Clients {
     pub load: Load,
-    /// The servers: their names and the base URLs for clients.
+    /// The name of each server, and its base URL for clients.
     pub servers: Vec<(String, String)>,
     /// The state of the store at the start. The ids of its orders must begin at 1, because clients
-    /// cancel all ids from 1 to that of the last pending order.
+    /// cancel the orders from 1 to the last pending one.
     pub beginning: Beginning,
     /// The key of [`ACCOUNT`] with which clients list and cancel orders.
     pub key: Key,

@@ -1,11 +1,11 @@
-//! The rules, and the report of a broken rule with the few events that contradict each other.
+//! Defines the rules, and reports a broken rule with the operations that contradict each other.
 
 use crate::event::{Asked, Request};
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
 use strum::{Display, EnumMessage, VariantArray};
 
-/// The rules that every recording must keep; each message describes a violation.
+/// The rules that every recording must keep. The `message` of a rule describes a violation of it.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Display, EnumMessage, VariantArray,
 )]

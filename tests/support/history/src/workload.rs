@@ -32,7 +32,7 @@ const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
 /// Listers with this number or a higher one send the tag of their last list as `If-None-Match`, so
-/// they may get 304.
+/// they may get a 304.
 const FIRST_ASKING_AGAIN: usize = 2;
 
 /// Orders per page: few enough that a walk takes several pages.
@@ -79,7 +79,7 @@ const IDLE_CONNECTION_LIMIT: Duration = Duration::from_secs(10);
 /// The state that all clients share.
 pub struct Workload {
     pub journal: Arc<Journal>,
-    /// The servers: their names and the base URLs for clients.
+    /// The name of each server, and its base URL for clients.
     pub servers: Vec<(String, String)>,
     /// A key of an account without a limit that clients can reach.
     pub key: Key,
@@ -184,8 +184,8 @@ impl Workload {
     }
 
     /// Walks over all orders, then over the pending ones, and so on. Each page is requested from a
-    /// random server. If this server does not return the page, a server for the next attempt is
-    /// chosen, again at random.
+    /// random server. If this server does not return it, the page is requested again, also from a
+    /// random server.
     async fn walk(self: Arc<Self>, number: usize) {
         let name = format!("walker-{number}");
         let mut random = self.random(150 + number);

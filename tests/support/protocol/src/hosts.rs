@@ -102,13 +102,14 @@ fn set_of(id: u8) -> Set {
     1 << (id & !(ENDS | KEYS))
 }
 
-/// A host that is the leader, or a replaced primary that does not know that it was replaced.
+/// The leader, or a replaced primary, which does not know that it was replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Primary {
     pub timeline: u8,
     /// The number of the last change before this primary's timeline began.
     pub forked_at: u8,
-    /// True if the server was restored in place. It then counts as a different server.
+    /// True if the server was stopped and restored from a base backup on the same host. It then
+    /// counts as a different server.
     pub was_restored: bool,
     pub journal: Journal,
 }

@@ -16,13 +16,13 @@ use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 /// The maximum number of concurrent queries that the model supports.
 const MAX_QUERIES: usize = 2;
 
-/// When all rows are read in two pages, the changes whose rows are on the first page.
+/// The changes whose rows are on the first page when all rows are read, which takes two pages.
 const FIRST_PAGE: Set = 0b0101_0101;
 
 /// A replica that only cancels; its list and keys are not modelled.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Canceller {
-    /// The session's host, and the wait before the session may acknowledge cancellations.
+    /// The session's host, and the wait before the session may execute cancellations.
     pub session: Option<(usize, OldLeaseWait<Tick>)>,
     before: Option<(Server, OldLeaseWait<Tick>)>,
 }
@@ -56,8 +56,8 @@ pub struct Session {
     pub history: u64,
     pub wait: OldLeaseWait<Tick>,
     pub lease: Lease<Tick>,
-    /// True if rows were restored while this session was open. The promises about the content of
-    /// the replica are then not checked until the session ends.
+    /// True if rows were restored while this session was open. The second promise in `lib.rs` is
+    /// then not checked until the session ends.
     pub is_restored: bool,
     queries: SharedQueries<NextQuery>,
     under_way: [Option<Query>; MAX_QUERIES],
@@ -69,8 +69,9 @@ impl Session {
     }
 }
 
-/// The next query, which all waiting list requests share. Its answer must reflect the changes
-/// `must_reflect`. `list` is the position of the replica's list.
+/// The next query, which all waiting list requests share. Lists that are sent after its answer must
+/// reflect the changes `must_reflect`. `list` is the position of the replica's list when the last
+/// of these requests arrived.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct NextQuery {
     must_reflect: Set,
@@ -85,7 +86,7 @@ struct Query {
     rows: Option<(Position, Set)>,
 }
 
-/// The progress of a list request, from the answer to its query until the list is sent.
+/// The progress of the list requests that share a query, from its answer until the list is sent.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
@@ -114,16 +115,17 @@ pub struct Reading {
     /// Cancellations that are removed from the snapshot at the end of the read.
     removed: Set,
     after: Position,
-    /// The last change of the server before the current query for rows; `None` before this change
-    /// has been read.
+    /// The last change of the server, read before the current query for rows; `None` until it has
+    /// been read.
     before: Option<Position>,
-    /// The number of pages that the current query has read, and the last change on the last page.
+    /// The number of pages that the current query has read, and the highest change number on these
+    /// pages; `highest` stays `None` in a read of all rows.
     pages: u8,
     highest: Option<i64>,
 }
 
-/// The rows in an answer about keys: a change number, and the changes of the key after that number.
-/// `None` if there are too many rows to include.
+/// The rows in the answer to a poll: a position, and the changes of the key after it. `None` if the
+/// answer has no rows, because there are too many or the cache reflects another history.
 type ChangedKeys = Option<(Position, Set)>;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -151,8 +153,8 @@ pub struct Replica {
     pub seen: Seen<u8>,
     pub orders: ListState<Set, Set>,
     pub list: List,
-    /// The cancellation by this replica, until its list in memory reflects it: the positions before
-    /// and after the cancellation, and the cancellation as a set.
+    /// The cancellation that this replica has executed but not yet applied in memory: the positions
+    /// before and after the cancellation, and the cancellation as a set.
     pub unapplied: Option<((Position, Position), Set)>,
     /// The last change of keys that the cache of this replica reflects.
     pub reflected: Position,
@@ -241,15 +243,16 @@ impl Replica {
         }
     }
 
-    /// Applies the replica's own cancellation in memory, which must happen before the 204 is sent.
+    /// Applies the replica's own cancellation in memory. This must happen before the replica sends
+    /// the 204 for the cancellation.
     pub fn apply_own_cancellation(&mut self) -> Option<Set> {
         let (positions, change) = self.unapplied.take()?;
         self.orders.add_removals(Some(positions), |removals| *removals |= change);
         Some(change)
     }
 
-    /// Takes a list request. Its answer must reflect the changes `must_reflect`, which include
-    /// everything that earlier list requests must reflect.
+    /// Takes a list request. The list must reflect the changes `must_reflect`, which include all
+    /// changes that the lists of earlier requests must reflect, except changes that have been lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -296,8 +299,8 @@ impl Replica {
         Some(())
     }
 
-    /// Starts to refresh the list from the accepted answer. If `in_pages`, each part of a read of
-    /// rows is a separate step; otherwise all rows are read at once.
+    /// Starts to refresh the list from the accepted answer. If `in_pages` is true, each part of a
+    /// read of rows is a separate step. Otherwise all rows are read in this step.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
@@ -381,8 +384,8 @@ impl Replica {
         Some(())
     }
 
-    /// Returns the last changes of the server. If its journal lacks the last change that the
-    /// replica has seen, ends the session and returns `None`.
+    /// Returns the last changes of the server. If the server's journal lacks the last change that
+    /// the replica has seen, ends the session and returns `None`.
     fn accept_last_changes(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
         let last_changes = journal.answer(&self.seen).accept(session.history, &mut self.seen);
         if last_changes.is_err() {
@@ -391,7 +394,7 @@ impl Replica {
         last_changes.ok()
     }
 
-    /// Replaces the current snapshot by the new one and sends the list.
+    /// Replaces the current snapshot with the new one and sends the list.
     pub fn publish(&mut self) -> Option<()> {
         let List::Ready { snapshot, removed, reached, answered } = self.list else { return None };
         self.orders.publish(snapshot, reached, |pending| *pending &= !removed);
@@ -412,7 +415,7 @@ impl Replica {
         Some(())
     }
 
-    /// Handles the answer to the poll. If it is rejected, the poll has no effect.
+    /// Handles the answer to the poll. If the answer is rejected, the cache stays as it is.
     pub fn accept_poll(&mut self) -> Option<()> {
         let KeyPoll::Asked(asked, answer, rows) = std::mem::take(&mut self.key_poll) else {
             return None;
@@ -424,7 +427,7 @@ impl Replica {
     }
 
     /// Applies the accepted answer to the cache: adds its rows to the cached key, or removes the
-    /// key if the answer does not have all changed rows.
+    /// key if the answer does not have all changed rows or a new history has begun.
     pub fn apply_poll(&mut self) -> Option<()> {
         let KeyPoll::Accepted(polled, rows) = std::mem::take(&mut self.key_poll) else {
             return None;
@@ -443,7 +446,8 @@ impl Replica {
         Some(())
     }
 
-    /// Sends a lookup of the key for a request, which the server answers immediately.
+    /// Looks up the key for a request. The server answers immediately, and [`Replica::enter_key`]
+    /// handles its answer.
     pub fn look_up(&mut self, journal: &Journal) -> Option<()> {
         if self.look_up != KeyLookUp::None {
             return None;
@@ -454,7 +458,7 @@ impl Replica {
     }
 
     /// Handles the answer to the lookup of the key: caches the key unless the cache reflects later
-    /// changes, and authorises the request if the answer is recent enough.
+    /// changes or another history, and authorises the request if the answer is recent enough.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
             return None;
@@ -475,7 +479,8 @@ impl Replica {
     }
 
     /// Returns the last changes in an answer about keys. They include every change that was
-    /// acknowledged before their `as_of`. Returns `None` if the answer is rejected.
+    /// acknowledged before their `as_of`. Returns `None` if the answer is rejected; if the reason
+    /// is another history, the session ends.
     fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<ChangesAsOf<Tick>> {
         let session = self.session?;
         let polled = answer.with_as_of(session.history, &session.lease, asked, &mut self.seen);
@@ -485,8 +490,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if this replica would authorise a request with a row of the key that lacks the change
-    /// `end`.
+    /// True if this replica would authorise a request with a row of the key that has none of the
+    /// changes in `end`.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

@@ -7,15 +7,16 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Mutex;
 use std::thread;
 
-/// The index in `steps` of the step that first reached a state (`usize::MAX` for the initial
-/// state), and the state.
+/// The index of the step that first reached a state, and the state. The index refers to the vector
+/// `steps` in [`search`]. For the initial state, it is `usize::MAX`.
 type Numbered = (usize, World);
 
-/// A broken promise, the index of the state before it (as in [`Numbered`]), and the step that broke
-/// it.
+/// A broken promise, the index of the last state before it (as in [`Numbered`]), and the step that
+/// broke it.
 type BrokenAfter = (Broken, usize, Step);
 
-/// Returns the number of reachable states, or a shortest sequence of steps to a broken promise.
+/// Returns the number of reachable states. If a promise can be broken, fails with a shortest
+/// sequence of steps that breaks it.
 pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::all(scope);
     let worlds = ReachedWorlds::default();
@@ -66,7 +67,8 @@ impl ReachedWorlds {
         self.0.iter().map(|part| part.lock().expect("a search panicked").len()).sum()
     }
 
-    /// Returns the new states that are one step away from these states.
+    /// Returns the new states that are one step away from these states. Fails if a step breaks a
+    /// promise.
     fn next_worlds(
         &self,
         level: &[Numbered],

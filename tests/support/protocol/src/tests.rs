@@ -1,5 +1,5 @@
-//! Searches for broken promises. Each search has a scope, because the model without bounds has a
-//! hundred million states. The largest scope takes a minute and runs only each night; the other
+//! Searches for broken promises. Each search covers only a scope, because a search of the whole
+//! model would take too long. The largest scope takes a minute and runs only each night; the other
 //! scopes suffice to find all mutants.
 
 use crate::hosts::ChangeScope;

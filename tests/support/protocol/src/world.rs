@@ -9,8 +9,8 @@ use crate::time::{NOW, Tick};
 /// The bounds of a search.
 #[derive(Clone, Copy)]
 pub struct Scope {
-    /// The part of the store that changes: either replicas cancel the order, or a command revokes
-    /// the key.
+    /// The part of the store whose promises the search checks. With `Orders`, replicas cancel the
+    /// order; with `Keys`, a command revokes the key.
     pub change_scope: ChangeScope,
     /// Maximum number of changes, on all hosts together.
     pub changes: u8,
@@ -23,14 +23,15 @@ pub struct Scope {
     pub has_failovers: bool,
     /// True if the leader may be restored: either the whole server, or only its rows while it runs.
     pub has_restores: bool,
-    /// True if the other part of the store (orders or keys) changes as well.
+    /// True if the other part of the store changes as well: keys if `change_scope` is `Orders`, and
+    /// orders if it is `Keys`.
     pub has_other_changes: bool,
     /// True if other steps can happen between a lookup of the key and its answer, and between the
     /// answer to a poll and its use. If false, each of these pairs is one step.
     pub delays_key_answers: bool,
 }
 
-/// The ways in which a step can break a promise of `lib.rs`.
+/// The ways in which a step can break one of the promises that `lib.rs` lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// A list requested after a cancellation was acknowledged (204) still contains the cancelled
@@ -52,15 +53,15 @@ pub struct World {
     hosts: [Option<Primary>; 3],
     leader: usize,
     committed: u8,
-    /// The cancellation, once it has been acknowledged; until then empty.
+    /// The cancellation, if it was acknowledged and has not been lost; otherwise empty.
     acknowledged: Set,
     /// The acknowledged cancellation, once a restore or failover has lost it; until then empty.
     lost: Set,
     /// The time at which the revocation of the key was acknowledged; `None` before, and after a
     /// restore or failover has lost it.
     revoked: Option<Tick>,
-    /// This replica only cancels, and `replica` does everything else. Two replicas are enough,
-    /// because the memory of one does not affect the others.
+    /// This replica only cancels, while `replica` does everything that a replica can do. Two
+    /// replicas are enough, because the memory of one does not affect the others.
     canceller: Canceller,
     replica: Replica,
 }
@@ -74,9 +75,9 @@ pub enum ReplicaKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Tick,
-    /// A standby with the journal up to the number `up_to` becomes the leader. If the standby never
-    /// followed the timeline of the leader (`has_followed` is false), its new timeline gets the
-    /// same number as that of the leader.
+    /// A standby that has the leader's journal up to the number `up_to` becomes the leader. If the
+    /// standby never followed the old leader's timeline (`has_followed` is false), its new timeline
+    /// gets the same number as that timeline.
     Promote {
         up_to: u8,
         has_followed: bool,
@@ -109,7 +110,7 @@ pub enum Step {
     /// shorten the lease.
     Heartbeat,
     /// A batch with the cancellation commits. If its answer is lost (`is_answered` is false), a
-    /// later step executes the batch again.
+    /// later step can execute the batch again.
     Cancel {
         replica: ReplicaKind,
         is_answered: bool,
@@ -124,7 +125,8 @@ pub enum Step {
     Refresh,
     Read,
     Publish,
-    /// The replica polls for changes of the keys. The answer includes the rows if they are few.
+    /// The replica polls for changes of the keys. If `with_rows` is false, there are too many
+    /// changed rows to include in the answer.
     PollKeys {
         with_rows: bool,
     },
@@ -160,7 +162,8 @@ impl Step {
             }
         }
         match change_scope {
-            // The model has no command that cancels the order. Only replicas cancel it.
+            // A command can revoke the key, but no command cancels the order. So there is no
+            // `Step::Command` with `ends` here.
             ChangeScope::Orders => {
                 all.extend([Acknowledge, AcceptAnswer, Refresh, Publish]);
                 if scope.has_failovers {
@@ -185,8 +188,8 @@ impl Step {
 }
 
 impl World {
-    /// Creates the initial world: one primary without changes, and two replicas that have had a
-    /// session for a long time.
+    /// Creates the initial world: one primary without changes, and two replicas with new sessions.
+    /// They had earlier sessions to this primary, so the waits of the new sessions are over.
     pub fn new(scope: &Scope) -> World {
         let (timeline, forked_at, was_restored, journal) = (1, 0, false, Journal::default());
         let first = Primary { timeline, forked_at, was_restored, journal };
@@ -364,7 +367,8 @@ impl World {
         Some(())
     }
 
-    /// If the leader has lost an acknowledged change, the promises no longer cover this change.
+    /// If the leader has lost an acknowledged change, the first and third promises no longer cover
+    /// this change.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);
@@ -428,8 +432,9 @@ impl World {
         }
         let journal = self.hosts[host]?.journal;
         if is_answered && journal.end() != 0 {
-            // An earlier attempt may have cancelled this order already. Whether the answer is 204
-            // or 404, the client takes it as success, so the cancellation counts as acknowledged.
+            // An earlier attempt or the other replica has cancelled the order already. Whether this
+            // replica answers 204 or 404, the client takes it as success, so the cancellation
+            // counts as acknowledged.
             let is_new = self.acknowledged & journal.end() == 0;
             return is_new.then(|| self.acknowledged |= journal.end());
         }

@@ -1,12 +1,12 @@
-//! Negative controls of the search. Each mutant is a copy of the server's decisions that lacks one
-//! wait, comparison or step, and so breaks a promise. The search must find the broken promise.
-//! rustc compiles the copies directly.
+//! Negative controls of the search. Each mutant is a copy of the server's decisions in which one
+//! wait, comparison or step is missing or wrong, so that it breaks a promise. The search must find
+//! the broken promise. rustc compiles the copies directly.
 //!
-//! Some removals break no promise, so they are not mutants:
+//! Some other code can be removed without breaking a promise, so no mutant removes it:
 //! - In `publish`, the comparisons that decide whether `position` moves; in `page`, `read.max`; and
-//!   `Opening::record` for the first change. Without one of these, lists are read again and again,
-//!   or all answers are rejected. The tests of `list.rs` and the conformance tests of PostgreSQL
-//!   find these mutants. Recording a change before the commit is confirmed does not compile.
+//!   `Opening::record` for the first change. Without one of these, replicas read lists again and
+//!   again or reject all answers. The tests of `list.rs` and the conformance tests of PostgreSQL
+//!   then fail. Code that records a change before the commit is confirmed does not compile.
 //! - `is_all` after a read of all rows. Without it, a list may show part of an import's step, but
 //!   still contains everything up to the position that it claims.
 //! - In `shared_queries.rs`, `is_awaited`, `record_answer` and the replacement of `next`. Without
@@ -25,7 +25,7 @@ const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../src/store
 /// Maximum time for the search to find a broken promise in a mutant.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Each mutant replaces the first text by the second in a file of `src/store/agreement`.
+/// Each mutant replaces the first string with the second in a file of `src/store/agreement`.
 const MUTANTS: [(&str, &str); 32] = [
     // lease.rs
     ("now < sent + LEASE", "now < now + LEASE"),
@@ -68,8 +68,9 @@ const MUTANTS: [(&str, &str); 32] = [
     ("self.under_way += 1;", ""),
 ];
 
-/// Finds the file that contains the text of the mutant. Returns the name of the file and its
-/// mutated text. Fails unless the text occurs exactly once in all files.
+/// Finds the file that contains the mutant's first string, and replaces this string. Returns the
+/// name of the file and its new content. Fails unless the string occurs exactly once in all files
+/// together.
 fn mutate((from, to): (&str, &str)) -> anyhow::Result<(PathBuf, String)> {
     let mut result = None;
     for file in std::fs::read_dir(Path::new(DECISIONS))? {
