@@ -13,7 +13,6 @@ use crate::agreement::shared_queries::SharedQueries;
 use crate::hosts::{ChangeScope, Journal, Server, Set};
 use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
-/// The maximum number of concurrent queries that the model supports.
 const MAX_QUERIES: usize = 2;
 
 /// The changes whose rows are on the first page when all rows are read, which takes two pages.

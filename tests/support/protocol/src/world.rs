@@ -57,8 +57,8 @@ pub struct World {
     acknowledged: Set,
     /// The acknowledged cancellation, once a restore or failover has lost it; until then empty.
     lost: Set,
-    /// The time at which the revocation of the key was acknowledged; `None` before, and after a
-    /// restore or failover has lost it.
+    /// The time at which the revocation of the key was acknowledged; `None` if it was not
+    /// acknowledged, or if a restore or failover has lost it.
     revoked: Option<Tick>,
     /// This replica only cancels, while `replica` does everything that a replica can do. Two
     /// replicas are enough, because the memory of one does not affect the others.
