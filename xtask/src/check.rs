@@ -1,13 +1,14 @@
-//! `cargo xtask check`: runs every check and prints the problems. With `--fix`, first writes the
-//! fixes that can be generated. `cargo xtask generate` is two of these checks with their fixes.
+//! `cargo xtask check`: runs every check and prints the problems. With `--fix`, writes the fixes
+//! that can be generated, and prints only the problems that remain. `cargo xtask generate` runs two
+//! of these checks with `--fix`.
 //!
 //! Callers rely on what a document in `spec/` promises, so the check must find what the code does
 //! differently. The obvious check generates the code again and compares it with the files in
 //! `api/src`. This proves only that nobody has edited a file: if the generator overlooks a
-//! `maximum`, it overlooks it both times. The next idea is to compare the document that dropshot,
-//! the server's HTTP library, emits. But for a time the generated Rust module (the contract)
-//! carried parts of the document as constants, in 1,900 lines, and added them to what dropshot
-//! emits. For these parts, the check compared the document with a copy of it, and could not fail.
+//! `maximum`, it overlooks it both times. The next idea is to compare the document with the one
+//! that dropshot, the server's HTTP library, emits. But for a time the generated Rust module (the
+//! contract) carried parts of the document as constants, and added them to what dropshot emitted.
+//! For these parts, the check compared the document with a copy of itself, and could not fail.
 //!
 //! Now the comparison goes through something that is not a copy. The generated code has types
 //! instead of such constants, and dropshot and schemars, which have never seen the document, derive
@@ -24,38 +25,41 @@
 //! true:
 //!
 //! - Dropshot emits the leaf, with the same value. This covers paths, methods, parameters, types,
-//!   formats, bounds, required members, and the first success of each operation.
-//! - Dropshot cannot emit it, and its kind is in `codegen::unemitted`, with the checks and tests
-//!   that prove it instead. `api/UPSTREAM.md` shows the same table. A leaf of no kind is a problem.
+//!   formats, bounds, required members, and for each operation the success with the lowest status.
+//! - Dropshot cannot emit the leaf, and `codegen::unemitted` lists its kind, with the checks and
+//!   tests that cover this kind instead. `api/UPSTREAM.md` shows the same table.
+//!
+//! The check reports any other leaf as a problem.
 //!
 //! Types only declare what a server should do. To emit the document, the check compiles and runs
 //! only the crate `api`, in a process of its own (`emitted.rs`), and not the server. What the
 //! server does is proven by tests, which read the document and not the generated types:
 //!
-//! - The wire check (`tests/support/test_server`) stands between client and server in the
-//!   integration tests. If the status, a header or the body of a response is not as documented, the
-//!   test fails.
-//! - `tests/every_documented_answer.rs` fails unless the tests have received each documented
-//!   status, header, code, field and listed value, and sent each query parameter.
-//! - Fuzzing (`xtask/src/external_checks/fuzzing.rs`) sends requests that violate the document, and
-//!   expects them to be refused. For the bounds of parameters this is necessary, because the
-//!   generated code has each bound twice: dropshot emits the one, and the parser enforces the
+//! - The wire check (`tests/support/test_server`) reads the responses in the integration tests. If
+//!   the status, a header or the body of a response is not as documented, the test fails.
+//! - `tests/every_documented_answer.rs` sends requests for every operation. It fails unless it has
+//!   received each documented status, header, code, field and listed value, and sent each query
+//!   parameter. Few parts are exempt, such as error codes that only a proxy sends.
+//! - Fuzzing (`xtask/src/external_checks/fuzzing.rs`) also sends requests that violate the
+//!   document, and expects errors. This matters for the bounds of parameters, because the generated
+//!   code contains each of these bounds twice: dropshot emits one, and the parser enforces the
 //!   other.
 //!
 //! The checks themselves are tested with seeded defects. `xtask/tests/every_leaf.rs` changes each
-//! leaf, object and array of the documents, one at a time. Either this check must name the place,
-//! or it must be a change that needs a new version, by the rules of
-//! [`compatibility`](crate::compatibility). `xtask/tests/seeded_defects.rs` makes the mistakes that
-//! a person might make in the files, and `tests/wire_check.rs` sends responses that are wrong.
+//! leaf, object and array of the documents, one at a time. Either the comparison with the emitted
+//! document must report the place of the change, or the rules of
+//! [`compatibility`](crate::compatibility) must report a change that needs a new version.
+//! `xtask/tests/seeded_defects.rs` makes mistakes that a person might make in the files, and
+//! `tests/wire_check.rs` sends responses that are wrong.
 //!
-//! Text is the weak place. Descriptions pass through the types as comments, so their return proves
-//! that none was lost, not that they are true. Therefore `check/texts.rs` compares the plans, codes
-//! and bounds in texts with the values that programs read. `check/examples.rs` validates the
-//! examples.
+//! Text is the weak point. Many descriptions pass through the types as comments and are emitted
+//! again. This proves that none of them was lost, but not that they are true. Therefore
+//! `check/texts.rs` compares the plans, codes and bounds in texts with the values that programs
+//! read. `check/examples.rs` validates the examples.
 //!
 //! The checks read only their [`Inputs`], so that tests can check any document. An input that
-//! cannot be read stops only the checks that need it. To add a check, write a function and add it
-//! to `CHECKS`.
+//! cannot be read stops only the checks that need it. To add a check, write its two functions, for
+//! the claim and the problems, and add them to `CHECKS`.
 
 mod canonical;
 mod document;
@@ -82,7 +86,8 @@ use crate::Outcome;
 use crate::check_report::CheckReport;
 use std::io::Write;
 
-/// A check, and the statement that is true if the check finds no problem.
+/// A check. `claim` returns a statement that is true if `run` finds no problem; the output shows it
+/// next to the result.
 struct Check {
     claim: fn(&Inputs) -> String,
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
@@ -90,8 +95,8 @@ struct Check {
 
 /// All checks. A check comes after the checks whose fixes can change its input: inserting samples
 /// may require a new version, the version is part of the generated files, and the documents are
-/// emitted from generated code. The published documents come first, because most checks compare
-/// with them.
+/// emitted from generated code. The published documents come first, because `promises` relies on
+/// them.
 const CHECKS: &[Check] = &[
     Check { claim: published::claim, run: published::run },
     CANONICAL,
@@ -107,8 +112,9 @@ const CHECKS: &[Check] = &[
 const CANONICAL: Check = Check { claim: canonical::claim, run: canonical::run };
 const GENERATED: Check = Check { claim: generated::claim, run: generated::run };
 
-/// The last line of the output. It reminds users that no check compiles the server. The command
-/// compiles what the tests use; `cargo check` would compile everything a second time.
+/// The last line of the output, a reminder that no check compiles the server. It names
+/// `cargo test --no-run` instead of `cargo check`, because the tests can reuse only what the former
+/// has compiled.
 const NOT_BUILT: &str = "The server was not compiled: `cargo test --workspace --no-run`.";
 
 /// Runs all checks. If `is_fixing`, writes their fixes and reports what remains.
@@ -118,7 +124,8 @@ pub fn check(inputs: &Inputs, is_fixing: bool, out: &mut dyn Write) -> anyhow::R
     Ok(outcome)
 }
 
-/// `cargo xtask generate`: writes the code samples into the documents, and the generated files.
+/// `cargo xtask generate`: writes the documents in canonical form with the code samples, and then
+/// the generated files.
 pub fn generate(inputs: &Inputs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     run(&[CANONICAL, GENERATED], inputs, true, out)
 }

@@ -16,8 +16,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         let text = repository.read(of.file)?;
         let mut document = canonical_json::parse(of.file, &text)?;
         let (mut problems, mut reasons) = (Vec::new(), Vec::new());
-        // Insert samples only if the checkout has the server, because other checkouts have no
-        // samples.
+        // A checkout without the server has no samples either.
         if repository.has_server() {
             let before = document.clone();
             let missing = samples::put(repository, of, &mut document)?;

@@ -1,6 +1,6 @@
-//! Checks that dropshot emits the documents from the contract (the generated types in `api/src`):
-//! the document contains each value that dropshot emits, and `codegen::unemitted` lists the kind of
-//! every other value.
+//! Compares each document with the one that dropshot emits from the contract (the generated types
+//! in `api/src`). The document must contain each emitted value, and `codegen::unemitted` must list
+//! the kind of every other value.
 
 use super::inputs::{ALL_DOCUMENTS, Inputs, available};
 use super::problem::{ABSENT, Fix, Problem};
@@ -9,8 +9,7 @@ use codegen::compare::{Difference, differences, leaves};
 use codegen::unemitted::kind_of;
 use serde_json::Value;
 
-/// The maximum number of characters of a printed value, so that the value and its label fit on a
-/// line of a terminal.
+/// The number of characters after which a value in the output is cut, to keep its line short.
 const MAX_CHARS: usize = 72;
 
 pub(super) fn claim(_: &Inputs) -> String {
@@ -25,8 +24,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns the differences between the document and the document that dropshot emits. Ignores
-/// values that dropshot does not emit if `codegen::unemitted` lists their kind.
+/// Returns a problem for each difference between the document and the emitted document. Ignores
+/// values that only the document has if `codegen::unemitted` lists their kind.
 pub fn check_document(file: &str, emitted: &Value, document: &Value) -> Vec<Problem> {
     let differences = differences(document, emitted);
     differences.iter().flat_map(|difference| problems(file, difference)).collect()
@@ -58,8 +57,9 @@ fn problem(file: &str, difference: &Difference<'_>) -> Problem {
     }
 }
 
-/// Returns the index of the character at which excerpts start: shortly before the first difference
-/// of two long strings, otherwise 0.
+/// Returns the index of the character at which the excerpts of both values start. If the values are
+/// strings that first differ far from their beginning, the excerpts start shortly before the
+/// difference, so that they show it. Otherwise the index is 0.
 fn excerpt_start(difference: &Difference<'_>) -> usize {
     match (difference.left, difference.right) {
         (Some(Value::String(left)), Some(Value::String(right))) => {

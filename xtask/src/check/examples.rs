@@ -1,4 +1,4 @@
-//! Checks that the examples of parameters, responses and headers match their schemas.
+//! Checks that each example of a parameter, a body or a header matches the schema next to it.
 
 use super::document::excerpt;
 use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};
@@ -15,7 +15,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| Ok(check_examples(of.file, &inputs.document(of.file)?)))
 }
 
-/// Returns the places in examples that do not match the schema next to the example.
+/// Returns a problem for each place in an example that does not match the schema, and for each
+/// schema that cannot be checked.
 pub fn check_examples(file: &str, document: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (pointer, schema, example) in examples(document) {
@@ -44,7 +45,8 @@ pub fn check_examples(file: &str, document: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Returns each `example` and each value of `examples`: its pointer, its schema and the example.
+/// Returns each `example`, and each value in `examples`, that has a schema next to it: the
+/// example's pointer, the schema and the example.
 fn examples(document: &Value) -> Vec<(String, &Value, &Value)> {
     let mut examples = Vec::new();
     collect("", document, &mut examples);

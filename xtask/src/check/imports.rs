@@ -1,5 +1,5 @@
-//! Checks the imports of the server's modules against the map (the table at the top of
-//! `src/lib.rs`): a module may import only modules below it in the map.
+//! Checks that the server's modules import each other in only one direction: a module may import
+//! only modules below it in the map, which is the table at the top of `src/lib.rs`.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
@@ -15,15 +15,16 @@ pub(super) fn claim(_: &Inputs) -> String {
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    // Some checkouts contain the contract but no server, so there is no map to check.
+    // Some checkouts contain the contract but no server, so they have no map.
     if !inputs.repository.has_server() {
         return Ok(Vec::new());
     }
     upward_imports(inputs.repository.root(), SERVER)
 }
 
-/// Returns the problems of the crate whose root file is `name` in `directory`: imports of modules
-/// higher in the map, and modules that the map lacks.
+/// Returns a problem for each file of the crate that imports a module higher in the map. Also
+/// returns a problem if the map lacks the importing or the imported module. The crate's root file
+/// is `name` in `directory`.
 fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> {
     let (uses, text) = (module_imports(directory, name)?, read(&directory.join(name))?);
     let map = modules_in_map(&text);
@@ -51,8 +52,8 @@ fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> 
     Ok(problems)
 }
 
-/// Returns the imports within the crate whose root file is `name` in `directory`, except imports of
-/// tests.
+/// Returns the imports between the modules of the crate whose root file is `name` in `directory`.
+/// Skips modules and `use` items that only tests compile.
 pub fn module_imports(directory: &Path, name: &str) -> anyhow::Result<Uses> {
     let (mut uses, root) = (Vec::new(), directory.join(name));
     read_file(&mut uses, &[], &root, root.parent().unwrap_or(directory))?;
@@ -70,8 +71,8 @@ fn parse_row(line: &str) -> Option<&str> {
     name.trim_matches(['[', ']']).strip_prefix('`')?.strip_suffix('`')
 }
 
-/// Imports within the crate: the file, its top-level module, and the top-level module that it
-/// imports.
+/// Imports within a crate, each as the file that contains it, the top-level module of this file,
+/// and the top-level module that is imported.
 pub type Uses = Vec<(PathBuf, String, String)>;
 
 fn read(file: &Path) -> anyhow::Result<String> {
@@ -83,8 +84,8 @@ fn read_file(uses: &mut Uses, module: &[String], file: &Path, below: &Path) -> a
     read_items(uses, module, file, below, items)
 }
 
-/// Collects the imports of a module, except imports of tests. The files of its submodules are in
-/// the directory `below`.
+/// Collects the imports of a module and its submodules, and skips what only tests compile. The
+/// files of the submodules are in the directory `below`.
 fn read_items(
     uses: &mut Uses,
     module: &[String],
@@ -121,8 +122,9 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Collects the top-level modules in paths that begin with `crate`, or with one `super` for each
-/// level of the module. Reads tokens instead of expressions, to find paths in macro calls.
+/// Collects the top-level modules in paths that begin with `crate`, or with `super` repeated
+/// `depth` times, which leads from the module to the crate's root. Reads tokens instead of
+/// expressions, to find paths in macro calls as well.
 fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     let mut levels = 0;
     for token in tokens {
@@ -146,7 +148,7 @@ fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     }
 }
 
-/// Returns the first word of each comma-separated part.
+/// Returns the modules in the braces of `crate::{a::A, b}`: the first word of each part.
 fn first_words(tokens: TokenStream) -> Vec<String> {
     let (mut words, mut is_first) = (Vec::new(), true);
     for token in tokens {
@@ -163,7 +165,7 @@ fn first_words(tokens: TokenStream) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Returns the problems of a crate with the given files, of which the first is the root file.
+    /// Returns the problems of a crate with the given files. The first file is the root file.
     fn problems_in(files: &[(&str, &str)]) -> Vec<String> {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -1,4 +1,4 @@
-//! Reads the inputs of the checks.
+//! The inputs of the checks, and the functions that read documents from them.
 
 use super::problem::Problem;
 use crate::canonical_json;
@@ -45,7 +45,6 @@ impl Inputs {
     }
 }
 
-/// The documents of all versions, as the claims of the checks name them.
 pub(super) const ALL_DOCUMENTS: &str = "the documents in spec";
 
 pub(super) fn in_each_document(
@@ -55,7 +54,8 @@ pub(super) fn in_each_document(
     Ok(problems.concat())
 }
 
-/// Returns an input, or the error that prevented reading it.
+/// Returns an input, or a copy of the error that prevented reading it, because several checks may
+/// report the same error.
 pub(super) fn available<T>(input: &anyhow::Result<T>) -> anyhow::Result<&T> {
     input.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))
 }

@@ -1,4 +1,4 @@
-//! Checks that the base URLs of each document contain its major version.
+//! Checks that the base URLs of each document end in its major version, such as `/v2`.
 
 use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
@@ -17,8 +17,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| Ok(check_major_version(of, &inputs.document(of.file)?)))
 }
 
-/// Returns a problem for each base URL, and for the server's base path, that does not end in the
-/// document's major version.
+/// Returns a problem for each base URL that does not end in the document's major version, and one
+/// if the base path in the table of API versions differs from it. A document without `servers` is a
+/// problem as well.
 pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
     let Document { file, base_path, .. } = *of;
     let Some(version) = version::from_document(document) else {

@@ -8,13 +8,15 @@ const PLACE: Style = Style::new().bold();
 
 pub(super) const ABSENT: &str = "absent";
 
-/// The maximum line length in diffs of generated files, to fit a terminal.
+/// The number of characters after which a line is cut in the diff of a file that `--fix` writes,
+/// because generated lines can be very long.
 const MAX_CHARS: usize = 100;
 
-/// A difference between an expected and a found value.
+/// A place where the value that a check found differs from the expected value, and the fix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// The place: a file, or `FILE#POINTER` with a JSON pointer into it.
+    /// Where the problem is: a file, or a file and a place in it, such as `FILE#POINTER` with a
+    /// JSON pointer.
     pub place: String,
     pub expected: String,
     pub found: String,
@@ -27,12 +29,13 @@ pub struct Problem {
 pub enum Fix {
     /// `cargo xtask check --fix` writes this text.
     Write { file: String, text: String },
-    /// The file to edit or the command to run.
+    /// What a person must do, such as a file to edit or a command to run.
     ByHand(String),
 }
 
 impl Problem {
-    /// Returns the problem of a file whose content must be `expected`, which `--fix` can write.
+    /// Returns the problem of a file whose content must be `expected`. `--fix` can write this
+    /// content.
     pub(super) fn for_file(file: &str, expected: String, found: String) -> Self {
         let fix = Fix::Write { file: file.to_string(), text: expected.clone() };
         Self { place: file.to_string(), expected, found, reasons: Vec::new(), fix }
@@ -50,7 +53,7 @@ impl Problem {
         let Self { place, expected, found, .. } = self;
         let (fix, max_chars) = match &self.fix {
             Fix::Write { .. } => ("cargo xtask check --fix", MAX_CHARS),
-            // Shows the whole text of a manual fix, because people must type it.
+            // Do not cut the lines of the diff, because a person must type or copy them.
             Fix::ByHand(fix) => (fix.as_str(), usize::MAX),
         };
         let mut lines = Vec::new();

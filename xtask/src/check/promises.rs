@@ -1,5 +1,6 @@
-//! Checks the version and the changelog entry of each document against its changes since the last
-//! published document.
+//! Checks that the version and the changelog entry of each document fit its changes since the last
+//! published document. Also checks that no API version is removed while some of its operations must
+//! still be served.
 
 use super::inputs::{ALL_DOCUMENTS, Inputs, available, in_each_document};
 use super::problem::{ABSENT, Fix, Problem};
@@ -17,7 +18,7 @@ use serde_json::Value;
 const MAX_LISTED: usize = 12;
 /// The file with the table of API versions and their base paths, as messages name it.
 pub(super) const BASE_PATHS: &str = "api/versions/src/lib.rs";
-/// The instructions for a breaking change, as messages name them.
+/// The section of the developer's guide that messages about breaking changes refer to.
 pub(super) const ADD_VERSION: &str = "\"To add a version\" in xtask/README.md";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
@@ -42,8 +43,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns the published versions that no longer have a document, although some of their operations
-/// must still be served today.
+/// Returns a problem for each base path that no longer has a document, although some operations of
+/// its newest published document must still be served on the day `today`.
 pub fn check_served(
     base_paths: &[&str],
     published: &Published,
@@ -193,8 +194,8 @@ fn low_version(
     })
 }
 
-/// Returns a problem if the changelog has no section of the version, or if the section does not
-/// name all changes that callers must know.
+/// Returns a problem unless the changelog has a section for the version that names each addition
+/// and each breaking change. If the version is lower than `least`, the section must be for `least`.
 fn missing_entries(
     text: &str,
     version: &Version,

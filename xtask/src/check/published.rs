@@ -1,5 +1,6 @@
-//! Checks that the published documents are as the main branch first had them, and that no published
-//! document is missing.
+//! Checks that no document in `spec/published` has been changed or removed since the main branch
+//! first had it. Only a beta whose stable version is published may be removed. Also finds files in
+//! the directory that are not published documents, and versions in the changelog that were skipped.
 
 use super::inputs::{Inputs, available};
 use super::problem::{ABSENT, Fix, Problem};
@@ -43,8 +44,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns the versions in the changelog that were not published, although a later version was
-/// published.
+/// Returns a problem for each version in the changelog that was not published, although a later
+/// version with the same major version was.
 fn skipped_versions(published: &Published, changelog: &str) -> Vec<Problem> {
     let newest = DOCUMENTS.map(|of| published.newest(of).map(|(version, _)| version));
     let is_older = |version: &Version| {

@@ -1,6 +1,7 @@
-//! Checks that the texts for people match the machine-readable fields of the documents: the guide's
-//! table of plans matches `x-plans`, its sections and the list of error codes match
-//! `x-extensible-enum`, and numbers such as "100 by default" match the schemas.
+//! Checks that the texts for people match the machine-readable fields of the documents. The guide's
+//! table of plans must match `x-plans`, and its sections on errors the error codes and their
+//! descriptions. The list of codes in a description must match `x-extensible-enum`. Numbers such as
+//! "100 by default" must match the schemas.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
@@ -11,9 +12,9 @@ use codegen::compare::pointers;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// The beginning of the text that lists all error codes.
+/// The beginning of the list of error codes, in the description of the field `code`.
 const LIST: &str = "Today's codes: ";
-/// The first line of the table of plans.
+/// The first line of the table of plans in the guide.
 const PLANS: &str = "| Plan | Requests per minute | Requests per day |";
 
 pub(super) fn claim(_: &Inputs) -> String {
@@ -30,14 +31,14 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(check_texts(&inputs.repository.read(GUIDE)?, &documents))
 }
 
-/// Returns the differences between the texts and the machine-readable fields. `documents` are in
-/// the order of [`DOCUMENTS`].
+/// Returns a problem for each place where a text differs from the machine-readable fields.
+/// `documents` are in the order of [`DOCUMENTS`].
 pub fn check_texts(guide: &str, documents: &[Value]) -> Vec<Problem> {
     let each = DOCUMENTS.iter().zip(documents);
     let all = each.flat_map(|(of, document)| check_document(of.file, document, guide));
     let mut problems = Vec::new();
-    // Report a sentence of the guide only once, even if it contradicts two documents in the same
-    // way.
+    // Report a problem of the guide only once, even if the guide contradicts two documents in the
+    // same way.
     for problem in all.chain(check_sections(guide, documents)) {
         if !problems.contains(&problem) {
             problems.push(problem);
@@ -73,8 +74,8 @@ fn check_sections(guide: &str, documents: &[Value]) -> Vec<Problem> {
     sections.collect()
 }
 
-/// Checks the description of the error codes, and the numbers and the table of plans in the guide,
-/// against one document.
+/// Checks one document's own texts, and the table of plans and the numbers in the guide, against
+/// the schemas and `x-` fields of this document.
 fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
     let codes: Vec<_> = codes(document).collect();
@@ -102,8 +103,8 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
         let description = format!("{pointer}/description");
         let described = std::iter::once((place(&description), text(document, &description)));
         let others = mentions.map(|sentence| (GUIDE.to_string(), sentence));
-        // Also check fields whose descriptions name the parameter, because they say how to send the
-        // field's value as that parameter.
+        // Also check descriptions in schemas that name the parameter. For example, the description
+        // of `nextCursor` says how to send its value as the parameter `cursor`.
         let fields = field_descriptions(document).filter(|(_, text)| text.contains(&name));
         let fields = fields.map(|(pointer, text)| (place(&pointer), text));
         let bounds = bounds(&named["schema"]);
@@ -130,8 +131,8 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     problems
 }
 
-/// Phrases around a number that must be the one in the schema: the words before it, the words after
-/// it, and the number's key in the schema.
+/// Phrases with a number from the schema. For each phrase: the words before the number, the words
+/// after it, and the keyword in the schema whose value the number must be.
 const BOUNDS: [(&str, &str, &str); 6] = [
     ("", " by default", "default"),
     ("", " unless sent", "default"),
@@ -141,11 +142,11 @@ const BOUNDS: [(&str, &str, &str); 6] = [
     ("at least ", "", "minimum"),
 ];
 
-/// Like [`BOUNDS`], for the messages of errors.
+/// Like [`BOUNDS`], but for the messages in the examples of errors.
 const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
 
-/// Finds code such as `limit=1000` whose value the schema forbids. Returns the expected and the
-/// found code.
+/// Finds code such as `limit=1000` whose number is below the minimum or above the maximum in the
+/// schema. For each, returns the code with the nearest allowed number, and the code in the text.
 fn values_out_of_bounds(
     text: &str,
     named: &Value,
@@ -164,14 +165,16 @@ fn values_out_of_bounds(
     wrong.collect()
 }
 
-/// Returns the parameters and headers with numbers in their schemas, each with the pointer to it.
+/// Returns the parameters and headers whose schemas contain a default or a bound, each with its
+/// pointer.
 fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
     let all = pointers(document).into_iter();
     let values = all.filter_map(|pointer| Some((pointer.clone(), document.pointer(&pointer)?)));
     values.filter(|(_, value)| !bounds(&value["schema"]).is_empty()).collect()
 }
 
-/// Returns the descriptions of the fields in `components`, each with the pointer to it.
+/// Returns the descriptions of the schemas in `components` and of their fields, each with its
+/// pointer.
 fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> {
     let schemas = pointers(document).into_iter();
     let descriptions = schemas.filter(|pointer| {
@@ -183,8 +186,8 @@ fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> 
     })
 }
 
-/// Returns the numbers in a schema by key. For a string, the minimum and maximum are the lengths
-/// that its pattern allows.
+/// Returns the default, the minimum and the maximum of an integer. For a string whose pattern ends
+/// with a repetition such as `{1,200}$`, returns the lengths in it as the minimum and the maximum.
 fn bounds(schema: &Value) -> Map<String, Value> {
     let number = |key: &str| Some((key.to_string(), schema.get(key)?.clone()));
     if schema["type"] == "integer" {
@@ -199,8 +202,8 @@ fn bounds(schema: &Value) -> Map<String, Value> {
     lengths.into_iter().flatten().flatten().collect()
 }
 
-/// Finds numbers in the text that differ from the schema. Returns the expected and the found phrase
-/// for each.
+/// Finds phrases whose number differs from the schema. `words` are the forms of the phrases, as in
+/// [`BOUNDS`]. For each, returns the phrase with the schema's number, and the phrase in the text.
 fn wrong_numbers(
     text: &str,
     bounds: &Map<String, Value>,
@@ -235,9 +238,10 @@ fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
     document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the beginning of the guide's section on an error code: the heading, and the meaning in
-/// each version that has the code. The status comes from the code's first example or, without an
-/// example, from the current section.
+/// Returns the heading and the first paragraph that the guide's section on an error code must have:
+/// the meaning of the code, for each version if the versions differ. The status in the heading
+/// comes from the code's first example. If there is no example, it is `current`, the status in the
+/// guide.
 fn section(documents: &[Value], code: &str, current: &str) -> String {
     let has_code = |document: &Value| codes(document).any(|other| other == code);
     let versions = DOCUMENTS.iter().map(|of| of.module.trim_start_matches('v')).zip(documents);
@@ -289,7 +293,7 @@ fn plan_table(plans: &Map<String, Value>) -> String {
     format!("{PLANS}\n|---|---|---|{rows}")
 }
 
-/// Formats `100000` as `100,000`, as the documents write it.
+/// Formats `100000` as `100,000`, which is how the texts write it.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
