@@ -11,41 +11,44 @@
 //! `enum`. The list must not refuse that for a parameter, but in a response it breaks programs that
 //! know only the old values.
 //!
-//! So the default is the opposite: a difference is breaking unless a rule knows it
-//! (`Findings::other`; only a new `x-` field passes). The rules for values depend on whether
-//! callers send or receive them (`Direction`). References are resolved first, so a change of a
-//! shared component counts wherever it is used, and moving a definition is not a change.
+//! So the default is the opposite: a difference is breaking unless a rule covers it
+//! (`Findings::other`). The one exception is a new `x-` field. The rules for values depend on
+//! whether callers send or receive them (`Direction`). References are resolved first. So a change
+//! of a shared component counts wherever the component is used, and it makes no difference whether
+//! an operation refers to a definition or contains it.
 //!
 //! What is always true:
 //!
-//! - The current document is compared with the newest published one of its major version. That one
-//!   is read from git, in the first version that the main branch had of the file (`history`). So an
-//!   edit of a file in `spec/published` hides no change, and is itself a problem. In a shallow
-//!   clone, the check says that it lacks the history.
-//! - A neutral change needs a new patch version, and an addition a new minor version
-//!   ([`Verdict::next_version`]), which `check --fix` sets. `CHANGELOG.md` must name each addition
-//!   and each breaking change.
-//! - A breaking change needs a new major version. That is a new document under a new base path,
-//!   while the old document stays as it was. It is served until no operation of its last published
-//!   version must be served any more ([`operations_that_stay`]).
+//! - The current document is compared with the newest published document of its major version. If
+//!   the main branch has this published document, it is read from git, as the main branch first had
+//!   it (`history`). So nobody can hide a change by editing a file in `spec/published`, and the
+//!   edit itself is a problem. In a shallow clone, the check says that it lacks the history, and
+//!   uses the files of the checkout.
+//! - A neutral change needs a new patch version, and an addition a new minor version. After a beta,
+//!   both need the next beta ([`Verdict::next_version`]). `check --fix` sets these versions.
+//!   `CHANGELOG.md` must name each addition and each breaking change.
+//! - A breaking change needs a new major version, which is a new document under a new base path.
+//!   The old document stays without this change. It is served until all operations of its last
+//!   published version may be removed ([`operations_that_stay`]).
 //! - No difference escapes. `xtask/tests/compatibility/every_key.rs` removes and replaces each
-//!   value of the real document. Each change must be found, and only text for people may be
-//!   neutral.
+//!   value of version 1's document, except its version. Each change must be found, and only text
+//!   for people may be neutral.
 //!
 //! Verdicts are about documents, so they cannot show that the server still does what an old
 //! document says. For that, `tests/published_documents.rs` checks today's responses against every
-//! document in `spec/published`. Additions are allowed, but each promise of each document must be
-//! in some response, unless its operation was in beta or is past its `x-sunset`. The test's seeded
-//! defects change the current document and the responses alike, so that only this replay can find
-//! them.
+//! document in `spec/published`. Additions are allowed, but the requests and responses of the test
+//! must contain each part that a document promises, such as a field or a header. Operations that
+//! were in beta or are past their `x-sunset` are exempt. The test's seeded defects change the
+//! current document and the responses alike, so that only this test can find them.
 //!
 //! Verdicts depend on the day, because an operation may be removed after its `x-sunset`, and a new
-//! sunset must be 90 days ahead. So `publish` runs the check again on the day of the publication.
+//! sunset must be at least 90 days ahead. So `publish` runs the check again on the day of the
+//! publication.
 //!
 //! The crate drift was tried with 12 breaking changes. It called 4 of them incompatible, 4
 //! unhandled and 1 compatible, and did not see the other 3, such as a nullable field
-//! (`api/UPSTREAM.md`). Rules of our own for `allOf` and other constructs that no document here
-//! uses were removed, because the default covers them.
+//! (`api/UPSTREAM.md`). There are no rules for `allOf` and other constructs that no document here
+//! uses, because the default covers them.
 //!
 //! # The rules
 //!
@@ -57,29 +60,31 @@
 //!   are prepared only for the published values. If the effect on a set cannot be decided, the
 //!   change is breaking.
 //! - **New things in responses.** New fields, headers and errors with the body `Error` are
-//!   additions, as `spec/guide.md` tells callers. Other new bodies, new successes and new media
-//!   types are breaking. A new 304 is an addition if `If-None-Match` is new too, because no
-//!   caller sends this header yet.
-//! - **Codes.** The examples of an error response are named after the operation's error codes: a
-//!   new code is an addition, a removed code is breaking.
-//! - **Names in generated clients** are promised like the wire format: `operationId`, tags, titles,
-//!   parameters (also path parameters), component schemas and security schemes. If a `$ref` names
-//!   a different schema of the same form, the wire format stays the same, but a type in generated
-//!   clients gets a new name. This is an addition. Moving or inlining a schema, or renaming other
-//!   components, is neutral if the wire format stays the same.
+//!   additions, as `spec/guide.md` tells callers. Other new bodies and media types are breaking,
+//!   and so are new successes and redirects. A new 304 is an addition if `If-None-Match` is new
+//!   too, because no caller sends this header yet.
+//! - **Codes.** The examples of an error response are named after the operation's error codes. So a
+//!   new example is a new code and thus an addition, and removing an example is breaking.
+//! - **Names in generated clients** are promised like the wire format: `operationId`, tags, titles
+//!   of schemas, parameters (also path parameters), component schemas and security schemes. If a
+//!   `$ref` names a different schema of the same form, the wire format stays the same, but a type
+//!   in generated clients gets a new name. This is an addition. Replacing a `$ref` with a copy of
+//!   the schema is neutral, but removing the schema from `components` is breaking. Renaming a
+//!   response, a header or a parameter in `components` is neutral.
 //! - **Promises for programs.** Limits in `x-plans` may rise, plans and values of
 //!   `x-extensible-enum` may be added, and the day of `x-sunset` may move to a later day. An
 //!   additional limit of a plan is breaking.
 //! - **End of life.** A deprecated operation may be removed after the day of its `x-sunset`, with
 //!   the schemas that only it uses. The day is at least 90 days after the publication that first
-//!   names it. A version may be removed with all its operations. Only operations have a sunset:
-//!   removing a deprecated field or parameter requires a major version.
+//!   names it. A version may be removed when all its operations may be. Only operations have a
+//!   sunset: removing a deprecated field or parameter requires a major version.
 //! - **Stability.** An operation that was published as `beta` or `experimental` promised nothing,
-//!   nor did its schemas and servers: its breaking changes count as additions. Without
+//!   so its breaking changes count as additions. The same is true for a removed schema that only
+//!   such operations used, and for the base URLs if all operations were such. Without
 //!   `x-stability`, an operation is stable.
-//! - **Anything else** is breaking, unless it is text for people. This includes constructs that the
-//!   documents do not use, such as `allOf`, `nullable`, patterns, callbacks, and servers of one
-//!   operation. The first change of such a construct needs a new rule.
+//! - **Anything else** is breaking, unless it is text for people or a new `x-` field. This includes
+//!   patterns, and constructs that the documents do not use, such as `allOf`, `nullable`,
+//!   callbacks, and servers of one operation. To allow a change of them, add a rule.
 
 mod change;
 mod document;
@@ -98,8 +103,9 @@ use findings::{ComparedPlace, Findings};
 use resolved::resolve_operations;
 use serde_json::Value;
 
-/// Returns every change between two documents, in the order of the document, with its verdict as of
-/// `today`. Ignores `info.version`, because the changes determine the version.
+/// Returns every change between two documents, with its verdict as of `today`. Ignores
+/// `info.version`, because the changes determine the version. If the documents differ only in form,
+/// such as a reference instead of its target, returns one neutral change.
 pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Change> {
     let (old, new) = (resolve_operations(published), resolve_operations(document));
     let mut findings = Findings { today, changes: Vec::new() };
@@ -116,12 +122,13 @@ pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Cha
     changes
 }
 
-/// True if all operations of the document are in beta or experimental, so that it promises nothing.
+/// True if the document has operations, and all of them are beta or experimental, so that it
+/// promises nothing.
 pub fn is_beta(document: &Value) -> bool {
     promises::all_unstable(document)
 }
 
-/// Returns the names of a document's operations, as in the changelog.
+/// Returns the names that the changelog uses for the operations of a document.
 pub fn operation_names(document: &Value) -> Vec<String> {
     all_operations(document).iter().map(|(name, _)| name.to_string()).collect()
 }

@@ -7,7 +7,8 @@ use semver::{Prerelease, Version};
 pub enum Verdict {
     /// Programs are not affected: requires a patch version.
     Neutral,
-    /// More is offered or promised than before: requires a minor version and a changelog entry.
+    /// No promise is broken, but callers should know of the change, such as a new field or a
+    /// deprecation: requires a minor version and a changelog entry.
     Addition,
     /// A caller could fail: requires a major version and a changelog entry.
     Breaking,
@@ -45,8 +46,8 @@ impl Verdict {
 pub struct Change {
     /// JSON pointer into the document with its references resolved.
     pub pointer: String,
-    /// The name of the changed operation, field, parameter, header or status. The changelog must
-    /// contain this name.
+    /// The name of what has changed, such as `Order.id` or `listOrders 401`. Unless the change is
+    /// neutral, the changelog must contain this name.
     pub name: String,
     pub verdict: Verdict,
     /// The change as the predicate of a sentence: "is no longer sent".

@@ -46,8 +46,8 @@ fn info(found: &mut Findings, member: &ComparedPlace<'_>) {
     }
 }
 
-/// Returns the major and minor version of OpenAPI. Patch versions only clarify the text; a
-/// different minor version needs different tools.
+/// Returns the major and minor version of OpenAPI. A new patch version only clarifies the text of
+/// the specification, but a new minor version may need other tools.
 fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     let version = Version::parse(version?.as_str()?).ok()?;
     Some((version.major, version.minor))
@@ -131,8 +131,8 @@ fn compare_rewordable(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// Reports a removed schema. The removal is not breaking if all operations that used the schema may
-/// be removed.
+/// Reports a removed schema. The removal is not breaking if at least one operation used the schema,
+/// and all operations that used it may be removed.
 fn report_removed_schema(found: &mut Findings, at: &ComparedPlace<'_>, published: &Value) {
     let reference = format!("\"{COMPONENT}\":\"#/components/schemas/{}\"", at.key);
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);

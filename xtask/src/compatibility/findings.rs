@@ -101,8 +101,8 @@ impl<'a> ComparedPlace<'a> {
         }
     }
 
-    /// Returns this place with the name of a schema, to which names of fields are appended with a
-    /// dot.
+    /// Returns this place with the name of a schema. [`ComparedPlace::field`] then appends the name
+    /// of a field after a dot.
     pub fn schema(&self, name: &str) -> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
@@ -127,8 +127,9 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Applies `rule` to each member that differs between two objects, in the order of the old
-    /// object. An absent object counts as empty.
+    /// Applies `rule` to each member that differs between two objects: first to the members of the
+    /// old object, then to new members. An absent object counts as empty. If one of the values is
+    /// not an object, the change is breaking.
     pub fn each(
         &mut self,
         of: &ComparedPlace<'_>,
@@ -141,7 +142,7 @@ impl Findings {
         };
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for member in old.keys().chain(added).map(|key| of.member(key)) {
-            // Skips the name of the referenced component, which does not change what is sent.
+            // Skip the name of the referenced component, because it does not change what is sent.
             if member.old != member.new && member.key != COMPONENT {
                 rule(self, &member);
             }

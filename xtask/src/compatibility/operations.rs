@@ -103,7 +103,8 @@ fn compare_value(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direct
     });
 }
 
-/// Compares `required`. A required parameter must be sent; a required header is always sent.
+/// Compares `required`. Callers must send a required parameter or request body, and they always
+/// receive a required header.
 fn required(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direction) {
     found.flag(at, ("is required", direction.fewer()), ("is optional", direction.more()));
 }
@@ -175,8 +176,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
             }
             _ => {
                 found.addition(&place, "is a new error");
-                // If a range such as `4XX`, or `default`, described this status before, compare
-                // with that response.
+                // If a range such as `4XX`, or `default`, described this status before, compare the
+                // new error with that response, because callers rely on it.
                 let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {
@@ -194,8 +195,9 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// How the examples of a body are compared: those of an error as error codes (`codes`, or
-/// `codes_under_wider` if a wider response described its status), all others as text.
+/// A rule for the examples of a body. The examples of an error are its codes, so its rule is
+/// `codes`, or `codes_under_wider` if the error is new and a wider response described its status
+/// before. The examples of any other body are only text, so their rule is `Findings::text`.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {

@@ -6,7 +6,8 @@ use super::resolved::all_operations;
 use chrono::{Days, NaiveDate};
 use serde_json::Value;
 
-/// The values of `x-stability`, the least stable first. Without it, an operation is stable.
+/// The values of `x-stability`, the least stable first. Without `x-stability`, an operation is
+/// stable.
 const STABILITIES: [&str; 3] = ["experimental", "beta", "stable"];
 
 fn rank(stability: Option<&Value>) -> Option<usize> {
@@ -26,7 +27,7 @@ pub(super) fn stability(found: &mut Findings, at: &ComparedPlace<'_>) {
     }
 }
 
-/// True if a published operation promised nothing.
+/// True if a published operation promised nothing, because it was experimental or in beta.
 pub(super) fn is_unstable(operation: &Value) -> bool {
     rank(operation.get("x-stability")).is_some_and(|rank| rank < 2)
 }
@@ -36,7 +37,7 @@ pub(super) fn must_stay(operation: &Value, today: NaiveDate) -> bool {
     !is_unstable(operation) && !sunset_has_passed(operation, today)
 }
 
-/// True if no operation of a document promised anything.
+/// True if a document has operations, and none of them promised anything.
 pub(super) fn all_unstable(document: &Value) -> bool {
     let all = all_operations(document);
     !all.is_empty() && all.iter().all(|(_, operation)| is_unstable(operation))
@@ -56,9 +57,9 @@ pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
 /// starts today, because `publish` runs this check on the day of publication.
 const SUNSET_NOTICE: Days = Days::new(90);
 
-/// Compares `x-sunset`, the day after which a deprecated operation may be removed. The day may only
-/// move to a later day, or be removed together with the deprecation. A new day must be at least 90
-/// days ahead.
+/// Compares `x-sunset`, the day after which a deprecated operation may be removed. If the operation
+/// had no sunset, the day must be at least 90 days ahead. Afterwards, the sunset may only move to a
+/// later day, or be removed together with the deprecation.
 pub(super) fn sunset(found: &mut Findings, at: &ComparedPlace<'_>, operation: &Value) {
     let earliest = found.today + SUNSET_NOTICE;
     match (day(at.old), day(at.new)) {
@@ -100,8 +101,8 @@ pub(super) fn plans(found: &mut Findings, plans: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares one limit. `null` means that the limit is agreed with each account. Replacing `null` by
-/// a number is breaking, because the number could be lower than the agreed limit.
+/// Compares one limit. `null` means that the limit is agreed with each account. Replacing `null`
+/// with a number is breaking, because the number could be lower than an agreed limit.
 fn compare_limit(found: &mut Findings, limit: &ComparedPlace<'_>) {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64);
     match (number(limit.old), number(limit.new)) {

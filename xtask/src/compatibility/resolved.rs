@@ -1,6 +1,7 @@
-//! Resolves a document: replaces each reference with its target, and copies the document's
-//! `security` to the operations. As a result, a change of a shared component is found wherever the
-//! component is used, and moving a definition is not a change.
+//! Resolves the paths of a document: replaces each reference with its target, and copies the
+//! document's `security` to each operation that has none of its own. As a result, a change of a
+//! shared component is found wherever the component is used, and replacing a reference with its
+//! target is not a change.
 
 use codegen::pointer;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 pub(super) const METHODS: [&str; 8] =
     ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/// Returns the operations of a document, with their names in the changelog.
+/// Returns the operations of a document, each with the name that the changelog uses for it.
 pub fn all_operations(document: &Value) -> Vec<(&str, &Value)> {
     let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
     let operations = paths.flat_map(|(path, item)| {
@@ -17,7 +18,7 @@ pub fn all_operations(document: &Value) -> Vec<(&str, &Value)> {
     operations.map(|(path, operation)| (operation_name(operation, path), operation)).collect()
 }
 
-/// Returns the name of an operation in the changelog: its `operationId`, or else its path.
+/// Returns the name that the changelog uses for an operation: its `operationId`, or else its path.
 pub(super) fn operation_name<'a>(operation: &'a Value, path: &'a str) -> &'a str {
     operation.get("operationId").and_then(Value::as_str).unwrap_or(path)
 }

@@ -1,4 +1,4 @@
-//! Compares schemas. A schema is the set of values that callers send or receive. Each keyword
+//! Compares schemas. A schema describes a set of values that callers send or receive. Each keyword
 //! restricts this set independently, so the keywords are compared one by one.
 
 use super::change::Verdict;
@@ -36,9 +36,9 @@ pub(super) fn compare(found: &mut Findings, at: &ComparedPlace<'_>, direction: D
     });
 }
 
-/// Reports that a value refers to another component. What is sent stays the same, but generated
-/// clients name the type after the component. If the old component was removed, another rule
-/// reports the removal.
+/// Reports that a value refers to another component, because generated clients name the type after
+/// the component. Differences between the two schemas, and the removal of the old one from
+/// `components`, are reported separately.
 fn report_rename(found: &mut Findings, at: &ComparedPlace<'_>, schema: &ComparedPlace<'_>) {
     let (old, new) = (at.old.and_then(component), at.new.and_then(component));
     if let (Some(old), Some(new)) = (old, new)
