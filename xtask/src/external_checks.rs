@@ -1,11 +1,13 @@
 //! `cargo xtask external-checks`: runs third-party tools against the documents and a live server.
 //!
-//! Redocly lints the documents, and schemathesis sends requests generated from them. The code
-//! samples and the shell sessions with curl, openssl, ss and nginx run against the server, and
-//! clients of other generators list and cancel orders. promtool checks alerts and metrics, and
-//! kubernetes-validate the handbook's manifests. The tools are pinned in `tests/external_checks`
-//! and installed in `target/external_checks`, except promtool, curl, openssl, ss, nginx,
-//! systemd-analyze and Python, which come from Debian.
+//! Redocly lints the documents, and schemathesis sends requests generated from them. The documents'
+//! code samples and the shell sessions of README, guide and handbook run against servers, and
+//! clients of other generators list and cancel orders. promtool checks the alerts and the metrics,
+//! and kubernetes-validate checks the handbook's manifests.
+//!
+//! Most of the tools are pinned in `tests/external_checks` and installed in
+//! `target/external_checks`. Node must be installed first, with npm. promtool, curl, openssl, ss,
+//! nginx, systemd-analyze and Python come from packages of Debian.
 
 mod clients;
 mod documents;
@@ -34,10 +36,10 @@ use tools::Need;
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExternalCheckArgs {
-    /// Run only these
+    /// Run only these checks, instead of all
     #[arg(value_parser = PossibleValuesParser::new(CHECKS.map(|ExternalCheck(name, ..)| name)), value_name = "CHECK")]
     pub checks: Vec<String>,
-    /// Only install the pinned tools, unless they are installed
+    /// Install the pinned tools, unless they are installed already, and run no checks
     #[arg(long)]
     pub install: bool,
 }
@@ -63,7 +65,8 @@ const SESSIONS: &[Need] = &[
     Need::Program("systemd-analyze", "systemd"),
 ];
 
-/// All external checks. The longest come first, because they run in parallel.
+/// All external checks. They run in parallel, so a check that takes long should be near the
+/// beginning.
 const CHECKS: [ExternalCheck; 10] = [
     ExternalCheck("fuzzing", "schemathesis: no findings", PINNED, fuzzing::all_versions),
     ExternalCheck("documents", "Redocly's lint: no findings", PINNED, documents::lint),

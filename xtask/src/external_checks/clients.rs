@@ -1,5 +1,6 @@
-//! Runs generated clients in TypeScript and Python against a live server: they list and cancel
-//! orders, read all pages of a filtered list, and provoke 401, 404, 409 and 429 responses.
+//! Runs generated clients in TypeScript and Python against a live server. A session of calls lists
+//! and cancels orders, reads all pages of a filtered list, and provokes 401, 404, 409 and 429
+//! responses.
 
 use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;
@@ -70,8 +71,8 @@ fn run_session(
     run_against_server(&setup.program, session)
 }
 
-/// Runs a session against a new server. Returns no lines if it succeeds, otherwise its output and
-/// the server's log.
+/// Runs a session against a new server. Returns no lines if the session succeeds, otherwise its
+/// output and the server's log.
 pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(program)?;
     let (key, limited) = (server.issue_key("roomy", 1_000)?, server.issue_key("limited", 1)?);

@@ -3,10 +3,11 @@
 use super::setup::Setup;
 use super::tools::output_lines;
 
-/// Returns Redocly's findings in the documents as checked in.
+/// Returns Redocly's findings in the documents in `spec`.
 pub(super) fn lint(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut redocly = setup.tools.node("redocly");
-    // Redocly's strict ruleset has no warnings: every finding is an error.
+    // Redocly's strict ruleset has no warnings. So every finding is an error, and the exit status
+    // shows it.
     redocly.arg("lint").arg("--config").arg(setup.tools.source("redocly.yaml"));
     output_lines(redocly.args(setup.documents()))
 }

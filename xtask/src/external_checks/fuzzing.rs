@@ -1,4 +1,5 @@
-//! Runs schemathesis against a live server, with all its checks.
+//! Runs schemathesis against a live server, with all its checks except `use_after_free` for version
+//! 2.
 
 use super::server::LiveServer;
 use super::setup::Setup;
@@ -23,8 +24,8 @@ fn fuzz(document: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut command = setup.tools.python("schemathesis");
     command.env("SCHEMATHESIS_HOOKS", setup.tools.source("schemathesis_checks.py"));
     command.env("KEY", &key).arg("--config-file").arg(setup.tools.source(&configuration));
-    // The URL of the document tells schemathesis the server's address, because `servers` in the
-    // document is relative unless the operator sets a URL.
+    // schemathesis takes the server's address from the URL of the document, because `servers` in
+    // the document contains only a path unless the operator sets a URL.
     command.arg("run").arg(format!("{}{}", server.origin(), document.path));
     command.args(["--checks", "all", "--seed", &testbed::seed().to_string()]);
     command.args(["--continue-on-failure", "--max-examples", MAX_EXAMPLES]);

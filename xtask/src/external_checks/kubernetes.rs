@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = "src/handbook/kubernetes.md";
 
-/// The oldest Kubernetes version that the page supports, and the newest one that
-/// kubernetes-validate supports.
+/// The oldest and the newest version of Kubernetes whose schemas the manifests must match.
 const VERSIONS: [&str; 2] = ["1.30.0", "1.37.0"];
 
 /// A field of the page's manifests, and a misspelling of it that the validation must reject.
 const MISTYPED: (&str, &str) = ("maxUnavailable: 1", "maxUnavailabel: 1");
 
-/// Returns the findings of kubernetes-validate, and a finding if it accepts the misspelled field.
+/// Returns the findings of kubernetes-validate. The manifests with a misspelled field are a
+/// negative control: if kubernetes-validate accepts them, this is a finding as well.
 pub(super) fn manifests(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let page = std::fs::read_to_string(setup.repository.root().join(PAGE))?;
     let directory = tempfile::tempdir()?;

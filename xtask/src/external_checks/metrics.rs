@@ -8,11 +8,12 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-/// The alert rules that the program prints, and their unit tests.
+/// The alert rules that the program prints. `ALERT_CASES` are their unit tests.
 const ALERTS: &str = "src/admin/alerts.yaml";
 const ALERT_CASES: &str = "tests/external_checks/alerts.yaml";
 
-/// The start of the line in which the server prints the address of its metrics.
+/// The start of the line in which the server prints the address of its admin listener, which serves
+/// the metrics.
 const ADMIN_LINE: &str = "admin listener on http://";
 
 /// Returns promtool's findings about the alerts, and about the metrics in the text format.

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testbed::{run_curl_commands, run_samples};
 
-/// Runs the commands with curl, and the samples for the shell.
+/// Runs the samples for curl, which are single commands, and the samples for the shell, which are
+/// programs that use curl.
 pub(super) fn curl(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "curl", "curl")?;
     let read = |(version, operation): &(&'static str, String)| -> anyhow::Result<_> {
@@ -31,18 +32,21 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "python", "py")?;
     findings(setup, &names, &directory, "py", || {
         let mut python = setup.tools.command("python3");
-        // `-I -S`: without environment variables and installed packages.
+        // `-I -S`: Python ignores its own environment variables, such as `PYTHONPATH`, and
+        // installed packages.
         python.args(["-I", "-S", "-W", "error"]);
         python
     })
 }
 
-/// Checks the samples in TypeScript with `tsc --strict`, then runs them as they are.
+/// Checks the samples in TypeScript with `tsc --strict`. Then node runs their files directly,
+/// without compiled JavaScript.
 pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "typescript", "mts")?;
     let settings = "samples/tsconfig.json";
     std::fs::copy(setup.tools.source(settings), setup.tools.installed(settings))?;
-    // `npm init -y` of npm 11 writes this type, so the samples must run with it.
+    // A package that a reader creates with `npm init -y` of npm 11 has this type, so the samples
+    // must run with it.
     std::fs::write(directory.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
     let errors = output_lines(&mut setup.tools.compile_typescript(&directory))?;
     if !errors.is_empty() {
@@ -68,10 +72,11 @@ fn findings(
     Ok(ran.err().into_iter().map(|error| format!("{error:#}")).collect())
 }
 
-/// The version and operation of each sample.
+/// The name of each sample: the version, such as `v2`, and the operation.
 type Names = Vec<(&'static str, String)>;
 
-/// Writes the samples of a language into files. Returns their directory and their names.
+/// Writes the samples of a language into files. Returns the directory and the samples' names. Fails
+/// if an operation has no sample of the language.
 fn extract(setup: &Setup, language: &str, extension: &str) -> anyhow::Result<(PathBuf, Names)> {
     let (directory, mut extracted) = (setup.tools.installed("samples"), Vec::new());
     for of in DOCUMENTS {

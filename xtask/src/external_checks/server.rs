@@ -1,4 +1,4 @@
-//! Starts a live server with its own data for each external check.
+//! Starts live servers for the external checks and `cargo xtask browser`. Each has its own data.
 
 use serde_json::{Value, json};
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct LiveServer {
 }
 
 impl LiveServer {
-    /// Starts a server with some orders and pets.
+    /// Starts a server with the orders of [`orders`] and 20 pets.
     pub fn start(program: &Program) -> anyhow::Result<LiveServer> {
         LiveServer::start_with(program, &[])
     }
@@ -54,18 +54,18 @@ impl LiveServer {
         self.origin().trim_start_matches("http://")
     }
 
-    /// Returns the rest of the line of the server's output that begins with `prefix`.
+    /// Returns the rest of the first line of the server's output that begins with `prefix`.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.process.printed_after(prefix)
     }
 
-    /// Issues a key for a new account with this limit.
+    /// Issues a key for a new account that may send `per_minute` requests per minute.
     pub fn issue_key(&self, account: &str, per_minute: u32) -> anyhow::Result<String> {
         Ok(self.data.issue_enterprise_key(account, per_minute, 1_000_000)?.text)
     }
 
-    /// If there are findings, appends the server's log to them, without the lines of requests.
-    /// Redacts the keys.
+    /// Appends the server's log to the findings, if there are any, without the lines that log
+    /// requests. Replaces the keys with `<key>`, so that they are not printed.
     pub fn with_log(&self, mut findings: Vec<String>, keys: &[&str]) -> Vec<String> {
         if !findings.is_empty() {
             findings.push("The server's log, without its requests:".to_string());
@@ -88,7 +88,7 @@ impl LiveServer {
 fn orders() -> Value {
     let order = |id: i64| {
         let status = if id % 3 == 2 { "shipped" } else { "pending" };
-        // Orders with even ids have the ship date `null`, which the import treats as unknown.
+        // Only positive odd ids have a ship date. The import treats `null` as an unknown date.
         let ship_date = (id % 2 == 1).then_some("2026-12-24T09:30:00Z");
         json!({ "id": id, "petId": 7, "quantity": 1, "status": status, "shipDate": ship_date })
     };

@@ -1,11 +1,12 @@
-//! Runs the shell sessions in README, guide and handbook that use curl, openssl, ss, nginx or promtool,
-//! exactly as printed. `cargo test` ignores these tests, because they need more than Rust and a C
+//! Runs the shell sessions in README, guide and handbook that use curl, openssl, ss, nginx or
+//! promtool. They are tests that `cargo test` ignores, because they need more than Rust and a C
 //! compiler.
 
 use super::setup::Setup;
 use crate::evidence;
 
-/// Returns the differences between the output of the sessions and the output printed in the pages.
+/// Runs the tests. Returns no lines if the sessions print what the pages show, otherwise the end of
+/// the tests' output.
 pub(super) fn run(setup: &Setup) -> anyhow::Result<Vec<String>> {
     evidence::run_tests(&setup.repository, "with_curl", &["--ignored"])
 }

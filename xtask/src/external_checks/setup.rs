@@ -1,4 +1,4 @@
-//! The inputs that all external checks share.
+//! The checkout, the tools and the compiled program, which all external checks share.
 
 use super::tools::Tools;
 use crate::documents::{DOCUMENTS, Document};

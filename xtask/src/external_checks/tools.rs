@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 /// The files of `tests/external_checks` that pin the tools.
 const PINS: [&str; 4] = ["requirements.txt", "package.json", "package-lock.json", ".npmrc"];
-/// The file of `target/external_checks` with a copy of the pins that are installed.
+/// A file in `target/external_checks` with a copy of the pins whose tools are installed there.
 const STAMP: &str = "installed";
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -75,14 +75,16 @@ impl Tools {
         Ok(directory)
     }
 
-    /// Returns the command that type-checks a session and compiles it into its directory `built`.
+    /// Returns the command that type-checks a directory of TypeScript. It also compiles the files
+    /// if `tsconfig.json` says so.
     pub fn compile_typescript(&self, directory: &Path) -> Command {
         let mut command = self.node("tsc");
         command.arg("--strict").arg("--project").arg(directory);
         command
     }
 
-    /// Fails if the tool is missing. The error names the command that installs it.
+    /// Fails if the tool is missing or not the pinned one. The error names the command that
+    /// installs it.
     pub(super) fn check(&self, need: &Need) -> anyhow::Result<()> {
         match need {
             Need::Pinned => self.check_pinned(),
