@@ -1,4 +1,4 @@
-//! Extracts from a document the data that several pages show.
+//! Extracts the data of documents that more than one page shows.
 
 use crate::samples;
 use serde_json::Value;
@@ -19,7 +19,8 @@ impl Operation<'_> {
         format!("tag/{}/{}{}", self.tag, self.method, self.path)
     }
 
-    /// Returns the code samples, each as the name of the language and a code block in Markdown.
+    /// Returns the code samples, each as the displayed name of the language and a code block in
+    /// Markdown.
     pub fn samples(&self) -> impl Iterator<Item = (&str, String)> {
         let samples = self.value[samples::FIELD].as_array().into_iter().flatten();
         samples.map(|sample| {
@@ -53,7 +54,7 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Replaces each run of white space with one space.
+/// Replaces each run of white space, such as a line break, with one space.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use uuid::Builder;
 
-/// Renders the feed. Its URLs are relative, because the server does not know its own address.
+/// Renders the feed. Its URLs are relative, because the server's address is not known when the feed
+/// is generated.
 pub fn feed(releases: &[Release<'_>]) -> String {
     let updated = releases.iter().map(Release::timestamp).max().unwrap_or_default();
     let id = id("the changelog of the Store Orders API");

@@ -1,5 +1,5 @@
-//! Renders Markdown as HTML. Escapes HTML in the Markdown, so that only `cargo xtask` creates
-//! elements.
+//! Renders Markdown as HTML. Escapes HTML in the Markdown, so that a text cannot add elements of
+//! its own, such as scripts.
 
 use pulldown_cmark::{Event, Options, Parser, html};
 
@@ -13,7 +13,8 @@ pub fn markup(text: &str) -> String {
     markup
 }
 
-/// Renders Markdown as HTML, with each heading rendered by `heading` from its level and its text.
+/// Renders Markdown as HTML. Calls `heading` with the level and the text of each heading to render
+/// it.
 pub fn with_headings(text: &str, heading: impl Fn(usize, &str) -> String) -> String {
     let (mut page, mut section, mut in_code) = (String::new(), String::new(), false);
     for line in text.lines() {

@@ -1,5 +1,5 @@
-//! Renders a reference page, the whole document as static HTML. If the browser runs scripts, Scalar replaces
-//! this page.
+//! Renders a reference page, which shows the whole document as static HTML. If the browser runs
+//! scripts, Scalar replaces this content.
 
 use super::facts::{Operation, one_line, operations, text};
 use super::markdown::{heading, markup};
@@ -18,8 +18,9 @@ const LABEL: &str = "{label}";
 /// The placeholder in the template for the banner of older versions.
 const BANNER: &str = "{banner}";
 
-/// Renders the page of a document, with the same anchors as Scalar. The server replaces the
-/// placeholder `{base_urls}` with a list item for each base URL.
+/// Renders the page of a document. Operations have the same anchors as in Scalar, so that links to
+/// them work with and without scripts. The server replaces the placeholder `{base_urls}` with a
+/// list item for each base URL.
 pub fn page(version: &Document, newest: &Document, document: &Value) -> String {
     let label = label(version, newest);
     let banner = if label == version.module { String::new() } else { banner(version, newest) };
@@ -41,7 +42,7 @@ pub fn page(version: &Document, newest: &Document, document: &Value) -> String {
         .replace("{reference}", reference.concat().trim_end())
 }
 
-/// Renders the banner of an older version, which leads to the newest one.
+/// Renders the banner of an older version, which links to the newest stable version.
 fn banner(version: &Document, newest: &Document) -> String {
     let (older, Document { module, reference, .. }) = (version.module, newest);
     format!(
@@ -157,8 +158,8 @@ fn response_item(
 
 fn headers(document: &Value) -> String {
     let common = common_headers(document);
-    // Responses may give the same header different examples. List the header once, with one of
-    // them.
+    // Responses may give the same header different examples. List the header once, with the first
+    // of them.
     let mut items: Vec<(String, String)> = Vec::new();
     for (_, response) in operations(document).iter().flat_map(|one| responses(document, one.value))
     {
@@ -258,7 +259,7 @@ fn kind(schema: &Value) -> String {
             let _ = write!(kind, ", {words} `{}`", plain(value));
         }
     }
-    // If an enum has `x-enumDescriptions`, the guide describes its values, so they are not
+    // If an open enum has `x-enumDescriptions`, the guide describes its values, so they are not
     // listed here.
     let open = schema.get("x-extensible-enum").filter(|_| schema["x-enumDescriptions"].is_null());
     if let Some(values) = schema.get("enum").or(open).and_then(Value::as_array) {
