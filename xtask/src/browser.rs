@@ -1,5 +1,6 @@
-//! `cargo xtask browser`: tests the public pages in Chromium with the session in
-//! `tests/external_checks/browser`. `VIEWS` lists the widths, the colour schemes and the other views.
+//! `cargo xtask browser`: tests the public pages in Chromium. The script that does this, called the
+//! session, is `tests/external_checks/browser/session.ts`. It runs once for each view in `VIEWS`,
+//! such as a window width with a colour scheme.
 
 use crate::Outcome;
 use crate::check_report::CheckReport;
@@ -21,8 +22,8 @@ const VIEWS: [&str; 8] = [
     "phone-dark",
 ];
 
-/// The contact's name, which the session looks for on the page, and the server's flags in the view
-/// `settings`, which set this name.
+/// The operator's contact in the view `settings`. The server gets this name in its flags, which are
+/// `SETTINGS`, and the session requires that the page shows it.
 const CONTACT_NAME: &str = "Paws and Claws";
 const SETTINGS: [&str; 6] = [
     "--production-url",
@@ -61,7 +62,7 @@ fn claim(view: &str) -> String {
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct BrowserArgs {
-    /// Test only these views
+    /// Test only these views, instead of all
     #[arg(value_parser = VIEWS, value_name = "VIEW", default_values = VIEWS, hide_default_value = true)]
     pub views: Vec<String>,
     /// Save screenshots as PNG files in this directory
@@ -69,8 +70,8 @@ pub struct BrowserArgs {
     pub pictures: Option<PathBuf>,
 }
 
-/// Builds and starts the server, and runs the session in the given views. The exit code of the
-/// session is 1 for findings, and 2 if the session could not start.
+/// Builds the server, starts it twice, with and without `SETTINGS`, and runs the session in the
+/// given views. The session exits with 1 if it has findings, and with 2 if Chromium does not start.
 pub fn browse(
     arguments: &BrowserArgs,
     repository: &Repository,

@@ -1,15 +1,16 @@
 //! Parses and prints JSON in canonical form, indented as `serde_json` does. The names in each
-//! `required` of a schema are sorted, because their order has no meaning. So equal documents are
-//! printed alike. Duplicate keys in an object are an error, because `serde_json` would keep only
-//! the last.
+//! `required` of a schema are sorted, because their order has no meaning. Other members and
+//! elements keep their order. Duplicate keys in an object are an error, because `serde_json` would
+//! keep only the last one.
 
 use serde_json::Value;
 
-/// Members whose values are arbitrary data, in which `required` is an ordinary name.
+/// The members of a document whose values are arbitrary data. In them, `required` is an ordinary
+/// name, so its value is not sorted.
 const DATA: [&str; 3] = ["example", "examples", "default"];
 
-/// Parses a JSON text and sorts each `required`. Syntax errors begin with `file:line:column`, which
-/// editors open.
+/// Parses a JSON text and sorts each `required`. The message of a syntax error begins with
+/// `file:line:column`, because many editors and terminals turn this form into a link.
 pub fn parse(name: &str, text: &str) -> anyhow::Result<Value> {
     serde_json::from_str::<Value>(text).map_err(|error| {
         anyhow::anyhow!("{name}:{}:{}: invalid JSON: {error}", error.line(), error.column())

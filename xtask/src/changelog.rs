@@ -1,8 +1,8 @@
-//! Finds sections of the changelog and the names in backticks in them.
+//! Finds the sections of the changelog, and the names that a section contains between backticks.
 
 use semver::Version;
 
-/// The sections under headings of level 2, each as heading and text.
+/// Returns the sections under headings of level 2, each as its heading and its text.
 pub fn sections(changelog: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut parts = changelog.split("\n## ");
     let first = parts.next().and_then(|text| text.strip_prefix("## "));
@@ -10,8 +10,8 @@ pub fn sections(changelog: &str) -> impl Iterator<Item = (&str, &str)> {
     sections.map(|section| section.split_once('\n').unwrap_or((section, "")))
 }
 
-/// The text below the heading `## VERSION`. Planned versions are not found, because their heading
-/// begins with another word.
+/// Returns the text below the heading `## VERSION`. A planned version is not found, because its
+/// heading begins with the word `Planned:`.
 pub fn section<'c>(changelog: &'c str, version: &Version) -> Option<&'c str> {
     let version = version.to_string();
     let is_ours = |title: &str| title.split_whitespace().next() == Some(&version);
@@ -26,7 +26,8 @@ pub fn names(section: &str, thing: &str) -> bool {
     code.any(|code| words(code) == words(thing))
 }
 
-/// The words of a name in lower case. The name may be split over two lines.
+/// Returns the words of a name in lower case. Names are compared by words, because a line break may
+/// split a name.
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_lowercase).collect()
 }

@@ -16,7 +16,7 @@ Exit codes:
   1  something does not agree; the output says what, where and how to fix it
   2  the command could not run: a file or a tool is missing or broken";
 
-/// Checks and generators of Store Orders.
+/// The developer's commands of Store Orders: checks, generators, tests, benchmarks and releases.
 #[derive(Debug, Parser)]
 #[command(name = "xtask", bin_name = "cargo xtask", after_help = EXIT_CODES)]
 pub struct Cli {
@@ -26,18 +26,25 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Prove that the documents, the contract in Rust and the clients agree.
+    /// Check that the documents, the contract in Rust and the clients agree.
     ///
-    /// Checks for each version of the API that its document is in canonical form and contains
-    /// the code samples of spec/samples; that the contract in api/src emits it; that its
-    /// texts and spec/guide.md match x-plans, the error codes and the bounds; that its major version is in its base
-    /// URLs; and that its version fits the changes since the last published document: a
-    /// breaking change requires a new major version, an addition a new minor version, a change
-    /// of a beta the next beta, and all of them an entry in CHANGELOG.md. Also checks that the
-    /// generated files are up to date, that the files of spec/published are as the main branch
-    /// first had them, and that the server's modules import each other only in the order of
-    /// src/lib.rs. Prints each difference with its place, the expected and the found value, and
-    /// the file or command that fixes it. Without --fix, changes nothing.
+    /// Each document in spec must be in canonical form and contain the code samples of
+    /// spec/samples. Its examples must match their schemas, and its base URLs must end in its
+    /// major version. Its texts and spec/guide.md must repeat its plans, error codes and bounds
+    /// correctly. It must contain every value that the contract in api/src emits, and each of
+    /// its other values must be of a kind that cannot be emitted.
+    ///
+    /// Each document is also compared with the last published one. A breaking change requires a
+    /// new major version, an addition a new minor version, and any other change a new patch
+    /// version. A change of a beta requires the next beta. CHANGELOG.md must have a section for
+    /// the new version that names each breaking change and each addition.
+    ///
+    /// The generated files must be up to date, the files in spec/published must be as the main
+    /// branch first had them, and the server's modules must import each other only in the order
+    /// of src/lib.rs.
+    ///
+    /// Prints each difference with its place, the expected and the found value, and the file or
+    /// command that fixes it. Without --fix, changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask check               before each commit\n",
@@ -49,20 +56,22 @@ enum Command {
     Check {
         /// Fix what can be generated: the canonical form and code samples of the documents, a
         /// version that is too low (unless a change is breaking or the version is below the
-        /// published one), and all generated files. Prints the files that it writes; the exit code
-        /// counts only the remaining problems
+        /// published one), and all generated files. The command prints the files that it writes,
+        /// and the exit code reflects only the remaining problems
         #[arg(long)]
         fix: bool,
     },
 
     /// Generate the contract and the clients from the documents in spec.
     ///
-    /// Also runs while api does not compile. Rewrites the contract of each version in api/src, the
-    /// generated files of api/client/src, api/client/README.md from the crate's documentation, and the
-    /// server's reference, changelog and summary pages. In the documents, which are edited by
-    /// hand, it only inserts the code samples of spec/samples and restores the canonical form.
-    /// If a document uses a feature that the generator does not support, prints each place and
-    /// generates nothing. `check --fix` does the same and more.
+    /// Works even if api does not compile. Rewrites the contract of each version in api/src, the
+    /// generated files of api/client/src, api/client/README.md from the crate's documentation,
+    /// the server's pages in src/http/docs/generated, and tests/samples/generated.rs.
+    ///
+    /// The documents themselves are edited by hand. The command only inserts the code samples of
+    /// spec/samples into them and restores their canonical form. If a document uses a feature
+    /// that the generator does not support, the command prints each place and writes none of the
+    /// generated files. `check --fix` does the same and more.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask generate && git diff api spec",
@@ -72,10 +81,11 @@ enum Command {
     /// Copy new versions of the documents to spec/published/VERSION.json.
     ///
     /// Requires that `check` passes, that CHANGELOG.md has a section for each new version, and
-    /// that `.ci/run` has passed here on the current commit. Then compiles and runs two tests:
-    /// `every_documented_answer` observes every documented status, header, code and field on
-    /// the wire, and `published_documents` checks that the server keeps what earlier published
-    /// documents promised. A published document never changes.
+    /// that `.ci/run` has passed in this checkout on the current commit, with all files
+    /// committed. Then runs two groups of tests, which must pass as well:
+    /// `every_documented_answer` must receive every documented status, header, code and field
+    /// from a server, and `published_documents` checks that the server keeps what earlier
+    /// published documents promised. A published document never changes.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask publish && git add spec/published",
@@ -84,13 +94,18 @@ enum Command {
 
     /// Run third-party tools against the documents and the live server.
     ///
-    /// With tools pinned in tests/external_checks, lints the documents (Redocly), validates the
-    /// handbook's manifests (kubernetes-validate), sends random requests to the server
-    /// (schemathesis), and runs the code samples for TypeScript and clients that
-    /// openapi-typescript and openapi-python-client generate. With Debian's tools, which are not
-    /// pinned, checks the alerts and the metrics (promtool), and runs the code samples for curl
-    /// and Python and the shell sessions of README and handbook. Any finding fails.
-    /// The servers listen on the loopback interface and stop with the command.
+    /// Some checks need tools that are pinned in tests/external_checks and installed by
+    /// --install. They lint the documents (Redocly), validate the handbook's manifests
+    /// (kubernetes-validate), send random requests to the server (schemathesis), run the code
+    /// samples for TypeScript, and run clients that openapi-typescript and openapi-python-client
+    /// generate.
+    ///
+    /// The other checks need only packages of Debian. They check the alerts and the metrics
+    /// (promtool), and run the code samples for curl, the shell and Python, and the shell
+    /// sessions of the README, the guide and the handbook.
+    ///
+    /// The command fails if a check finds anything. The servers listen on the loopback interface
+    /// and stop with the command.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask external-checks --install            once, and after a version changed\n",
@@ -99,14 +114,14 @@ enum Command {
     ))]
     ExternalChecks(external_checks::ExternalCheckArgs),
 
-    /// Benchmark the server against its web framework and database; see `bench --help`.
+    /// Compare the server's speed with its web framework and databases; see `bench --help`.
     #[command(disable_help_flag = true)]
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         arguments: Vec<OsString>,
     },
 
-    /// Build the release files and test the image; see `dist --help`.
+    /// Build the files of a release, and test its image on request; see `dist --help`.
     #[command(disable_help_flag = true)]
     Dist {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -122,14 +137,19 @@ enum Command {
 
     /// Test the public pages in a real browser.
     ///
-    /// Starts the server and headless Chromium, and visits /docs/v1, /, /changelog and /docs/v2 at
-    /// desktop and phone width in light and dark mode, and at tablet width in light mode: finds
-    /// the plans, the operations, the deprecation and the rate limit headers, sends a request
-    /// with a pasted key and reads the response. Fails on a console error or a request to
-    /// another server. Three more views: `plain` reads /docs/v1 and /docs/v2 on a phone without
-    /// JavaScript, `settings` finds the operator's contact on /docs, and `negative-controls`
-    /// breaks /docs and requires that the checks find each defect. Needs chromium and the tools
-    /// of `cargo xtask external-checks --install`.
+    /// Starts the server and headless Chromium, and visits /guide, /docs/v1, /docs/v2, /changelog
+    /// and / at the width of a desktop and of a phone, each in light and dark mode, and at the
+    /// width of a tablet in light mode. Looks for the plans, the rate limit headers, the
+    /// operations and the deprecation, and sends a request with a typed key. Fails on a console
+    /// error or a request to another server.
+    ///
+    /// There are three more views. `plain` reads /guide, /docs/v1 and /docs/v2 at the width of a
+    /// phone without JavaScript. `settings` looks for the operator's contact on /docs/v1.
+    /// `negative-controls` breaks /docs/v1 and /guide, and requires that the checks find each
+    /// defect.
+    ///
+    /// Needs Chromium, as the command chromium, and the tools that
+    /// `cargo xtask external-checks --install` installs.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask external-checks --install && cargo xtask browser\n",
@@ -165,8 +185,9 @@ impl Cli {
     }
 }
 
-/// Prints the path of the checkout, unless the current directory is in it. A program from a copied
-/// `target` directory works on the checkout that it was built from, which users may not expect.
+/// Prints the path of the checkout, unless the current directory is in it. If the `target`
+/// directory was copied to another checkout, this program still works on the checkout that it was
+/// built from, which users may not expect.
 fn name_checkout(
     repository: &Repository,
     directory: &Path,

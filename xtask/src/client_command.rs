@@ -1,14 +1,14 @@
-//! Fills in the `cargo add` command of the client's crate, in the texts that have it. Writes no
-//! file.
+//! Replaces the command `cargo add store-orders-client` in samples and documentation, because it
+//! works only after the crate is published in a registry. Writes no file.
 
 use crate::repository::{CLIENT_MANIFEST, Repository};
 
-/// The command for a crate in a registry. Samples and the crate's documentation contain it. In the
-/// files generated from them, it is replaced with the command that works today.
+/// The command in the samples and in the crate's documentation. The files that are generated from
+/// them contain a command that works today.
 const FROM_REGISTRY: &str = "cargo add store-orders-client";
 
-/// Replaces the command in a text. If the crate's manifest has a `repository`, the crate comes from
-/// there; otherwise from a checkout in the directory `store-orders`.
+/// Replaces the command in a text. If the crate's manifest has a `repository`, the new command adds
+/// the crate from there, otherwise from a checkout in the directory `store-orders`.
 pub fn fill_in_client_command(repository: &Repository, text: &str) -> anyhow::Result<String> {
     let manifest = repository.read_or_empty(CLIENT_MANIFEST)?;
     let mut lines = manifest.lines();

@@ -27,9 +27,9 @@ pub fn client_readme(source: &str) -> anyhow::Result<String> {
     Ok(format!("{TITLE}\n{}\n", lines.join("\n")))
 }
 
-/// Returns the language of a code block in the README. A block without a language is Rust, as in
-/// rustdoc. A block with an attribute such as `no_run` is also Rust. The attribute is dropped,
-/// because only rustdoc understands it.
+/// Returns the language of a code block in the README. As in rustdoc, a block without a language is
+/// Rust, and so is a block with an attribute such as `no_run`. The attribute is dropped, because
+/// only rustdoc understands it.
 fn language(info: &str) -> &str {
     if matches!(info, "text" | "toml") { info } else { "rust" }
 }
@@ -40,8 +40,8 @@ fn visible_line(line: &str) -> Option<String> {
     (!is_hidden).then(|| line.to_string())
 }
 
-/// Replaces links to items, such as [`Error`], [`code`](Error::code) or [a page](v2::Page), with
-/// their text, because these links work only in rustdoc.
+/// Replaces links to Rust items, such as [`Error`], [`code`](Error::code) or [a page](v2::Page),
+/// with their text, because these links work only in rustdoc.
 fn without_item_links(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;

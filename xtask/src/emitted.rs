@@ -29,7 +29,8 @@ fn documents(repository: &Repository) -> anyhow::Result<[Value; DOCUMENTS.len()]
     serde_json::from_slice(&output.stdout).context("emit-documents printed something else")
 }
 
-/// Returns the command `cargo run` for a program of the workspace; `program` selects it.
+/// Returns the command `cargo run` for a program of the workspace. `program` contains the arguments
+/// that select the program, such as `--bin dist`.
 pub fn cargo_run(repository: &Repository, program: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

@@ -1,4 +1,5 @@
-//! Checks that the current commit is tested: reads which checks have passed on it, and runs tests.
+//! Checks that the current commit is tested: reads from `target/passed` whether `.ci/run` has
+//! passed on it, and runs tests.
 
 use crate::history::Git;
 use crate::repository::Repository;
@@ -6,14 +7,14 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// A part of the names of the tests that must receive each documented status, header, code and
-/// field.
+/// The filter that selects the tests which must receive each documented status, header, code and
+/// field. `cargo test` runs the tests whose names contain it.
 const ALL_SEEN: &str = "every_documented_answer::";
-/// A part of the names of the tests that compare the server's responses with the published
+/// The filter that selects the tests which compare the server's responses with the published
 /// documents.
 const REPLAY: &str = "published_documents::";
-/// The end of the line that the tests of [`ALL_SEEN`] print for each documented thing that they did
-/// not receive.
+/// The end of the line that the tests of [`ALL_SEEN`] print for each part of a document, such as a
+/// header, that no response contained.
 const NEVER_SEEN: &str = " was never seen";
 /// The maximum number of output lines shown for other failures, such as compiler errors.
 const MAX_LINES: usize = 40;
@@ -53,9 +54,9 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
     Ok(())
 }
 
-/// Runs the tests whose names contain `tests`, and passes `arguments` to the test program. Returns
-/// no lines if the tests pass. Otherwise returns a line for each documented thing that the tests
-/// did not receive, or, if there is no such line, the end of the output.
+/// Runs the integration tests whose names contain `tests`, and passes `arguments` to the test
+/// program. Returns no lines if the tests pass. Otherwise returns a line for each part of a
+/// document that no response contained, or the end of the output if it has no such line.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,
@@ -70,7 +71,8 @@ pub fn run_tests(
     Ok(verdict(tests, output.status.success(), &(text(&output.stderr) + &text(&output.stdout))))
 }
 
-/// Returns no lines if tests ran and passed, otherwise what failed.
+/// Returns no lines if tests ran and passed, otherwise lines that say what failed. It is a failure
+/// as well if no test ran, for example because the tests were renamed.
 fn verdict(tests: &str, succeeded: bool, output: &str) -> Vec<String> {
     let lines = || output.lines().map(str::to_string);
     let has_run = |line: &str| {

@@ -1,6 +1,6 @@
 //! Generates the contract and the clients from the documents, the client's README from its crate
-//! documentation, the server's pages from the changelog, the guide and the documents, and the tests'
-//! samples in Rust. Writes no file.
+//! documentation, the server's pages from the changelog, the guide and the documents, and the
+//! samples in Rust for `tests/samples.rs`. Writes no file.
 
 use crate::canonical_json;
 use crate::client_command::fill_in_client_command;
@@ -17,8 +17,8 @@ use codegen::client::{ALL, Version};
 use codegen::{Error, Refusal, Refusals};
 use serde_json::Value;
 
-/// Generates all files: the contract, the clients and their README, and the pages if the checkout
-/// has a server.
+/// Generates all files: the contract, the clients and their README, and, if the checkout has a
+/// server, the pages and the samples in Rust.
 pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
     let file = |name: &str, source, text| GeneratedFile { name: name.to_string(), source, text };
     let (mut files, mut documents) = (Vec::new(), Vec::new());
@@ -43,8 +43,8 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     Ok(files)
 }
 
-/// Refuses each error code that has no section in the guide, because the `Link` of its errors leads
-/// there.
+/// Fails if an error code has no section in the guide, because the `Link` header of errors with
+/// this code leads there.
 fn check_has_sections(guide: &str, documents: &[Value]) -> Result<(), Error> {
     let sections = error_sections(guide);
     let mut refusals = Vec::new();

@@ -1,12 +1,12 @@
-//! Parses the guide in `spec/guide.md`: its paragraphs, and the section of each error code. Also
-//! lists the error codes of a document.
+//! Parses the guide, `spec/guide.md`, into paragraphs and the sections on error codes. Also lists
+//! the error codes of a document.
 
 use serde_json::Value;
 
 /// The JSON pointer of the schema of the error codes.
 pub const CODE: &str = "/components/schemas/Error/properties/code";
 
-/// A section such as ``### 404 `order_not_found` ``.
+/// A section on an error code, with a heading such as ``### 404 `order_not_found` ``.
 #[derive(Debug)]
 pub struct ErrorSection<'g> {
     pub status: &'g str,
@@ -22,7 +22,7 @@ pub fn codes(document: &Value) -> impl Iterator<Item = &str> {
     codes.filter_map(Value::as_str)
 }
 
-/// Returns the sections with headings such as ``### 404 `order_not_found` ``.
+/// Returns the sections on error codes. Ignores headings of another form.
 pub fn error_sections(guide: &str) -> Vec<ErrorSection<'_>> {
     let parts = guide.split("\n### ").skip(1);
     let sections = parts.filter_map(|part| {

@@ -1,5 +1,6 @@
-//! Reads from git the published documents as the main branch first had them. A checksum file could
-//! be edited with the document; the history cannot.
+//! Reads the published documents from git, as they were when the main branch first had them.
+//! `check` compares the files with them. Checksums in a file would prove less, because whoever
+//! edits a published document could edit the checksums as well, but not the history.
 
 use crate::published::{PUBLISHED, Published, version_of};
 use crate::repository::Repository;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::process::{Command, Output};
 
-/// The possible main branches, the remote's first. All that exist are read.
+/// The possible main branches. All that exist are read.
 const BRANCHES: [&str; 2] = ["refs/remotes/origin/main", "refs/heads/main"];
 
 /// The published documents in the history of the main branch.
@@ -57,8 +58,8 @@ impl History {
         Ok(History::Known(git.first_versions(&branches)?))
     }
 
-    /// Returns the published documents as the main branch first had them, so that an edited file is
-    /// not mistaken for a changed promise.
+    /// Returns the published documents as the main branch first had them, so that nobody can change
+    /// a promise by editing a file. A document that the branch does not have yet stays as it is.
     pub fn first_versions_of(&self, published: &Published) -> Published {
         let mut files = published.files.clone();
         if let History::Known(first_versions) = self {
@@ -98,8 +99,9 @@ impl Git<'_> {
         Ok(text(&output))
     }
 
-    /// Returns the first version of each file in the first-parent history of the branches, because
-    /// versions inside merged branches were never published.
+    /// Returns the first version of each published document in the first-parent history of the
+    /// branches. Versions that only the commits of a merged branch contain do not count, because
+    /// they were never published.
     fn first_versions(&self, branches: &[&str]) -> anyhow::Result<BTreeMap<String, FirstVersion>> {
         let mut arguments = vec!["log", "--reverse", "--first-parent", "-m", "--diff-filter=A"];
         arguments.extend(["--no-renames", "--raw", "--no-abbrev", "--format=%h"]);

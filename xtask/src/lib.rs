@@ -1,9 +1,9 @@
 //! The commands of `cargo xtask`, which keep the OpenAPI documents in `spec`, the server and the
 //! client consistent. They are a library so that tests can call them.
 //!
-//! This crate depends neither on `api` nor on the server: `generate` must work while `api` does not
-//! compile, and the checks must work while the server does not compile. Each command is in its own
-//! file and prints to a writer that its caller passes.
+//! This crate depends neither on `api` nor on the server, because `generate` must work while `api`
+//! does not compile, and the checks must work while the server does not compile. Commands print to
+//! a writer that their caller passes, so that tests can read the output.
 
 pub mod browser;
 pub mod canonical_json;

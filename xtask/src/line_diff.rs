@@ -1,4 +1,5 @@
-//! Shows the lines in which two texts differ, with context and up to a limit, for the terminal.
+//! Formats the differences between two texts as lines for the terminal, with context and up to a
+//! limit.
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};

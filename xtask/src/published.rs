@@ -1,4 +1,5 @@
-//! Reads the published documents, `spec/published/VERSION.json`, each byte for byte as released.
+//! Reads the published documents, `spec/published/VERSION.json`, as bytes. A published document
+//! must stay the same, byte for byte.
 
 use crate::documents::Document;
 use crate::repository::Repository;
@@ -16,7 +17,7 @@ pub struct Published {
 }
 
 impl Published {
-    /// Reads the directory. A missing directory counts as empty: nothing has been published yet.
+    /// Reads the directory. If there is no directory, nothing has been published yet.
     pub fn read(repository: &Repository) -> anyhow::Result<Published> {
         Ok(Published { files: repository.files(PUBLISHED)? })
     }
@@ -57,7 +58,7 @@ pub fn file_name(version: &Version) -> String {
     format!("{version}.json")
 }
 
-/// Returns the version in a file name, or `None` if it is not the name of a published document.
+/// Returns the version in a file name, or `None` if a published document cannot have this name.
 pub fn version_of(file_name: &str) -> Option<Version> {
     version::parse(file_name.strip_suffix(".json")?)
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 /// The file with the documentation of the client's crate.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
-/// The manifest of the client's crate. Its `repository` is the address in the texts of a release.
+/// The manifest of the client's crate. If it names a `repository`, samples add the crate from
+/// there.
 pub const CLIENT_MANIFEST: &str = "api/client/Cargo.toml";
 pub const CLIENT_README: &str = "api/client/README.md";
-/// The client's enums of values to which the API may add.
+/// The client's open enums, such as the error codes, to which the API may add values.
 pub const CLIENT_VALUES: &str = "api/client/src/generated/values.rs";
 /// The directory of the server's generated pages.
 pub const PAGES: &str = "src/http/docs/generated";
@@ -29,7 +30,7 @@ pub const GUIDE: &str = "spec/guide.md";
 pub struct GeneratedFile {
     /// The path relative to the checkout.
     pub name: String,
-    /// The file that it is generated from.
+    /// The file that it is generated from, or a name for several files.
     pub source: &'static str,
     pub text: String,
 }

@@ -1,5 +1,6 @@
 //! Inserts the code samples into the documents as `x-codeSamples`. `spec/samples` contains a file
-//! per version and operation, with a code block per language.
+//! for each operation of a version, with a code block for each language. Later versions inherit
+//! these blocks.
 
 use crate::client_command::fill_in_client_command;
 use crate::documents::{DOCUMENTS, Document};

@@ -1,5 +1,5 @@
-//! Parses versions of documents: `1.2.3`, or `1.2.3-beta.4` while all operations are in beta. All
-//! other pre-release and build suffixes of semantic versioning are invalid.
+//! Parses versions of documents: `1.2.3`, or `1.2.3-beta.4` while all operations are beta or
+//! experimental. All other pre-release and build suffixes of semantic versioning are invalid.
 
 use crate::compatibility::is_beta;
 use semver::Version;
@@ -14,7 +14,7 @@ pub fn parse(text: &str) -> Option<Version> {
 }
 
 /// Returns the version in `info.version`. A beta version is valid only if all operations of the
-/// document are in beta.
+/// document are beta or experimental.
 pub fn from_document(document: &Value) -> Option<Version> {
     let version = parse(document.pointer("/info/version")?.as_str()?)?;
     (version.pre.is_empty() || is_beta(document)).then_some(version)
