@@ -21,7 +21,7 @@ pub struct LiveServer {
 }
 
 impl LiveServer {
-    /// Starts a server with the orders of [`orders`] and 20 pets.
+    /// Starts a server with 20 pets and an order for every id from `FIRST_ORDER` to 299.
     pub fn start(program: &Program) -> anyhow::Result<LiveServer> {
         LiveServer::start_with(program, &[])
     }
