@@ -385,6 +385,7 @@ fn a_number_in_a_text_that_contradicts_its_schema_is_a_problem() {
         (V2.file, "the next request, at least 1.", "the next request, at least 0."),
         (V2.file, "{1,200}$", "{1,300}$"),
         (V2.file, "opaque, at most 200 letters", "opaque, at most 100 letters"),
+        (GUIDE, "## Rate limits", "`Retry-After` is at least 5.\n\n## Rate limits"),
         (GUIDE, "`limit=1000`", "`limit=2000`"),
         (V2.file, "integer from 1 to 1000.", "integer from 0 to 500."),
     ]
@@ -423,6 +424,10 @@ spec/openapi-v2.json#/components/schemas/OrderPage/properties/nextCursor/descrip
 spec/openapi-v2.json#/components/schemas/OrderPage/properties/nextCursor/description
   expected: at most 200
   found:    at most 100
+  fix: edit the text, or the schema
+spec/guide.md
+  expected: at least 1
+  found:    at least 5
   fix: edit the text, or the schema
 spec/guide.md
   expected: limit=1000

@@ -96,16 +96,19 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     let paragraphs: Vec<_> = paragraphs(guide).collect();
     let all_pointers = pointers(document);
     for (pointer, named) in bounded_values(document) {
+        // The key of a header is its name.
+        let key = pointer.rsplit('/').next().unwrap_or_default();
+        let name = named["name"].as_str().unwrap_or(key);
         let sentences = paragraphs.iter().flat_map(|text| text.split_inclusive(['.', ':']));
-        let name = format!("`{}`", named["name"].as_str().unwrap_or_default());
-        let mentions = sentences.filter(|sentence| sentence.contains(&name));
+        let quoted = format!("`{name}`");
+        let mentions = sentences.filter(|sentence| sentence.contains(&quoted));
         let place = |pointer: &str| format!("{file}#{pointer}");
         let description = format!("{pointer}/description");
         let described = std::iter::once((place(&description), text(document, &description)));
         let others = mentions.map(|sentence| (GUIDE.to_string(), sentence));
         // Also check descriptions in schemas that name the parameter. For example, the description
         // of `nextCursor` says how to send its value as the parameter `cursor`.
-        let fields = field_descriptions(document).filter(|(_, text)| text.contains(&name));
+        let fields = field_descriptions(document).filter(|(_, text)| text.contains(&quoted));
         let fields = fields.map(|(pointer, text)| (place(&pointer), text));
         let bounds = bounds(&named["schema"]);
         let mut wrong = Vec::new();
@@ -113,14 +116,14 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
             let found = wrong_numbers(text, &bounds, &BOUNDS, thousands).into_iter();
             wrong.extend(found.map(|(expected, found)| (place.clone(), expected, found)));
         }
-        let parameter = format!(" parameter {} ", named["name"].as_str().unwrap_or_default());
+        let parameter = format!(" parameter {name} ");
         let messages = all_pointers.iter().filter(|place| place.ends_with("/value/message"));
         for pointer in messages.filter(|place| text(document, place).contains(&parameter)) {
             let message = text(document, pointer);
             let found = wrong_numbers(message, &bounds, &RANGE, |number| number.to_string());
             wrong.extend(found.into_iter().map(|(one, other)| (place(pointer), one, other)));
         }
-        let values = values_out_of_bounds(guide, named, &bounds).into_iter();
+        let values = values_out_of_bounds(guide, name, &bounds).into_iter();
         wrong.extend(values.map(|(expected, found)| (GUIDE.to_string(), expected, found)));
         problems.extend(
             wrong.into_iter().filter_map(|(place, expected, found)| {
@@ -149,10 +152,9 @@ const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", 
 /// schema. For each, returns the code with the nearest allowed number, and the code in the text.
 fn values_out_of_bounds(
     text: &str,
-    named: &Value,
+    name: &str,
     bounds: &Map<String, Value>,
 ) -> Vec<(String, String)> {
-    let name = named["name"].as_str().unwrap_or_default();
     let bound = |key: &str| bounds.get(key).and_then(Value::as_u64);
     let start = format!("`{name}=");
     let sent = text.split(&start).skip(1).filter_map(|rest| rest.split('`').next());
