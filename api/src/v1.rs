@@ -19,47 +19,37 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::marker::PhantomData;
 
-/// The title of the API: `info.title`.
 pub const TITLE: &str = "Store Orders API";
 
-/// The version of the document: `info.version`.
 pub const VERSION: &str = "1.4.0";
 
-/// The path at the end of each URL in `servers`.
+/// The path of all URLs in `servers`; empty if their paths differ.
 pub const BASE_PATH: &str = "/v1";
 
-/// The documented example of the header `x-request-id`.
 pub const X_REQUEST_ID_EXAMPLE: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
 
-/// The documented example of the header `Cache-Control`.
 pub const CACHE_CONTROL_EXAMPLE: &str = "no-store";
 
-/// The documented example of the header `PrivateCacheControl`.
 pub const PRIVATE_CACHE_CONTROL_EXAMPLE: &str = "private, no-cache";
 
-/// The documented example of the header `WWW-Authenticate`.
 pub const WWW_AUTHENTICATE_EXAMPLE: &str = "Bearer realm=\"store-orders\"";
 
-/// The documented example of the header `Deprecation`.
 pub const DEPRECATION_EXAMPLE: &str = "@1796083200";
 
-/// The documented example of the header `Sunset`.
 pub const SUNSET_EXAMPLE: &str = "Wed, 01 Dec 2027 00:00:00 GMT";
 
-/// The documented example of the header `Link`.
 pub const LINK_EXAMPLE: &str =
     "</guide#unauthorized>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
 
-/// The documented example of the header `DeprecationLink`.
 pub const DEPRECATION_LINK_EXAMPLE: &str = "</changelog>; rel=\"deprecation\"";
 
-/// A regular expression that every valid apiKey matches.
+/// A regular expression that every valid `apiKey` matches.
 pub const API_KEY_BEARER_FORMAT: &str = "^(sto_live_|sto_test_)[0-9A-Za-z]{36}$";
 
 /// The date after which the operation `getPet` may be removed.
 pub const GET_PET_SUNSET: &str = "2027-12-01";
 
-/// The rows of the table `x-plans` in the document.
+/// The rows of the table `x-plans` in the document's `info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Plans {
     Free,
@@ -69,10 +59,8 @@ pub enum Plans {
 }
 
 impl Plans {
-    /// All rows, in the document's order.
     pub const ALL: [Plans; 4] = [Plans::Free, Plans::Pro, Plans::Business, Plans::Enterprise];
 
-    /// Returns the row's name in the document.
     pub const fn title(self) -> &'static str {
         match self {
             Plans::Free => "Free",
@@ -82,7 +70,7 @@ impl Plans {
         }
     }
 
-    /// `requestsPerMinute`; `None` where the document has `null`.
+    /// Returns the row's `requestsPerMinute`, or `None` if the document has `null`.
     pub const fn requests_per_minute(self) -> Option<u32> {
         match self {
             Plans::Free => Some(60),
@@ -92,7 +80,7 @@ impl Plans {
         }
     }
 
-    /// `requestsPerDay`; `None` where the document has `null`.
+    /// Returns the row's `requestsPerDay`, or `None` if the document has `null`.
     pub const fn requests_per_day(self) -> Option<u32> {
         match self {
             Plans::Free => Some(1000),
@@ -135,7 +123,7 @@ pub enum ErrorCode {
     /// The request took too long to arrive. A proxy in front of the service sends this. Send it
     /// again.
     RequestTimeout,
-    /// The request has a body, which no operation takes, and a large one. A proxy in front of the
+    /// The request has a large body, although no operation takes a body. A proxy in front of the
     /// service sends this. Send no body.
     RequestTooLarge,
     /// The address of the request is too long. A proxy in front of the service sends this. Shorten
@@ -144,7 +132,6 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, ErrorCode)] = &[
         ("invalid_parameter", ErrorCode::InvalidParameter),
         ("unauthorized", ErrorCode::Unauthorized),
@@ -163,12 +150,11 @@ impl ErrorCode {
         ("uri_too_long", ErrorCode::UriTooLong),
     ];
 
-    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         ErrorCode::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
 
-    /// The status of the code; `None` if no operation returns it.
+    /// Returns the code's HTTP status, or `None` if no operation returns the code.
     pub const fn status(self) -> Option<StatusCode> {
         Some(match self {
             Self::InvalidParameter => StatusCode::BAD_REQUEST,
@@ -234,8 +220,7 @@ pub struct Pet {
 }
 
 impl Error {
-    /// `code` must be one that some operation returns. For any other code the status
-    /// is 500.
+    /// Creates the body for a code. The status is 500 if no operation returns the code.
     fn of(code: ErrorCode, message: String) -> Error {
         let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Error { code, message, status: status.as_u16().into() }
@@ -254,7 +239,6 @@ impl ErrorBody for Error {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unauthorized {
-    /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
     Unauthorized(String),
 }
 
@@ -274,10 +258,7 @@ impl DocumentedError for Unauthorized {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TooManyRequests {
-    /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
     RateLimitExceeded(String),
-    /// The key kept sending requests after a 429 and is temporarily banned. Stop until the time in
-    /// `Retry-After` has passed.
     KeyBanned(String),
 }
 
@@ -300,9 +281,7 @@ impl DocumentedError for TooManyRequests {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerError {
-    /// The server failed. Try again later.
     InternalError(String),
-    /// The server cannot reach its data. Wait for the time in `Retry-After`.
     ServiceUnavailable(String),
 }
 
@@ -342,7 +321,6 @@ impl Parameters for GetPetPath {
 
 #[derive(Debug)]
 pub enum GetPetSuccess {
-    /// Pet found
     Ok(Json<Pet>),
 }
 
@@ -360,9 +338,7 @@ impl Success for GetPetSuccess {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum GetPetError {
-    /// A path parameter is not a 64-bit integer in plain decimal. Correct the request.
     InvalidParameter(String),
-    /// There is no such pet.
     PetNotFound(String),
     Unauthorized(Unauthorized),
     TooManyRequests(TooManyRequests),
@@ -421,9 +397,7 @@ impl Parameters for ListOrdersHeader {
 
 #[derive(Debug)]
 pub enum ListOrdersSuccess {
-    /// Orders returned
     Ok {
-        /// The body.
         body: Json<Vec<Order>>,
         /// `ETag`: Identifies what the response says (RFC 9110). It is weak: the same for every
         /// encoding, and from every server. Send it as `If-None-Match` the next time.
@@ -498,7 +472,6 @@ impl Parameters for CancelOrderPath {
 
 #[derive(Debug)]
 pub enum CancelOrderSuccess {
-    /// Order cancelled
     NoContent,
 }
 
@@ -516,11 +489,8 @@ impl Success for CancelOrderSuccess {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum CancelOrderError {
-    /// A path parameter is not a 64-bit integer in plain decimal. Correct the request.
     InvalidParameter(String),
-    /// There is no such order, or it is already cancelled.
     OrderNotFound(String),
-    /// The order has already shipped and cannot be cancelled. It is unchanged.
     OrderAlreadyShipped(String),
     Unauthorized(Unauthorized),
     TooManyRequests(TooManyRequests),
@@ -571,10 +541,10 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// The state that handlers share.
     type Context: ServerContext;
 
-    /// The sender of a request, which the middleware puts into its extensions.
+    /// The sender of a request, which the middleware adds to the request's extensions.
     type Caller: Send + Sync + 'static;
 
-    /// Adds the headers that depend on the status and the code of a documented error.
+    /// Adds headers to the response for a documented error. Does nothing by default.
     fn error_headers(_status: StatusCode, _code: &str, _headers: &mut HeaderMap) {}
 
     /// Look up a pet
@@ -617,8 +587,8 @@ pub trait Api: Sized + Send + Sync + 'static {
     ///
     /// - **204**: the order is cancelled. No list that is requested from now on contains it, and
     ///   its identifier is never used again.
-    /// - **404**: there is no such order, or it is already cancelled. Of several requests at the
-    ///   same time, exactly one gets 204 and the others get 404.
+    /// - **404**: there is no such order, or it is already cancelled. Of several requests for the
+    ///   same order, at most one gets 204.
     /// - **409**: the order has already shipped. It is unchanged.
     /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
     ///   Send the request again, and take a 404 as success: an earlier attempt may have cancelled
@@ -630,14 +600,13 @@ pub trait Api: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<CancelOrderSuccess, CancelOrderError>> + Send;
 }
 
-/// Adapts an [`Api`] to the trait that dropshot serves.
+/// Adapts an [`Api`] to [`DropshotApi`], the trait that dropshot serves.
 #[derive(Debug)]
 pub struct Served<A>(PhantomData<fn() -> A>);
 
 /// The operations in the form that dropshot's macro reads.
 #[dropshot::api_description(module = "dropshot_api")]
 pub trait DropshotApi {
-    /// The state that handlers share.
     type Context;
 
     /// Look up a pet
@@ -722,13 +691,13 @@ pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentE
     dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
 }
 
-/// Returns the document that dropshot emits. `api/UPSTREAM.md` lists what it lacks.
+/// Returns the document that dropshot emits from these types. `api/UPSTREAM.md` lists what
+/// that document lacks.
 pub fn emitted() -> Result<Value, DocumentError> {
     let api = dropshot_api::stub_api_description().map_err(DocumentError::new)?;
     crate::emission::emitted::<Schemas>(api, TITLE, VERSION)
 }
 
-/// The types of the schemas in the document's `components`.
 enum Schemas {}
 
 impl crate::emission::Schemas for Schemas {

@@ -22,35 +22,28 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::marker::PhantomData;
 
-/// The title of the API: `info.title`.
 pub const TITLE: &str = "Store Orders API";
 
-/// The version of the document: `info.version`.
 pub const VERSION: &str = "2.1.0";
 
-/// The path at the end of each URL in `servers`.
+/// The path of all URLs in `servers`; empty if their paths differ.
 pub const BASE_PATH: &str = "/v2";
 
-/// The documented example of the header `x-request-id`.
 pub const X_REQUEST_ID_EXAMPLE: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
 
-/// The documented example of the header `Cache-Control`.
 pub const CACHE_CONTROL_EXAMPLE: &str = "no-store";
 
-/// The documented example of the header `PrivateCacheControl`.
 pub const PRIVATE_CACHE_CONTROL_EXAMPLE: &str = "private, no-cache";
 
-/// The documented example of the header `WWW-Authenticate`.
 pub const WWW_AUTHENTICATE_EXAMPLE: &str = "Bearer realm=\"store-orders\"";
 
-/// The documented example of the header `Link`.
 pub const LINK_EXAMPLE: &str =
     "</guide#unauthorized>; rel=\"service-doc\", </openapi-v2.json>; rel=\"service-desc\"";
 
-/// A regular expression that every valid apiKey matches.
+/// A regular expression that every valid `apiKey` matches.
 pub const API_KEY_BEARER_FORMAT: &str = "^(sto_live_|sto_test_)[0-9A-Za-z]{36}$";
 
-/// The rows of the table `x-plans` in the document.
+/// The rows of the table `x-plans` in the document's `info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Plans {
     Free,
@@ -60,10 +53,8 @@ pub enum Plans {
 }
 
 impl Plans {
-    /// All rows, in the document's order.
     pub const ALL: [Plans; 4] = [Plans::Free, Plans::Pro, Plans::Business, Plans::Enterprise];
 
-    /// Returns the row's name in the document.
     pub const fn title(self) -> &'static str {
         match self {
             Plans::Free => "Free",
@@ -73,7 +64,7 @@ impl Plans {
         }
     }
 
-    /// `requestsPerMinute`; `None` where the document has `null`.
+    /// Returns the row's `requestsPerMinute`, or `None` if the document has `null`.
     pub const fn requests_per_minute(self) -> Option<u32> {
         match self {
             Plans::Free => Some(60),
@@ -83,7 +74,7 @@ impl Plans {
         }
     }
 
-    /// `requestsPerDay`; `None` where the document has `null`.
+    /// Returns the row's `requestsPerDay`, or `None` if the document has `null`.
     pub const fn requests_per_day(self) -> Option<u32> {
         match self {
             Plans::Free => Some(1000),
@@ -129,7 +120,7 @@ pub enum ErrorCode {
     /// The request took too long to arrive. A proxy in front of the service sends this. Send it
     /// again.
     RequestTimeout,
-    /// The request has a body, which no operation takes, and a large one. A proxy in front of the
+    /// The request has a large body, although no operation takes a body. A proxy in front of the
     /// service sends this. Send no body.
     RequestTooLarge,
     /// The address of the request is too long. A proxy in front of the service sends this. Shorten
@@ -138,7 +129,6 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, ErrorCode)] = &[
         ("invalid_parameter", ErrorCode::InvalidParameter),
         ("unauthorized", ErrorCode::Unauthorized),
@@ -157,12 +147,11 @@ impl ErrorCode {
         ("uri_too_long", ErrorCode::UriTooLong),
     ];
 
-    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         ErrorCode::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
 
-    /// The status of the code; `None` if no operation returns it.
+    /// Returns the code's HTTP status, or `None` if no operation returns the code.
     pub const fn status(self) -> Option<StatusCode> {
         Some(match self {
             Self::InvalidParameter => StatusCode::BAD_REQUEST,
@@ -205,14 +194,12 @@ pub enum OrderStatus {
 }
 
 impl OrderStatus {
-    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, OrderStatus)] = &[
         ("pending", OrderStatus::Pending),
         ("shipped", OrderStatus::Shipped),
         ("cancelled", OrderStatus::Cancelled),
     ];
 
-    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         OrderStatus::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
     }
@@ -237,9 +224,9 @@ pub struct Order {
     pub ship_date: Option<DateTime<Utc>>,
     /// Whether the order has been fulfilled. Whether it can be cancelled follows from `status`.
     pub complete: bool,
-    /// `pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. It is
+    /// `pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. The status is
     /// independent of `complete` and `shipDate`. The list contains no `cancelled` orders. Statuses
-    /// may be added: do not cancel an order of an unknown one.
+    /// may be added: do not cancel an order whose status you do not know.
     #[schemars(with = "String")]
     pub status: OrderStatus,
     /// When the order was cancelled, in UTC (RFC 3339). Present only if `status` is `cancelled`,
@@ -273,11 +260,9 @@ pub enum ListOrdersStatus {
 }
 
 impl ListOrdersStatus {
-    /// All values, each with its name in the document.
     pub const VALUES: &'static [(&'static str, ListOrdersStatus)] =
         &[("pending", ListOrdersStatus::Pending), ("shipped", ListOrdersStatus::Shipped)];
 
-    /// Returns the value's name in the document.
     pub fn as_str(self) -> &'static str {
         ListOrdersStatus::VALUES
             .iter()
@@ -287,8 +272,7 @@ impl ListOrdersStatus {
 }
 
 impl Error {
-    /// `code` must be one that some operation returns. For any other code the status
-    /// is 500.
+    /// Creates the body for a code. The status is 500 if no operation returns the code.
     fn of(code: ErrorCode, message: String) -> Error {
         let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Error { code, message, status: status.as_u16().into() }
@@ -307,7 +291,6 @@ impl ErrorBody for Error {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unauthorized {
-    /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
     Unauthorized(String),
 }
 
@@ -327,10 +310,7 @@ impl DocumentedError for Unauthorized {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TooManyRequests {
-    /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
     RateLimitExceeded(String),
-    /// The key kept sending requests after a 429 and is temporarily banned. Stop until the time in
-    /// `Retry-After` has passed.
     KeyBanned(String),
 }
 
@@ -353,9 +333,7 @@ impl DocumentedError for TooManyRequests {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerError {
-    /// The server failed. Try again later.
     InternalError(String),
-    /// The server cannot reach its data. Wait for the time in `Retry-After`.
     ServiceUnavailable(String),
 }
 
@@ -406,8 +384,8 @@ pub struct ListOrdersQuery {
     #[serde(default)]
     #[schemars(with = "PlainInteger", range(min = 1, max = 1000))]
     pub limit: i64,
-    /// `nextCursor` of the previous page, unchanged and with the filters of that page; `limit` may
-    /// differ. Without it, the first page is returned.
+    /// `nextCursor` of the previous page, unchanged. Send the filters of that page with it; `limit`
+    /// may differ. Without a cursor, the first page is returned.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = "^[A-Za-z0-9_-]{1,200}$"))]
     pub cursor: Option<String>,
@@ -437,7 +415,7 @@ impl Parameters for ListOrdersQuery {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct ListOrdersHeader {
     /// The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If
-    /// the response would still be that one, it is 304.
+    /// one of the tags is still current, the response is 304.
     #[serde(rename = "If-None-Match", default)]
     #[schemars(with = "String")]
     pub if_none_match: Option<String>,
@@ -454,19 +432,18 @@ impl Parameters for ListOrdersHeader {
 
 #[derive(Debug)]
 pub enum ListOrdersSuccess {
-    /// A page of orders returned
     Ok {
-        /// The body.
         body: Json<OrderPage>,
         /// `ETag`: Identifies what the response says (RFC 9110). It changes only if the response
         /// does, and is weak: the same for every encoding, and from every server. Send it as
         /// `If-None-Match` the next time.
         etag: HeaderValue,
-        /// `Link`: The next page (RFC 8288): path and query, with the `limit` and filters of the
-        /// request, to be resolved against its address. Absent on the last page.
+        /// `Link`: A link to the next page (RFC 8288), with the `limit` and filters of this
+        /// request. The target is a path and a query, relative to the address of this request.
+        /// Absent on the last page.
         link: Option<HeaderValue>,
     },
-    /// The response would be the one with this `ETag`
+    /// The response that you have with this `ETag` is still current
     NotModified {
         /// `ETag`: Identifies what the response says (RFC 9110). It changes only if the response
         /// does, and is weak: the same for every encoding, and from every server. Send it as
@@ -495,8 +472,6 @@ impl Success for ListOrdersSuccess {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListOrdersError {
-    /// A path parameter is malformed, or a query parameter is malformed, empty, repeated or
-    /// unknown. The `message` names it. Correct the request.
     InvalidParameter(String),
     Unauthorized(Unauthorized),
     TooManyRequests(TooManyRequests),
@@ -553,7 +528,7 @@ impl Parameters for GetOrderPath {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct GetOrderHeader {
     /// The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If
-    /// the response would still be that one, it is 304.
+    /// one of the tags is still current, the response is 304.
     #[serde(rename = "If-None-Match", default)]
     #[schemars(with = "String")]
     pub if_none_match: Option<String>,
@@ -570,16 +545,14 @@ impl Parameters for GetOrderHeader {
 
 #[derive(Debug)]
 pub enum GetOrderSuccess {
-    /// Order found
     Ok {
-        /// The body.
         body: Json<Order>,
         /// `ETag`: Identifies what the response says (RFC 9110). It changes only if the response
         /// does, is strong, and is the same from every server. Send it as `If-None-Match` the next
         /// time, or as `If-Match` to `cancelOrder`.
         etag: HeaderValue,
     },
-    /// The response would be the one with this `ETag`
+    /// The response that you have with this `ETag` is still current
     NotModified {
         /// `ETag`: Identifies what the response says (RFC 9110). It changes only if the response
         /// does, is strong, and is the same from every server. Send it as `If-None-Match` the next
@@ -607,11 +580,7 @@ impl Success for GetOrderSuccess {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum GetOrderError {
-    /// A path parameter is malformed, or a query parameter is malformed, empty, repeated or
-    /// unknown. The `message` names it. Correct the request.
     InvalidParameter(String),
-    /// There is no such order. To `cancelOrder` it can also mean that the order is already
-    /// cancelled.
     OrderNotFound(String),
     Unauthorized(Unauthorized),
     TooManyRequests(TooManyRequests),
@@ -688,7 +657,6 @@ impl Parameters for CancelOrderHeader {
 
 #[derive(Debug)]
 pub enum CancelOrderSuccess {
-    /// Order cancelled
     NoContent,
 }
 
@@ -706,16 +674,9 @@ impl Success for CancelOrderSuccess {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum CancelOrderError {
-    /// A path parameter is malformed, or a query parameter is malformed, empty, repeated or
-    /// unknown. The `message` names it. Correct the request.
     InvalidParameter(String),
-    /// There is no such order. To `cancelOrder` it can also mean that the order is already
-    /// cancelled.
     OrderNotFound(String),
-    /// The order has already shipped and cannot be cancelled. It is unchanged.
     OrderAlreadyShipped(String),
-    /// The order has none of the tags in `If-Match`, because it has changed or a tag begins with
-    /// `W/`. It is unchanged. Read the order again, and decide whether to cancel it.
     PreconditionFailed(String),
     Unauthorized(Unauthorized),
     TooManyRequests(TooManyRequests),
@@ -769,10 +730,10 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// The state that handlers share.
     type Context: ServerContext;
 
-    /// The sender of a request, which the middleware puts into its extensions.
+    /// The sender of a request, which the middleware adds to the request's extensions.
     type Caller: Send + Sync + 'static;
 
-    /// Adds the headers that depend on the status and the code of a documented error.
+    /// Adds headers to the response for a documented error. Does nothing by default.
     fn error_headers(_status: StatusCode, _code: &str, _headers: &mut HeaderMap) {}
 
     /// List orders
@@ -782,13 +743,13 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// Returns a page of the orders that match all filters, in ascending order of `id`.
     ///
     /// - **200**: a page. For pagination, send its `nextCursor` as `cursor`, with the filters
-    ///   unchanged, until a page has none. A page may hold fewer orders than `limit`, even none,
-    ///   and have a `nextCursor`.
-    /// - **304**: the page would be the one with the `ETag` in `If-None-Match`.
+    ///   unchanged, until a page has no `nextCursor`. A page that has a `nextCursor` may hold fewer
+    ///   orders than `limit`, even none.
+    /// - **304**: the page that you have with the `ETag` in `If-None-Match` is still current.
     /// - **400**: a query parameter is unknown, repeated, empty or malformed. The `message` names
     ///   it.
-    /// - **All pages together**: no order comes twice, and every order that matches from the first
-    ///   page to the last comes exactly once.
+    /// - **All pages together**: no order appears twice. An order that matches during the whole
+    ///   pagination appears exactly once.
     /// - **Cancelled orders** are in no page that is requested after the 204 of the cancellation.
     /// - **After a lost response**: send the request again. It changes nothing.
     fn list_orders(
@@ -823,8 +784,8 @@ pub trait Api: Sized + Send + Sync + 'static {
     ///
     /// - **204**: the order is cancelled. No list that is requested from now on contains it, and
     ///   its identifier is never used again.
-    /// - **404**: there is no such order, or it is already cancelled. Of several requests at the
-    ///   same time, exactly one gets 204 and the others get 404.
+    /// - **404**: there is no such order, or it is already cancelled. Of several requests for the
+    ///   same order, at most one gets 204.
     /// - **409**: the order has already shipped. It is unchanged.
     /// - **412**: the order has none of the tags in `If-Match`. It is unchanged.
     /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
@@ -838,14 +799,13 @@ pub trait Api: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<CancelOrderSuccess, CancelOrderError>> + Send;
 }
 
-/// Adapts an [`Api`] to the trait that dropshot serves.
+/// Adapts an [`Api`] to [`DropshotApi`], the trait that dropshot serves.
 #[derive(Debug)]
 pub struct Served<A>(PhantomData<fn() -> A>);
 
 /// The operations in the form that dropshot's macro reads.
 #[dropshot::api_description(module = "dropshot_api")]
 pub trait DropshotApi {
-    /// The state that handlers share.
     type Context;
 
     /// List orders
@@ -936,13 +896,13 @@ pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentE
     dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
 }
 
-/// Returns the document that dropshot emits. `api/UPSTREAM.md` lists what it lacks.
+/// Returns the document that dropshot emits from these types. `api/UPSTREAM.md` lists what
+/// that document lacks.
 pub fn emitted() -> Result<Value, DocumentError> {
     let api = dropshot_api::stub_api_description().map_err(DocumentError::new)?;
     crate::emission::emitted::<Schemas>(api, TITLE, VERSION)
 }
 
-/// The types of the schemas in the document's `components`.
 enum Schemas {}
 
 impl crate::emission::Schemas for Schemas {

@@ -65,8 +65,8 @@ fn setting(name: &str) -> Result<String, String> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // It waits for the limits, sends again what got no response or a 5xx, and fails if a wait would
-    // end after 2 minutes: a ban, or the requests of the day are used up.
+    // The client waits for the rate limit, and retries after a lost response or a 500, 502, 503 or
+    // 504. It fails if a wait would exceed the 2 minutes of a call, for example during a ban.
     let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?;
     for id in env::args().skip(1) {
         let id: OrderId = id.parse()?;
@@ -162,8 +162,8 @@ fn setting(name: &str) -> Result<String, String> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // It waits for the limits, sends again what got no response or a 5xx, and fails if a wait would
-    // end after 2 minutes: a ban, or the requests of the day are used up.
+    // The client waits for the rate limit, and retries after a lost response or a 500, 502, 503 or
+    // 504. It fails if a wait would exceed the 2 minutes of a call, for example during a ban.
     let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?.v2();
     for id in env::args().skip(1) {
         let id: OrderId = id.parse()?;

@@ -76,8 +76,8 @@ impl Client {
     ///
     /// - **204**: the order is cancelled. No list that is requested from now on contains it, and
     ///   its identifier is never used again.
-    /// - **404**: there is no such order, or it is already cancelled. Of several requests at the
-    ///   same time, exactly one gets 204 and the others get 404.
+    /// - **404**: there is no such order, or it is already cancelled. Of several requests for
+    ///   the same order, at most one gets 204.
     /// - **409**: the order has already shipped. It is unchanged.
     /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
     ///   Send the request again, and take a 404 as success: an earlier attempt may have cancelled

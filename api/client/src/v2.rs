@@ -50,13 +50,13 @@ impl ClientV2 {
     /// Returns a page of the orders that match all filters, in ascending order of `id`.
     ///
     /// - **200**: a page. For pagination, send its `nextCursor` as `cursor`, with the filters
-    ///   unchanged, until a page has none. A page may hold fewer orders than `limit`, even none,
-    ///   and have a `nextCursor`.
-    /// - **304**: the page would be the one with the `ETag` in `If-None-Match`.
+    ///   unchanged, until a page has no `nextCursor`. A page that has a `nextCursor` may hold fewer
+    ///   orders than `limit`, even none.
+    /// - **304**: the page that you have with the `ETag` in `If-None-Match` is still current.
     /// - **400**: a query parameter is unknown, repeated, empty or malformed. The `message` names
     ///   it.
-    /// - **All pages together**: no order comes twice, and every order that matches from the first
-    ///   page to the last comes exactly once.
+    /// - **All pages together**: no order appears twice. An order that matches during the whole
+    ///   pagination appears exactly once.
     /// - **Cancelled orders** are in no page that is requested after the 204 of the cancellation.
     /// - **After a lost response**: send the request again. It changes nothing.
     ///
@@ -152,8 +152,8 @@ impl ClientV2 {
     ///
     /// - **204**: the order is cancelled. No list that is requested from now on contains it, and
     ///   its identifier is never used again.
-    /// - **404**: there is no such order, or it is already cancelled. Of several requests at the
-    ///   same time, exactly one gets 204 and the others get 404.
+    /// - **404**: there is no such order, or it is already cancelled. Of several requests for
+    ///   the same order, at most one gets 204.
     /// - **409**: the order has already shipped. It is unchanged.
     /// - **412**: the order has none of the tags in `If-Match`. It is unchanged.
     /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.

@@ -1,5 +1,5 @@
-//! Generates progenitor's client of each document, and the extensible enums of all documents.
-//! Handwritten code in `api/client/src` wraps the clients.
+//! Generates a progenitor client for each document, and one file with the extensible enums of all
+//! documents. Handwritten code in `api/client/src` wraps the clients.
 
 mod for_rust;
 mod progenitor;
@@ -12,13 +12,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The source that the first lines name in the files that all versions share.
+/// Named as the source in the first line of each file that all versions share.
 pub const ALL: &str = "all documents";
 
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
     pub document: &'a Value,
-    /// The path of the document, which the first line of the generated file names.
+    /// The document's path, which appears in the first line of the generated file and in refusals.
     pub source: &'a str,
     /// The name of the generated module, such as `v1`.
     pub module: &'a str,
@@ -26,16 +26,16 @@ pub struct Version<'a> {
 
 #[derive(Debug)]
 pub struct ClientCode {
-    /// For each version, the code of progenitor's client.
+    /// The code of the client for each version.
     pub versions: Vec<String>,
-    /// The code of the extensible enums of all versions.
+    /// The extensible enums, merged from all versions.
     pub values: String,
-    /// The file that declares the modules of all versions.
+    /// The parent file, which declares the other files as modules and lists the versions.
     pub modules: String,
 }
 
-/// Generates the files. All versions share the identifier types and the error body of the first
-/// version.
+/// Generates the files. Later versions use the identifier types and the error body of the first
+/// version, so that callers can pass an id of one version to another.
 pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Error> {
     let (mut files, mut shared) = (Vec::new(), BTreeMap::new());
     for Version { document, source, module } in versions {
@@ -51,7 +51,8 @@ pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Err
             let path = |name: &String| format!("crate::generated::{module}::types::{name}");
             shared = names.map(|name| (name.clone(), path(&name))).collect();
         }
-        let about = "//! Progenitor's client, which each call goes through.\n\n";
+        let about = "//! Progenitor's client, which makes each call, and a type for the requests of \
+                     each operation.\n\n";
         files.push(format::format(&(header(source, command) + about + &code))?);
     }
     let values = header(ALL, command) + &values::values(versions)?;
@@ -59,10 +60,10 @@ pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Err
     Ok(ClientCode { versions: files, values: format::format(&values)?, modules })
 }
 
-/// Returns the file that declares the module of each version, and lists the versions.
+/// Returns the code of the parent file, which declares the modules and lists the versions.
 fn modules(versions: &[Version<'_>], command: &str) -> String {
     let modules: Vec<_> = versions.iter().map(|version| version.module).collect();
-    let about = "//! Progenitor's client of each document, and the extensible enums of all \
+    let about = "//! A progenitor client for each document, and the extensible enums of all \
                  documents.\n\n";
     let mut code = header(ALL, command) + about;
     for module in &modules {
@@ -76,9 +77,9 @@ fn modules(versions: &[Version<'_>], command: &str) -> String {
     let paths = paths.collect::<Vec<_>>().join(" or ");
     code + &format!(
         "pub(crate) mod values;\n\n\
-         /// The versions of the API that a base URL may end in.\n\
+         /// The versions of the API in which a base URL may end.\n\
          pub(crate) const VERSIONS: [&str; {}] = {modules:?};\n\n\
-         /// The endings of a base URL, as a literal for messages.\n\
+         /// The possible endings of a base URL, as a literal for `concat!`.\n\
          macro_rules! version_paths {{ () => {{ \"{paths}\" }} }}\n\
          pub(crate) use version_paths;\n",
         modules.len()

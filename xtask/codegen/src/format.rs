@@ -6,7 +6,8 @@ use syn::Item;
 
 const STYLE: [&str; 4] = ["--edition", "2024", "--config", "use_small_heuristics=Max"];
 
-/// Prints these items, with an empty line after each item, and before each documented member.
+/// Prints these items with an empty line between two of them, but not between imports. Also
+/// separates the members of traits and implementations.
 pub fn print(file: syn::File) -> String {
     let (mut text, mut was_use) = (String::new(), false);
     for item in file.items {
@@ -23,13 +24,14 @@ pub fn print(file: syn::File) -> String {
     text
 }
 
-/// Inserts an empty line between two members. The last line of a member is indented once and ends
-/// with `}` or `;`. The first line of the next member is a doc comment, an attribute or a function.
+/// Inserts an empty line between two members if the second one begins with a doc comment, an
+/// attribute or a function. A member ends with a line that is indented once and ends with `}` or
+/// `;`.
 fn separate_members(item: &str) -> String {
     let (mut text, mut has_ended) = (String::new(), false);
     for line in item.lines() {
         let member = line.strip_prefix("    ").filter(|rest| !rest.starts_with(' '));
-        let starts = ["///", "#[", "fn ", "pub fn ", "async fn "];
+        let starts = ["///", "#[", "fn ", "pub fn ", "pub const fn ", "async fn "];
         if has_ended
             && member.is_some_and(|rest| starts.iter().any(|start| rest.starts_with(start)))
         {

@@ -4,17 +4,18 @@
 use proc_macro2::{Ident, TokenStream};
 use serde_json::Value;
 
-/// The contract: the parts of a document from which the code is written.
+/// The parts of a document from which the server's code is written.
 #[derive(Debug)]
 pub struct Contract {
     pub title: String,
     pub version: String,
-    /// The path in which every server's URL ends; empty if the URLs have different paths.
+    /// The path of all URLs in `servers`, such as `/v1`; empty if their paths differ.
     pub base_path: String,
     pub constants: Vec<Constant>,
     /// The tables of numbers in `info`.
     pub tables: Vec<Table>,
-    /// Records and enums, in the document's order.
+    /// The records of `components`, each after the enums that its members declare, then the enums
+    /// that operations declare.
     pub items: Vec<Item>,
     /// The record that is the body of every error, and the enum of its codes.
     pub error: ErrorRecord,
@@ -28,12 +29,13 @@ pub struct Contract {
 #[derive(Clone, Debug)]
 pub struct Constant {
     pub name: Ident,
-    /// The text of the constant's doc comment.
-    pub about: String,
+    /// The doc comment; `None` if the name says enough.
+    pub about: Option<String>,
     pub value: String,
 }
 
-/// A table in `info`: rows with the same columns. Each number is a 32-bit integer or `null`.
+/// A table in `info`: rows with the same columns. Each value is an unsigned 32-bit integer or
+/// `null`.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Name of the generated enum, which has a variant for each row.
@@ -90,8 +92,8 @@ pub enum Item {
 #[derive(Clone, Debug)]
 pub struct Record {
     pub name: Ident,
-    /// The schema's name in the document. Parameters have no schema: their record is named for the
-    /// operation and the location, such as `ListOrdersQuery`.
+    /// The schema's name in the document. The record of an operation's parameters has no schema in
+    /// the document; its key consists of the operation and the location, such as `ListOrdersQuery`.
     pub key: String,
     /// The description, which becomes the doc comment.
     pub description: Option<String>,
@@ -116,7 +118,7 @@ pub struct Field {
 #[derive(Clone, Debug)]
 pub struct Enum {
     pub name: Ident,
-    /// Names of the same enum for other operations whose parameters have the same values.
+    /// Other names of this enum, one for each further parameter that has the same values.
     pub aliases: Vec<Ident>,
     /// The JSON pointer of the schema, without the first slash.
     pub key: String,
@@ -129,7 +131,7 @@ pub struct Enum {
 #[derive(Clone, Debug)]
 pub struct ErrorRecord {
     pub name: Ident,
-    /// The name in Rust of the enum of error codes.
+    /// The Rust enum of error codes.
     pub codes: Ident,
 }
 
@@ -138,7 +140,7 @@ pub struct Operation {
     pub id: String,
     /// Name of the handler's method.
     pub method_name: Ident,
-    /// Prefix of the names of the operation's types.
+    /// Prefix of the names of the operation's types, such as `ListOrders`.
     pub type_name: String,
     /// HTTP method, in capitals.
     pub method: Ident,
@@ -155,9 +157,9 @@ pub struct Operation {
     pub body: Option<Type>,
     /// Successes, by ascending status. Dropshot documents only the first.
     pub successes: Vec<Success>,
-    /// Errors that are not in a shared response.
+    /// The errors of the responses that are not in `shared`.
     pub errors: Vec<ErrorVariant>,
-    /// Names of the responses in `components` whose errors the operation can return.
+    /// The responses in `components` whose errors the operation can return, by their Rust names.
     pub shared: Vec<Ident>,
 }
 
@@ -167,7 +169,8 @@ pub struct ParameterSet {
     pub record: Record,
 }
 
-/// The locations of parameters in a request, in the order in which dropshot emits them.
+/// The locations of parameters in a request. Dropshot emits parameters in the order of their
+/// locations here, so a document must list them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Location {
     Path,
@@ -176,7 +179,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// Returns the name of dropshot's extractor, which is also the name of the variant.
+    /// Returns the variant's name, which becomes part of the names of records and arguments.
     pub const fn as_str(self) -> &'static str {
         match self {
             Location::Path => "Path",
@@ -219,14 +222,13 @@ pub struct SharedErrors {
     pub variants: Vec<ErrorVariant>,
 }
 
-/// An error: one code of a response.
+/// An error that a response can have. Each example of the response is one error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorVariant {
     /// The variant's name, the same as in the enum of error codes.
     pub name: Ident,
     pub code: String,
     pub status: u16,
-    pub description: Option<String>,
     /// The `message` in the example.
     pub message: String,
 }
@@ -240,7 +242,8 @@ pub fn has_bounds(ty: &Type) -> bool {
     }
 }
 
-/// Returns the Rust literal of a default, if it is a valid value of the type.
+/// Returns the Rust literal of a default. Returns `None` if the type is not boolean or integer, or if
+/// the value is not valid for the type.
 pub fn default_value(ty: &Type, value: &Value) -> Option<TokenStream> {
     match (ty, value) {
         (Type::Boolean, Value::Bool(flag)) => Some(quote::quote!(#flag)),

@@ -128,7 +128,7 @@ fn comment(text: &str, indent: usize) -> TokenStream {
     let mut lines = TokenStream::new();
     for line in text.lines() {
         let mut current = String::new();
-        // The lines of a list item are indented, or rustdoc would end the item.
+        // Clippy requires that further lines of a list item are indented (`doc_lazy_continuation`).
         let item_indent = if line.starts_with("- ") { "  " } else { "" };
         for word in line.split(' ') {
             let columns = current.chars().count() + 1 + word.chars().count();

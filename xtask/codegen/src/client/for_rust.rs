@@ -1,6 +1,6 @@
-//! Prepares a document for progenitor. Gives identifiers and extensible enums (`x-extensible-enum`)
-//! their own types, keeps only one success response of each operation, and removes everything that
-//! only the server checks.
+//! Prepares a document for progenitor. Gives identifiers, extensible enums (`x-extensible-enum`) and
+//! the closed enums of parameters types of their own, keeps only the first success of each
+//! operation, and removes bounds, which only the server checks.
 
 use crate::names::pascal;
 use crate::subset::PATH;
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 /// The document for progenitor, with the names of the schemas that get special types.
 pub struct ProgenitorInput {
     pub document: Value,
-    /// The names of the schemas of identifiers, such as `OrderId`. Progenitor makes a newtype of
-    /// each.
+    /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype, which
+    /// later versions share.
     pub identifiers: Vec<String>,
-    /// The names of the extensible enums. Each is the name of a schema in `document`, to which
-    /// properties and parameters refer.
+    /// The names of the extensible enums. Each also names a schema in `document`, to which the
+    /// properties and parameters of this type refer.
     pub enums: Vec<String>,
 }
 
@@ -68,8 +68,8 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
         }
     }
     let identifiers = kinds.keys().cloned().collect();
-    // Adds each extensible enum as a plain string schema, so that references to it resolve. The
-    // generator's settings replace it with a type in `generated/values.rs`.
+    // Adds each extensible enum as a plain string schema, so that references to it resolve. In the
+    // client's code, progenitor replaces this schema with the enum in `generated/values.rs`.
     kinds.extend(
         enums.iter().map(|extensible| (extensible.name.clone(), json!({ "type": "string" }))),
     );
@@ -114,11 +114,11 @@ fn prepare_parameter(
     }
 }
 
-/// The schemas of closed enums of parameters, each with its name.
+/// For each closed enum of a parameter: its schema, and the name of its type.
 type ClosedEnums = Vec<(Value, String)>;
 
 /// If a parameter is a closed enum, replaces its schema by a reference. Parameters with the same
-/// schema share the type, which has the name of the first.
+/// schema share a type, which is named for the first of them, such as `ListBooksGenre`.
 fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut ClosedEnums) {
     let name = parameter["name"].as_str().unwrap_or_default().to_upper_camel_case();
     let Some(schema) = parameter.get_mut("schema").filter(|schema| schema.get("enum").is_some())
@@ -137,7 +137,7 @@ fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut C
     *schema = reference(&kind, &Value::Null);
 }
 
-/// True if the enum has every value of the parameter.
+/// True if the parameter lists its values (`enum`), and the extensible enum has all of them.
 fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     let values = |schema: &Value, key: &str| schema.get(key).and_then(Value::as_array).cloned();
     let values_of_enum = values(&extensible.schema, "x-extensible-enum").unwrap_or_default();
@@ -145,8 +145,9 @@ fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
-/// Keeps only the first success of an operation, and removes its summary, description and tags.
-/// Handwritten code handles the other responses by their status.
+/// Keeps only the first 2xx response of an operation; handwritten code handles all other responses
+/// by their status. Also removes the operation's summary, description and tags, which the client
+/// does not use.
 fn keep_first_success(operation: &mut Value) {
     for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
@@ -242,12 +243,13 @@ fn remove_bounds(value: &mut Value) {
     }
 }
 
-/// Parts of descriptions that say how a value is written as text: the beginning, the end, and the
-/// replacement of the whole part. Rust does not need them, because its types define the format.
+/// The parts of descriptions that say how to write a value in a request. They are removed, because
+/// callers of the client pass Rust values. For each part: how it begins, how it ends, and what
+/// replaces it.
 const TEXT_FORMS: [(&str, &str, &str); 2] =
     [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
 
-/// Removes from all descriptions how values are written in a request.
+/// Removes the parts in [`TEXT_FORMS`] from all descriptions.
 fn describe_for_rust(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(describe_for_rust),

@@ -8,10 +8,10 @@ use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle, TypeI
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use syn::{Attribute, Expr, ExprLit, Ident, ImplItem, Item, Lit};
+use syn::{Attribute, Expr, ExprLit, Ident, ImplItem, Item, Lit, Visibility};
 
-/// Generates the client's code. The types in `shared` belong to another version's client. `shared`
-/// maps each name to the path by which the code uses the type.
+/// Generates the client's code. `shared` maps the name of each type that another version's client
+/// defines to the path of that type. The code uses these types instead of defining its own.
 pub fn generate_client(
     input: &ProgenitorInput,
     shared: &BTreeMap<String, String>,
@@ -34,8 +34,8 @@ pub fn generate_client(
     Ok(prettyplease::unparse(&file))
 }
 
-/// Configures the generator: which types are identifiers, extensible enums, or types of another
-/// version. All other schemas are records.
+/// Configures progenitor: extensible enums and the types in `shared` are replaced by existing types,
+/// identifiers derive more traits, and all other types are non-exhaustive.
 fn generator(
     api: &OpenAPI,
     input: &ProgenitorInput,
@@ -79,8 +79,8 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
 }
 
-/// Removes `Debug` from progenitor's client. Handwritten code implements it without the HTTP
-/// client, whose default headers contain the key.
+/// Removes the derived `Debug` from progenitor's client. The handwritten `Debug` does not print the
+/// HTTP client, whose default headers contain the key.
 fn remove_debug_of_client(item: &mut Item) {
     if let Item::Struct(client) = item {
         client.attrs.retain(|attribute| !attribute.path().is_ident("derive"));
@@ -88,14 +88,15 @@ fn remove_debug_of_client(item: &mut Item) {
     }
 }
 
-/// Removes the comments of methods, because methods are not public. Writes the comments of types as
-/// single lines without indentation, so that rustdoc does not take indented text for code.
+/// Removes the comments of methods and modules, because callers of the client cannot reach them.
+/// Removes the indentation in the comments of types, because rustdoc takes indented text for code.
 fn rewrite_comments(item: &mut Item) {
     match item {
-        Item::Mod(module) => module
-            .content
-            .iter_mut()
-            .for_each(|(_, items)| items.iter_mut().for_each(rewrite_comments)),
+        Item::Mod(module) => {
+            module.attrs.retain(|attribute| !attribute.path().is_ident("doc"));
+            let items = module.content.iter_mut().flat_map(|(_, items)| items);
+            items.for_each(rewrite_comments);
+        }
         Item::Impl(implementation) => {
             for item in &mut implementation.items {
                 if let ImplItem::Fn(method) = item {
@@ -105,9 +106,10 @@ fn rewrite_comments(item: &mut Item) {
         }
         Item::Struct(of) => {
             of.attrs = split_doc_lines(&of.attrs, Some(&of.ident));
-            let each = of.fields.iter_mut();
-            each.for_each(|field| {
-                field.attrs = split_doc_lines(&field.attrs, field.ident.as_ref())
+            of.fields.iter_mut().for_each(|field| {
+                let is_public = matches!(field.vis, Visibility::Public(_));
+                let name = field.ident.as_ref().filter(|_| is_public);
+                field.attrs = split_doc_lines(&field.attrs, name);
             });
         }
         Item::Enum(of) => {
@@ -121,7 +123,8 @@ fn rewrite_comments(item: &mut Item) {
     }
 }
 
-/// Splits comments into lines. An item without a comment gets its name as its comment.
+/// Splits comments into lines without indentation. An item without a comment gets `name` as its
+/// comment, because the client's public items need one (`missing_docs`).
 fn split_doc_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
     if let (None, Some(name)) = (attributes.iter().find_map(doc_text), name) {
         let about = format!(" `{name}`.");

@@ -1,7 +1,7 @@
 //! Writes a type for the requests of each operation, with a setter for each optional parameter.
 //! Progenitor's own builders are not used, for two reasons. They borrow the client, so a stream or
-//! a task could not own one. And they convert parameters only when the request is sent, so a wrong
-//! type would compile.
+//! a task could not own one. And their setters accept any value that might convert (`TryInto`) and
+//! report a failed conversion only when the request is sent.
 
 use super::for_rust::ProgenitorInput;
 use crate::names::{pascal, snake};
@@ -14,7 +14,7 @@ use syn::{
 
 struct Parameter {
     name: Ident,
-    /// The type without `Option` and without a reference.
+    /// The type that the request stores: without `Option`, owned instead of borrowed.
     ty: Type,
     is_required: bool,
     is_reference: bool,
@@ -58,9 +58,13 @@ fn request_type(method: &ImplItemFn, input: &ProgenitorInput) -> Option<TokenStr
             false => quote!(, #name = self.#name.map(i64::from)),
         }
     });
-    let about = format!(" A request of `{id}`. Only parameters that are set are sent.");
+    // Callers see only the types that have public setters.
+    let about = optional.iter().any(|parameter| !is_header(&id, parameter, input)).then(|| {
+        let about = format!(" A request of `{id}`. Parameters that are not set are not sent.");
+        quote!(#[doc = #about])
+    });
     Some(quote! {
-        #[doc = #about]
+        #about
         #[derive(Clone, Debug)]
         #[must_use = "a request does nothing until it is sent"]
         pub struct #name {
@@ -88,14 +92,14 @@ fn request_type(method: &ImplItemFn, input: &ProgenitorInput) -> Option<TokenStr
     })
 }
 
-/// Returns the setter of an optional parameter, with the description in the document. The setter of
-/// a header is not public, because handwritten methods set headers.
+/// Returns the setter of an optional parameter, with the parameter's description as its comment.
+/// The setter of a header is not public and has no comment, because only handwritten methods of the
+/// client set headers.
 fn setter(operation: &str, parameter: &Parameter, input: &ProgenitorInput) -> TokenStream {
     let Parameter { name, ty, .. } = parameter;
-    let documented = documented_parameter(&input.document, operation, name);
-    let text = |key: &str| documented.and_then(|of| of.get(key)?.as_str()).unwrap_or_default();
-    let docs = text("description").lines().map(|line| format!(" {line}"));
-    let is_header = text("in") == "header";
+    let is_header = is_header(operation, parameter, input);
+    let description = parameter_text(operation, parameter, input, "description");
+    let docs = description.lines().filter(|_| !is_header).map(|line| format!(" {line}"));
     let visibility = if is_header { quote!(pub(crate)) } else { quote!(pub) };
     quote! {
         #(#[doc = #docs])*
@@ -104,6 +108,20 @@ fn setter(operation: &str, parameter: &Parameter, input: &ProgenitorInput) -> To
             self
         }
     }
+}
+
+fn is_header(operation: &str, parameter: &Parameter, input: &ProgenitorInput) -> bool {
+    parameter_text(operation, parameter, input, "in") == "header"
+}
+
+fn parameter_text<'i>(
+    operation: &str,
+    parameter: &Parameter,
+    input: &'i ProgenitorInput,
+    key: &str,
+) -> &'i str {
+    let documented = documented_parameter(&input.document, operation, &parameter.name);
+    documented.and_then(|of| of.get(key)?.as_str()).unwrap_or_default()
 }
 
 /// Finds a parameter in the document. The operation and the parameter are given by their Rust

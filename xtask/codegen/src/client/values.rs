@@ -1,5 +1,5 @@
-//! Writes the enums to which values may be added (`x-extensible-enum`), one for all versions, so
-//! that a caller can compare values of one version with values of another.
+//! Writes the extensible enums (`x-extensible-enum`), to which the API may add values. All versions
+//! share an enum, so that a caller can compare a value of one version with a value of another.
 
 use super::Version;
 use super::for_rust::extensible_enums;
@@ -16,7 +16,8 @@ struct MergedEnum {
     values: Vec<(String, String)>,
 }
 
-/// Returns the code of all enums. The last version that has a value describes it.
+/// Returns the code of all enums. If several versions have a value, the code has the last version's
+/// description of it.
 pub fn values(versions: &[Version<'_>]) -> Result<String, Refusals> {
     let mut enums: Vec<MergedEnum> = Vec::new();
     for (name, property, schema) in
@@ -38,7 +39,7 @@ pub fn values(versions: &[Version<'_>]) -> Result<String, Refusals> {
         }
     }
     let mut code = String::from(
-        "//! Enums of values to which the API may add.\n\n\
+        "//! Extensible enums, to which the API may add values.\n\n\
          use crate::extensible_enum::extensible_enum;\n",
     );
     for merged in &enums {

@@ -13,31 +13,28 @@ impl Reader<'_> {
         let info = |key: &str| {
             root.get_path(&["info"]).and_then(|info| info.text(key)).unwrap_or_default()
         };
-        let constant = |name: &str, about: &str, value: &str| Constant {
+        let constant = |name: &str, about: Option<&str>, value: &str| Constant {
             name: ident(name),
-            about: about.to_string(),
+            about: about.map(str::to_string),
             value: value.to_string(),
         };
+        let about_path = "The path of all URLs in `servers`; empty if their paths differ.";
         let mut constants = vec![
-            constant("TITLE", "The title of the API: `info.title`.", info("title")),
-            constant("VERSION", "The version of the document: `info.version`.", info("version")),
-            constant(
-                "BASE_PATH",
-                "The path at the end of each URL in `servers`.",
-                &base_path(&root),
-            ),
+            constant("TITLE", None, info("title")),
+            constant("VERSION", None, info("version")),
+            constant("BASE_PATH", Some(about_path), &base_path(&root)),
         ];
         for (name, header) in members(&root, &["components", "headers"]) {
             self.check_header(&header);
             if let Some(example) = header.get("example") {
-                let about = format!("The documented example of the header `{name}`.");
-                constants.extend(self.constant(&example, &format!("{name}_example"), about));
+                constants.extend(self.constant(&example, &format!("{name}_example"), None));
             }
         }
         for (name, scheme) in members(&root, &["components", "securitySchemes"]) {
             if let Some(form) = scheme.get("bearerFormat") {
-                let about = format!("A regular expression that every valid {name} matches.");
-                constants.extend(self.constant(&form, &format!("{name}_bearer_format"), about));
+                let about = format!("A regular expression that every valid `{name}` matches.");
+                let name = format!("{name}_bearer_format");
+                constants.extend(self.constant(&form, &name, Some(about)));
             }
         }
         for (_, operation) in members(&root, &["paths"]).iter().flat_map(|(_, path)| path.members())
@@ -46,14 +43,14 @@ impl Reader<'_> {
                 (operation.text("operationId"), operation.get("x-sunset"))
             {
                 let about = format!("The date after which the operation `{id}` may be removed.");
-                constants.extend(self.constant(&sunset, &format!("{id}_sunset"), about));
+                constants.extend(self.constant(&sunset, &format!("{id}_sunset"), Some(about)));
             }
         }
         constants
     }
 
     /// Returns `None` if the value is not a string, or if the name is refused.
-    fn constant(&mut self, node: &Node<'_>, name: &str, about: String) -> Option<Constant> {
+    fn constant(&mut self, node: &Node<'_>, name: &str, about: Option<String>) -> Option<Constant> {
         let value = node.value.as_str()?.to_string();
         let name = self.claim_name(node, shouty(name), name)?;
         Some(Constant { name, about, value })

@@ -100,12 +100,12 @@ impl<'a> Reader<'a> {
         let listed = codes.and_then(|Enum { values, .. }| {
             values.iter().find(|(_, text, _)| text == code).cloned()
         });
-        let Some((name, code, description)) = listed else {
+        let Some((name, code, _)) = listed else {
             let problem = format!("{code:?} is not among the values of the schema");
             self.refuse(&value.get("code").unwrap_or(value), problem, "add it there");
             return None;
         };
         let message = message.to_string();
-        Some(ErrorVariant { name, code, status: number, description, message })
+        Some(ErrorVariant { name, code, status: number, message })
     }
 }

@@ -206,8 +206,8 @@ impl<'a> Reader<'a> {
         Some(Field { name, key: key.to_string(), description, ty, is_required, default })
     }
 
-    /// Reads the type of a parameter. Parameters with the same values share one enum, which has the
-    /// name of the first.
+    /// Reads the type of a parameter. Parameters with the same values share one enum, which is named
+    /// for the first of them.
     fn parameter_type(&mut self, schema: &Node<'a>, hint: &str) -> Option<Type> {
         let Some(values) = schema.get("enum") else { return self.schema(schema, hint) };
         let mut shared = self.parameter_enums.iter();
@@ -222,8 +222,8 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Gives an enum another name. Each operation has its own name for a shared enum, so that a new
-    /// operation never renames the enum of another one.
+    /// Gives an enum another name. Each operation has its own name for a shared enum, so that this
+    /// name stays if a new operation comes first in the document and the enum is named for it.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;
         let mut items = self.items.iter_mut();
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
         Some(media.clone())
     }
 
-    /// Reads the successes, by ascending status.
+    /// Reads the successes (2xx and 304), by ascending status.
     fn successes(&mut self, type_name: &str, node: &Node<'a>) -> Vec<Success> {
         let responses = node.get("responses");
         let responses = responses.iter().flat_map(Node::members);
@@ -352,7 +352,8 @@ impl<'a> Reader<'a> {
         response_headers
     }
 
-    /// Checks the keys of a header and its schema. The tests' wire check checks its values.
+    /// Checks the keys of a header and of its schema. The tests' wire check verifies the values that
+    /// the server sends.
     pub(super) fn check_header(&mut self, header: &Node<'_>) {
         self.check_keys(header, &subset::HEADER);
         let schema = header.get("schema").filter(|schema| schema.get("$ref").is_none());
@@ -411,8 +412,8 @@ impl<'a> Reader<'a> {
                     None => errors.extend(response_errors),
                 }
             } else if let Some((key, target)) = self.component(&response, "responses") {
-                // The errors are ignored here. This call checks that the examples of the shared
-                // response fit this status.
+                // This call only checks that the examples of the shared response have this status.
+                // The errors were already read for `all_shared`.
                 self.response_errors(error, Some(code), &target);
                 shared.extend(pascal(key));
             }

@@ -1,13 +1,13 @@
 //! Writes the constants, and an enum for each table in `info`.
 
-use super::comment;
+use super::{comment, description};
 use crate::model::{Constant, Table};
 use proc_macro2::TokenStream;
 use quote::quote;
 
 pub fn constants(constants: &[Constant]) -> TokenStream {
     let constants = constants.iter().map(|Constant { name, about, value }| {
-        let about = comment(about, 0);
+        let about = description(about.as_ref(), 0);
         quote! {
             #about
             pub const #name: &str = #value;
@@ -19,12 +19,13 @@ pub fn constants(constants: &[Constant]) -> TokenStream {
 /// Writes a table as an enum of its rows with a method for each column.
 pub fn table(table: &Table) -> TokenStream {
     let Table { name, key, rows, columns } = table;
-    let about = comment(&format!("The rows of the table `{key}` in the document."), 0);
+    let about = comment(&format!("The rows of the table `{key}` in the document's `info`."), 0);
     let variants: Vec<_> = rows.iter().map(|(variant, _)| variant).collect();
     let titles: Vec<_> = rows.iter().map(|(_, title)| title).collect();
     let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
     let columns = columns.iter().map(|(method, title, numbers)| {
-        let about = comment(&format!("`{title}`; `None` where the document has `null`."), 4);
+        let about = format!("Returns the row's `{title}`, or `None` if the document has `null`.");
+        let about = comment(&about, 4);
         let numbers = numbers.iter().map(|number| match number {
             Some(number) => {
                 let number = proc_macro2::Literal::u32_unsuffixed(*number);
@@ -45,10 +46,8 @@ pub fn table(table: &Table) -> TokenStream {
         pub enum #name { #(#variants,)* }
 
         impl #name {
-            /// All rows, in the document's order.
             pub const ALL: [#name; #count] = [#(#name::#variants),*];
 
-            /// Returns the row's name in the document.
             pub const fn title(self) -> &'static str {
                 match self { #(#name::#variants => #titles,)* }
             }

@@ -20,14 +20,13 @@ pub fn served(contract: &Contract) -> TokenStream {
         })
         .collect();
     quote! {
-        /// Adapts an [`Api`] to the trait that dropshot serves.
+        /// Adapts an [`Api`] to [`DropshotApi`], the trait that dropshot serves.
         #[derive(Debug)]
         pub struct Served<A>(PhantomData<fn() -> A>);
 
         /// The operations in the form that dropshot's macro reads.
         #[dropshot::api_description(module = "dropshot_api")]
         pub trait DropshotApi {
-            /// The state that handlers share.
             type Context;
 
             #(#endpoints)*
@@ -44,13 +43,13 @@ pub fn served(contract: &Contract) -> TokenStream {
             dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
         }
 
-        /// Returns the document that dropshot emits. `api/UPSTREAM.md` lists what it lacks.
+        /// Returns the document that dropshot emits from these types. `api/UPSTREAM.md` lists what
+        /// that document lacks.
         pub fn emitted() -> Result<Value, DocumentError> {
             let api = dropshot_api::stub_api_description().map_err(DocumentError::new)?;
             crate::emission::emitted::<Schemas>(api, TITLE, VERSION)
         }
 
-        /// The types of the schemas in the document's `components`.
         enum Schemas {}
 
         impl crate::emission::Schemas for Schemas {
@@ -77,7 +76,7 @@ fn extractors(operation: &Operation) -> TokenStream {
 fn endpoint(operation: &Operation) -> TokenStream {
     let Operation { id, method, path, method_name, tags, .. } = operation;
     let summary = operation.summary.as_ref().map(|text| {
-        // Dropshot uses the first paragraph as the summary, so the text is not wrapped.
+        // Dropshot uses the first line as the summary, so the text is not wrapped.
         let text = format!(" {text}");
         quote!(#[doc = #text])
     });

@@ -1,6 +1,5 @@
 //! Writes the errors of operations, and the errors that operations share.
 
-use super::description;
 use crate::model::{Contract, Enum, ErrorVariant, Operation, SharedErrors};
 use crate::names::{ident, shouty};
 use heck::ToUpperCamelCase;
@@ -26,7 +25,7 @@ pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     let returned: usize = by_status.values().map(Vec::len).sum();
     let others = (returned < codes.values.len()).then(|| quote!(_ => return None,));
     quote! {
-        /// The status of the code; `None` if no operation returns it.
+        /// Returns the code's HTTP status, or `None` if no operation returns the code.
         pub const fn status(self) -> Option<StatusCode> {
             Some(match self {
                 #(#arms)*
@@ -40,8 +39,7 @@ pub fn body(contract: &Contract) -> TokenStream {
     let (body, codes) = (&contract.error.name, &contract.error.codes);
     quote! {
         impl #body {
-            /// `code` must be one that some operation returns. For any other code the status
-            /// is 500.
+            /// Creates the body for a code. The status is 500 if no operation returns the code.
             fn of(code: #codes, message: String) -> #body {
                 let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 #body { code, message, status: status.as_u16().into() }
@@ -100,8 +98,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     quote! { #error_enum #invalid #(#conversions)* }
 }
 
-/// Returns the code for invalid requests: the code of the operation's only error with status 400.
-/// Returns `None` if the operation has no such error or several.
+/// Returns the code for invalid requests: the code of the only error with status 400 among the errors
+/// that the operation does not share. Returns `None` if there is no such error or several.
 pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     let mut errors = operation.errors.iter().filter(|error| error.status == 400);
     let single = errors.next().filter(|_| errors.next().is_none());
@@ -129,8 +127,8 @@ fn errors(
 ) -> TokenStream {
     let (body, codes) = (&contract.error.name, &contract.error.codes);
     let entries = variants.iter().map(|error| {
-        let (variant, about) = (&error.name, description(error.description.as_ref(), 4));
-        quote!(#about #variant(String),)
+        let variant = &error.name;
+        quote!(#variant(String),)
     });
     let arms = variants.iter().map(|error| {
         let variant = &error.name;

@@ -48,7 +48,12 @@ fn successes(operation: &Operation) -> TokenStream {
     let name = format_ident!("{}Success", operation.type_name);
     let body = first.body.as_ref().map_or(quote!(NoContent), schema_type);
     let (status, text) = (&first.status, &first.description);
-    let variants = operation.successes.iter().map(success_variant);
+    let variants = operation.successes.iter().enumerate().map(|(index, success)| {
+        // `DESCRIPTION` already has the description of the first success.
+        let about = (index > 0).then(|| comment(&success.description, 4));
+        let variant = success_variant(success);
+        quote!(#about #variant)
+    });
     let arms = operation.successes.iter().map(|success| {
         let (variant, status) = (&success.name, &success.status);
         let response = match &success.body {
@@ -90,27 +95,25 @@ fn successes(operation: &Operation) -> TokenStream {
 }
 
 fn success_variant(success: &Success) -> TokenStream {
-    let (name, about) = (&success.name, comment(&success.description, 4));
+    let name = &success.name;
     let body = success.body.as_ref().map(rust_type);
     if success.headers.is_empty() {
         return match body {
-            Some(body) => quote!(#about #name(Json<#body>),),
-            None => quote!(#about #name,),
+            Some(body) => quote!(#name(Json<#body>),),
+            None => quote!(#name,),
         };
     }
-    let body = body.map(|body| quote!(/** The body. */ body: Json<#body>,));
+    let body = body.map(|body| quote!(body: Json<#body>,));
     let headers = success.headers.iter().map(|header| {
-        let text = match &header.description {
-            Some(text) => format!("`{}`: {text}", header.key),
-            None => format!("`{}`.", header.key),
-        };
-        let (name, about) = (&header.name, comment(&text, 8));
+        let about = header.description.as_ref();
+        let about = about.map(|text| comment(&format!("`{}`: {text}", header.key), 8));
+        let name = &header.name;
         match header.is_required {
             true => quote!(#about #name: HeaderValue,),
             false => quote!(#about #name: Option<HeaderValue>,),
         }
     });
-    quote!(#about #name { #body #(#headers)* },)
+    quote!(#name { #body #(#headers)* },)
 }
 
 pub fn handlers(contract: &Contract) -> TokenStream {
@@ -137,10 +140,10 @@ pub fn handlers(contract: &Contract) -> TokenStream {
         pub trait Api: Sized + Send + Sync + 'static {
             /// The state that handlers share.
             type Context: ServerContext;
-            /// The sender of a request, which the middleware puts into its extensions.
+            /// The sender of a request, which the middleware adds to the request's extensions.
             type Caller: Send + Sync + 'static;
 
-            /// Adds the headers that depend on the status and the code of a documented error.
+            /// Adds headers to the response for a documented error. Does nothing by default.
             fn error_headers(_status: StatusCode, _code: &str, _headers: &mut HeaderMap) {}
 
             #(#methods)*

@@ -237,8 +237,8 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
         values.iter().all(|(variant, text, _)| variant.to_string().to_snake_case() == *text);
     let rename_all = is_snake.then(|| quote!(#[serde(rename_all = "snake_case")]));
     let entries = values.iter().map(|(variant, text, about)| {
-        // A closed enum gets no doc comment, because the comment would become a description in the
-        // emitted schema.
+        // The variants of a closed enum get no doc comments, because schemars would add the comments
+        // to the emitted schema as descriptions.
         let about = about.as_ref().filter(|_| *is_extensible).map(|about| comment(about, 4));
         let rename = (!is_snake).then(|| quote!(#[serde(rename = #text)]));
         quote!(#about #rename #variant,)
@@ -252,10 +252,8 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
         pub enum #name { #(#entries)* }
 
         impl #name {
-            /// All values, each with its name in the document.
             pub const VALUES: &'static [(&'static str, #name)] = &[#((#texts, #name::#variants)),*];
 
-            /// Returns the value's name in the document.
             pub fn as_str(self) -> &'static str {
                 #name::VALUES.iter().find(|(_, value)| *value == self).map_or("", |(text, _)| text)
             }

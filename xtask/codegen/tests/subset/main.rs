@@ -1,5 +1,6 @@
-//! Tests the code generated from a document that uses every supported feature of OpenAPI: dropshot
-//! emits the same document from the code, and serves the operations.
+//! Tests the code generated from a document that uses every supported feature of OpenAPI. From this
+//! code, dropshot must emit the document again, except for the kinds of values in `unemitted`, and
+//! serve the operations.
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 #![expect(dead_code, reason = "the tests use only a part of the generated code")]
 
@@ -21,7 +22,8 @@ const ISBN: &str = "9780316769488";
 
 type Request<'a> = operation::Request<'a, (), OnUpgrade>;
 
-/// Handlers of a library of books. Their answers show the request that they received.
+/// Handlers of a library of books. Most of their responses contain a value from the request, so that
+/// tests can see what the handler received.
 enum Library {}
 
 fn book(isbn: &str, title: &str) -> Book {
