@@ -15,7 +15,8 @@ pub struct Difference<'a> {
     pub right: Option<&'a Value>,
 }
 
-/// Returns every difference between two values, in the order of the left value.
+/// Returns every difference between two values, in the order of the left value. In each object, the
+/// keys that only the right value has come last.
 pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>> {
     let mut differences = Vec::new();
     compare("", Some(left), Some(right), &mut differences);
@@ -89,8 +90,8 @@ fn compare<'a>(
     }
 }
 
-/// Compares elements by position. Skips the elements that both arrays have at the start and at the
-/// end, so that an inserted element is one difference, not one per element after it.
+/// Compares elements by position. First skips the equal elements at the start and at the end of both
+/// arrays, so that an inserted element is one difference, not one per element after it.
 fn compare_elements<'a>(
     pointer: &str,
     left: &'a [Value],

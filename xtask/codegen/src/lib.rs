@@ -17,7 +17,7 @@
 //!   strict parameters, an enum of successes and an enum of errors for each operation, and two
 //!   traits. Handlers implement the first trait, with a plain method for each operation. Dropshot
 //!   serves the second one.
-//! - for the client ([`client`]), progenitor's client, requests with setters, and the error codes.
+//! - for the client ([`client`]), progenitor's client, requests with setters, and the extensible enums.
 //!
 //! From the second trait and its types, dropshot emits a document again. `cargo xtask check`
 //! compares that document with the one in `spec/`, and `xtask/src/check.rs` explains what this
@@ -29,8 +29,8 @@
 //!   [`Refusal`] with its JSON pointer and the fix, and no generated file is written. `tests.rs`
 //!   adds, removes and changes values in each construct of three documents. Each change must change
 //!   the code, be refused, or concern a kind of value that [`unemitted`] lists.
-//! - A handler can return only documented errors. An operation's enum of errors has a variant for
-//!   each code that the examples of its responses name, and any other error does not compile.
+//! - A handler can return only documented errors. An operation's enum of errors has the codes that
+//!   the examples of its responses name, and any other error does not compile.
 //! - A handler gets only valid parameters, because the generated types parse them strictly.
 //! - The generator knows nothing of orders, and neither it nor `cargo xtask` depends on `api`. So
 //!   `generate` works while the generated code does not compile.
@@ -70,10 +70,10 @@ use serde_json::Value;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The document uses something outside the subset.
+    /// Code cannot be generated from the document. The refusals name the places and the fixes.
     #[error("{0}")]
     Refused(#[from] Refusals),
-    /// rustfmt could not format the code.
+    /// The generated code is not Rust, or rustfmt is missing or failed.
     #[error("{0}")]
     Format(#[from] std::io::Error),
 }

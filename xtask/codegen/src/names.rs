@@ -4,25 +4,28 @@ use heck::{ToShoutySnakeCase, ToSnakeCase, ToUpperCamelCase};
 use http::StatusCode;
 use proc_macro2::{Ident, Span};
 
-/// Converts to the name of a field, a parameter or a method, such as `order_id` for `orderId`.
+/// Returns the name of a field, a parameter or a method, such as `order_id` for `orderId`.
 pub fn snake(name: &str) -> Option<Ident> {
     identifier(name, &name.to_snake_case())
 }
 
-/// Converts to the name of a type or a variant, such as `OrderId` for `orderId`.
+/// Returns the name of a type or a variant, such as `OrderId` for `orderId`.
 pub fn pascal(name: &str) -> Option<Ident> {
     identifier(name, &name.to_upper_camel_case())
 }
 
-/// Converts to the name of a constant, such as `X_REQUEST_ID` for `x-request-id`.
+/// Returns the name of a constant, such as `X_REQUEST_ID` for `x-request-id`.
 pub fn shouty(name: &str) -> Option<Ident> {
     identifier(name, &name.to_shouty_snake_case())
 }
 
-/// Returns the converted name as an identifier. Returns `None` if `name` has characters other than
-/// ASCII letters, digits and separators, or if the result does not begin with a letter. Keywords
-/// become raw identifiers; those few that Rust does not allow as such, like `self`, also give
-/// `None`.
+/// Returns `converted` as an identifier. A keyword becomes a raw identifier, such as `r#type`.
+///
+/// Returns `None` in three cases:
+///
+/// - `name` has a character that is not an ASCII letter, a digit, `-`, `_`, `.` or a space.
+/// - `converted` does not begin with a letter.
+/// - `converted` is a keyword that Rust does not allow as a raw identifier, such as `self`.
 fn identifier(name: &str, converted: &str) -> Option<Ident> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let is_separator = |letter: char| "-_. ".contains(letter);
@@ -40,8 +43,8 @@ pub fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// Returns the variant for a status, and the constant of the `http` crate, such as `NotFound` and
-/// `NOT_FOUND` for 404.
+/// Returns the name of a status as a variant, and its name as a constant of the `http` crate, such as
+/// `NotFound` and `NOT_FOUND` for 404.
 pub fn status(status: u16) -> Option<(Ident, Ident)> {
     let reason = StatusCode::from_u16(status).ok()?.canonical_reason()?;
     let plain: String = reason.chars().filter(|letter| *letter != '\'').collect();

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The key that [`resolve_references`] adds to the target of a reference. Its value is the
-/// reference itself, such as `#/components/schemas/Order`.
+/// The key that [`resolve_references`] adds to each object that replaces a reference. Its value is
+/// the reference itself, such as `#/components/schemas/Order`.
 pub const COMPONENT: &str = "x-component";
 
 /// Appends a key or an index to a pointer, and escapes `~` and `/` in it.
@@ -12,7 +12,7 @@ pub fn pointer_to(parent: &str, token: &str) -> String {
 }
 
 /// Sets the value at the pointer: replaces an existing value, or adds a member to an existing
-/// object. Returns `None` if neither is possible.
+/// object. Returns `None` if neither is possible, or if the pointer is empty.
 pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     match parent(document, pointer)? {
         (Value::Object(members), key) => {
@@ -26,7 +26,8 @@ pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// Removes the value at the pointer and returns it, or returns `None` if there is none.
+/// Removes and returns the value at the pointer. Returns `None` if there is no value, or if the
+/// pointer is empty.
 pub fn take(document: &mut Value, pointer: &str) -> Option<Value> {
     match parent(document, pointer)? {
         // `shift_remove` keeps the order of the other members.
@@ -49,8 +50,8 @@ pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     document.pointer(reference.strip_prefix('#')?)
 }
 
-/// Returns a value of a document with each reference replaced by its target. A reference to another
-/// document, to nothing or to an enclosing value stays as it is.
+/// Returns a value of a document with each reference replaced by its target. A reference stays as it
+/// is if its target is not in this document, or if it occurs within its own target (a cycle).
 pub fn resolve_references(document: &Value, value: &Value) -> Value {
     resolve_within(document, value, &[])
 }

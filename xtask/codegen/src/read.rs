@@ -16,8 +16,8 @@ use proc_macro2::Ident;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Names that the generated code imports, or that Rust's prelude defines. A schema must not have
-/// such a name.
+/// Names that the generated code imports or defines, and names in Rust's prelude. No type or constant
+/// that is generated from a part of the document may have such a name.
 pub const NAMES_IN_USE: &[&str] = &[
     "HandlerResponse",
     "Api",
@@ -112,7 +112,7 @@ struct Reader<'a> {
     root: Node<'a>,
     items: Vec<Item>,
     refusals: Vec<Refusal>,
-    /// The closed enums of parameters, each with its list of values and its type.
+    /// For each closed enum of parameters: its list of values in the document, and its type.
     parameter_enums: Vec<(&'a Value, Type)>,
     /// Rust names in use, each with the JSON pointer of its place; the pointer is empty for
     /// [`NAMES_IN_USE`].
@@ -171,8 +171,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Refuses values of the wrong JSON type, missing members, and anything else that OpenAPI
-    /// forbids.
+    /// Refuses a document that the crate `openapiv3` cannot read, for example because a member is
+    /// missing or has the wrong JSON type. Returns `None` if anything has been refused so far.
     fn check_is_openapi(&mut self) -> Option<()> {
         if !self.refusals.is_empty() {
             return None;
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Checks that every operation requires a key in `Authorization: Bearer`, because the client
+    /// Checks that the document requires one bearer scheme for all operations, because the client
     /// supports nothing else.
     fn check_security(&mut self) {
         let root = self.root.clone();
@@ -239,7 +239,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses each key of a construct that is not in the subset.
+    /// Refuses each key of `node` that the subset does not allow in this construct. Keys that begin
+    /// with `x-` are always allowed.
     fn check_keys(&mut self, node: &Node<'_>, construct: &Construct) {
         for (key, member) in node.members() {
             if !construct.keys.contains(&key) && !key.starts_with("x-") {
@@ -250,8 +251,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Follows a reference to a component of the given kind, such as `headers`. Returns the
-    /// component's name and value.
+    /// Follows a reference to a component of the given kind, such as `headers`, and returns the
+    /// component's name and value. Refuses any other reference.
     fn component(&mut self, node: &Node<'a>, kind: &str) -> Option<(&'a str, Node<'a>)> {
         self.check_keys(node, &subset::REFERENCE);
         let reference = node.text("$ref")?;
@@ -290,7 +291,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the name of a member. Refuses the place if a member in `others` has the same name.
+    /// Returns the Rust name of a member. Refuses the place if there is no such name, if a member in
+    /// `others` has it, or if it is `body` or `sent`, which generated code uses itself.
     fn member_name<'n>(
         &mut self,
         node: &Node<'_>,
@@ -312,8 +314,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the description. Refuses a description if a paragraph has several lines or extra
-    /// spaces, because schemars would change such a description when it reads the doc comment.
+    /// Returns the description. Refuses a description that schemars would change when it reads the
+    /// doc comment: one that begins with `#` or `*`, or has an empty paragraph, a paragraph of
+    /// several lines, or extra spaces.
     fn description(&mut self, node: &Node<'a>) -> Option<String> {
         let text = node.text("description")?;
         let is_plain = |paragraph: &str| {

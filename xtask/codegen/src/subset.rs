@@ -13,7 +13,7 @@ pub struct Construct {
     pub keys: &'static [&'static str],
 }
 
-/// Declares a constant for each construct, and the list of all.
+/// Declares a constant for each construct, and a list of all constructs.
 macro_rules! constructs {
     ($($id:ident: $name:literal [$($key:literal)*])*) => {
         $(#[doc = $name]
@@ -55,8 +55,8 @@ constructs! {
 pub const FORMATS: [(&str, &str); 4] =
     [("integer", "int32"), ("integer", "int64"), ("string", "date-time"), ("string", "uuid")];
 
-/// Returns the first keyword or format of a schema that is outside the subset. Ignores the schemas
-/// of properties and items.
+/// Describes what is outside the subset in a schema: its type, a key or its format. Returns the
+/// first of these only. Ignores the schemas of properties and items.
 pub fn outside_of_schema(schema: &Value) -> Option<String> {
     let kind = schema["type"].as_str().unwrap_or_default();
     let constructs: &[&Construct] = match kind {

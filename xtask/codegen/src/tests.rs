@@ -32,7 +32,7 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner.flat_map(|inner| pointers(&inner))).collect()
 }
 
-/// The keys that a test adds, each with a value: all keys that OpenAPI allows somewhere, and the
+/// The keys that a test adds, each with a value: keys that OpenAPI allows in some object, and the
 /// unknown key `zz`.
 const ADDITIONS: &str = r#"{
     "nullable": true, "discriminator": { "propertyName": "kind" }, "not": {}, "anyOf": [],
@@ -50,7 +50,7 @@ const ADDITIONS: &str = r#"{
     "headers": { "X-Z": { "schema": { "type": "string" } } }
 }"#;
 
-/// Strings that replace each string of a document: formats for which there is no Rust type, and an
+/// Replacements for each string of a document: two formats for which there is no Rust type, and an
 /// empty string.
 const ODD_TEXTS: [&str; 3] = ["HH:mm", "double", ""];
 
@@ -168,8 +168,8 @@ fn a_replaced_leaf_changes_the_code_or_is_refused() {
     });
 }
 
-/// The generated code imports these names. A schema with such a name would conflict with the
-/// import.
+/// A schema with the name of an imported type would conflict with the import, so each such name must
+/// be in [`read::NAMES_IN_USE`].
 #[test]
 fn no_schema_can_have_an_imported_name() {
     for (_, text) in DOCUMENTS {
@@ -188,8 +188,8 @@ fn no_schema_can_have_an_imported_name() {
     }
 }
 
-/// Each operation has its own name for an enum that several share, so a new first operation renames
-/// no type that the server uses.
+/// Each operation has its own name for an enum that several operations share. So if a new operation
+/// comes first in the document, no type that the server uses gets another name.
 #[test]
 fn a_new_operation_renames_no_shared_enum() {
     let (_, text) = DOCUMENTS[2];

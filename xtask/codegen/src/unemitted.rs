@@ -10,8 +10,9 @@ use std::sync::LazyLock;
 pub struct Kind {
     /// The kind's name in the table of `api/UPSTREAM.md`.
     pub name: &'static str,
-    /// Patterns of the values' JSON pointers. `*` is one token, `**` is any number of tokens, and
-    /// `4??` is a token of three characters that begins with 4.
+    /// Patterns of the values' JSON pointers. `*` is any token, `x-*` is a token that begins with
+    /// `x-`, `4??` is a token of three characters that begins with 4, and `**` is any number of
+    /// tokens, even none.
     pub places: &'static [&'static str],
     /// The checks and tests that prove that the server behaves as these values say.
     pub proof: &'static str,

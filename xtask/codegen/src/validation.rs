@@ -4,9 +4,10 @@
 use crate::subset;
 use serde_json::{Value, json};
 
-/// Adds the bounds of `int32` and `int64` to a schema whose references are resolved. If
-/// `is_closed`, also forbids fields that the schema does not list. Fails if the schema is outside
-/// the subset that the generator supports, because a validator may ignore what it does not know.
+/// Adds the bounds of `int32` and `int64` to a schema whose references are resolved, unless the
+/// schema has its own bounds. If `is_closed`, also forbids fields that the schema does not list.
+/// Fails if the schema is outside the subset that the generator supports, because a validator may
+/// ignore what it does not know.
 pub fn strict_schema(schema: &Value, is_closed: bool) -> Result<Value, String> {
     let mut strict = schema.as_object().cloned().ok_or(format!("{schema} is not a schema"))?;
     if let Some(unknown) = subset::outside_of_schema(schema) {
