@@ -17,7 +17,7 @@ use testbed::ServerProcess;
 /// This path has as many segments as the list's path, so that routing takes equally long.
 pub const PATH: &str = "/v1/store/body";
 
-/// Starts the process, which answers each request with `body`. The body and the process's log are
+/// Starts a process that responds to each request with `body`. The body and the process's log are
 /// files in `directory`.
 pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     let file = directory.join("body");
@@ -27,8 +27,8 @@ pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     on_served_core(|| ServerProcess::start(&mut command, &directory.join("dropshot.log")))
 }
 
-/// Serves the file until the process is killed. The runtime and dropshot's task mode are the same
-/// as the server's, but bare dropshot writes no log and checks no key.
+/// Serves the content of `file` until the process is killed. The runtime and dropshot's task mode
+/// are the same as the server's, but bare dropshot does not log requests or check keys.
 pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
     let body = Bytes::from(std::fs::read(file)?);
     let mut api = ApiDescription::new();

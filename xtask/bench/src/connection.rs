@@ -11,8 +11,8 @@ use tokio::net::TcpStream;
 const BUFFER_BYTES: usize = 256 * 1024;
 /// More headers than any of the measured servers sends.
 const MAX_HEADERS: usize = 32;
-/// The time limit for one turn of the load generator, so that a server that stops answering ends
-/// the benchmark with an error instead of hanging it.
+/// The time limit for [`block_on`], so that a server that stops responding ends the benchmark with
+/// an error instead of hanging it.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Connection {
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     async fn read(&mut self) -> anyhow::Result<()> {
-        // `reserve` first moves unparsed bytes to the front, so the buffer does not grow.
+        // `reserve` reuses the space of bytes that have been parsed, so the buffer does not grow.
         self.buffer.reserve(BUFFER_BYTES / 2);
         let read = self.stream.read_buf(&mut self.buffer).await?;
         ensure!(read > 0, "a connection was closed before its answer had ended");
@@ -79,7 +79,7 @@ impl Connection {
 }
 
 /// Returns the length of the head, the status, and the length of the body. Returns `None` if the
-/// head is incomplete.
+/// head is incomplete. Fails if a response other than a 204 has no `Content-Length`.
 fn parse_head(bytes: &[u8]) -> anyhow::Result<Option<(usize, u16, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);

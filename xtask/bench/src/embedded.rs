@@ -18,7 +18,7 @@ use testbed::{DataDir, Preload, ServerProcess};
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 
-/// The size of the stores for measuring the start and cancellations.
+/// The number of orders in the stores that measure the start and cancellations.
 pub const MANY: u64 = 1_000_000;
 
 /// Ids of the orders that a single client cancels, enough for all rounds.
@@ -66,8 +66,8 @@ pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures cancels with the disk's own fsync, and with an fsync that takes 1 ms. Results with the
-/// fixed fsync are comparable between machines.
+/// Measures cancels with the disk's own fsync, and with an fsync that takes 1 ms on every disk, so
+/// that results from different disks can be compared.
 pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let fixed_sync = Preload::fixed_sync(1)?;
     let mut rows = Vec::new();
@@ -105,8 +105,8 @@ fn start_dropshot(setup: &Setup, body: &[u8]) -> anyhow::Result<ServerProcess> {
     bare_dropshot::start(&setup.new_directory()?, body)
 }
 
-/// Returns a turn that measures bare dropshot, which serves the same bytes as the server and
-/// ignores the key.
+/// Returns a turn that measures bare dropshot. It serves the same body as the server, always with
+/// status 200, and ignores the key.
 fn dropshot_turn<'a>(
     setup: &Setup,
     dropshot: &'a ServerProcess,

@@ -1,5 +1,5 @@
 //! The load generator's closed loop: each client sends its next request once it has received the
-//! previous answer.
+//! response to the previous one.
 
 use crate::connection::{Connection, block_on};
 use anyhow::ensure;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 pub struct Load {
     pub clients: usize,
-    /// The status that every answer must have; any other status ends the benchmark.
+    /// The status that every response must have; any other status ends the benchmark.
     pub status: u16,
     pub requests: Box<dyn Iterator<Item = Vec<u8>>>,
 }
@@ -22,8 +22,9 @@ impl Load {
         Load { clients, status, requests: Box::new(std::iter::repeat(request)) }
     }
 
-    /// Sends requests until `span` has passed or no request is left. Returns the number of answers
-    /// and the elapsed seconds, which exclude the time to open connections.
+    /// Sends requests until `span` has passed or no request is left. Returns the number of
+    /// responses and the elapsed seconds, which exclude the time to open connections. Fails if no
+    /// request was left to send.
     pub fn run(&mut self, address: SocketAddr, span: Duration) -> anyhow::Result<(f64, f64)> {
         let (status, requests) = (self.status, RefCell::new(&mut self.requests));
         block_on(async {
@@ -39,7 +40,8 @@ impl Load {
                 }
                 anyhow::Ok(answers)
             };
-            // FuturesUnordered polls only the clients whose sockets are ready.
+            // FuturesUnordered polls only the clients whose sockets are ready, so waiting clients
+            // cost the generator nothing.
             let clients: FuturesUnordered<_> = connections.into_iter().map(one).collect();
             let answers: Vec<u32> = clients.try_collect().await?;
             let answers: u32 = answers.iter().sum();

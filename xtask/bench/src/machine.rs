@@ -1,5 +1,5 @@
-//! The machine: its description, the cores of the servers and of the load generator, and the
-//! processor time of a process.
+//! Describes the machine, runs servers and the load generator on different cores, and measures
+//! processor time.
 
 use procfs::process::Process;
 use procfs::{CpuInfo, Current, CurrentSI, KernelStats};
@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 
-/// Index into [`CORES`] of the core that runs servers, databases and bare SQLite.
+/// Index into [`CORES`] of the core that runs servers, databases and all baselines except pgbench.
 const SERVED_CORE: usize = 0;
-/// Index into [`CORES`] of the core that runs the load generator.
+/// Index into [`CORES`] of the core that runs the load generator and pgbench.
 const GENERATOR_CORE: usize = 1;
 
 /// How long [`busy_by_others`] watches the idle time of all cores.

@@ -29,7 +29,7 @@ use std::time::{Duration, SystemTime};
 use table::Row;
 use testbed::{Program, exit_code};
 
-/// The server's allocator, so that bare dropshot differs from the server only in its work.
+/// The same allocator as the server's, so that bare dropshot has no advantage or disadvantage.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -51,13 +51,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     ),
 )]
 struct Cli {
-    /// Shorter rounds
+    /// Shorten the closed loops from 700 ms to 120 ms
     #[arg(long)]
     quick: bool,
     /// Number of measured rounds, after one round that only warms up
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=25))]
     rounds: u16,
-    /// Run only this part; may be repeated
+    /// Run only this part of the benchmark; may be repeated
     #[arg(long, value_name = "NAME", value_enum)]
     only: Vec<Part>,
     /// Measure this build of the server as well, in the same rounds
@@ -74,15 +74,15 @@ struct Cli {
 enum Part {
     /// Lists of 100, 10,000 and 1,000,000 orders
     Lists,
-    /// 401 and 429
+    /// Requests that are rejected with 401 or 429
     Rejections,
-    /// Cancels by 1 client and by 64 clients, also with an fsync of 1 ms
+    /// Cancellations by 1 client and by 64 clients, also with an fsync of 1 ms
     Cancels,
-    /// The start with a million orders
+    /// The start of a server with a million orders
     Start,
-    /// Lists, counts, cancels and the start with a store in PostgreSQL
+    /// Lists, request counts, cancellations and the start with a store in PostgreSQL
     Postgres,
-    /// Round trips to PostgreSQL while a request waits
+    /// The number of round trips to PostgreSQL that each kind of request waits for
     RoundTrips,
 }
 
@@ -128,8 +128,8 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 impl Part {
-    /// Runs before all parts, so that a missing program is reported at the start and not after
-    /// minutes of measuring.
+    /// Checks that the programs that the part needs are installed. This runs before the first part,
+    /// so that a missing program is not reported after minutes of measuring.
     fn check_tools(self) -> anyhow::Result<()> {
         match self {
             Part::Start => Command::new("sqlite3")

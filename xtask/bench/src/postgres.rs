@@ -1,5 +1,5 @@
-//! Measures a store in PostgreSQL. The baselines work on the same orders: the embedded store for
-//! lists and request counts, pgbench for cancellations, and psql for the start.
+//! Measures a store in PostgreSQL. The baselines are the embedded store for lists and request
+//! counts, pgbench for cancellations, and psql for the start.
 
 use crate::embedded::MANY;
 use crate::load::{Load, request};
@@ -17,19 +17,19 @@ use tokio::runtime::Runtime;
 
 const CLIENTS: usize = 64;
 
-/// The time after its start from which a server acknowledges cancellations. Earlier, another server
-/// may still have a lease on a replaced primary.
+/// How long the benchmark waits after the start of a server, so that cancellations are not delayed.
+/// In its first second, a server does not execute any, because another server may still have a
+/// lease on a replaced primary.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
-/// Larger buffers than PostgreSQL's defaults; all other settings are the defaults.
+/// A larger buffer cache and more WAL between checkpoints than by default.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// Servers cancel only orders with lower ids than this one. pgbench changes only orders with higher
-/// ids.
+/// Servers cancel only orders with ids below this one.
 const LAST_CANCELLED: u64 = 700_000;
 
-/// Changes one row per transaction. Sets the change number, as a cancellation does, so that
-/// PostgreSQL also writes the index on the change number.
+/// The transaction that pgbench repeats: it changes one row. It also sets the change number, as a
+/// cancellation does, so that PostgreSQL must update the index on the change number.
 const ONE_ROW: &str = "\\set id random(700001, 1000000)
 UPDATE orders SET complete = NOT complete, change_number = CASE change_number WHEN 1 THEN 2 ELSE 1 END
 WHERE id = :id;
@@ -124,7 +124,8 @@ fn cancellations(
     )
 }
 
-/// Runs pgbench on the generator's core and returns its transactions per second.
+/// Returns a turn that runs pgbench on the generator's core and measures its transactions per
+/// second.
 fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     Box::new(move || {
         let output = pgbench.output()?;

@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 use testbed::relay::{Fault, Relay};
 
-/// The time that the relay adds between a statement and its answer. All other work of a request
-/// takes about a twentieth of this time.
+/// The time that the relay adds between a statement and its answer. It is so long that all other
+/// work of a request, a few milliseconds, hardly affects the ratio.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
-/// How often a client repeats its steps in one turn. The turn's result is the median.
+/// How often a client repeats its steps in one turn. The turn's result is the median over all
+/// clients and repetitions.
 const REPETITIONS: usize = 5;
 
 /// The number of orders in the store: more than the clients cancel.
@@ -26,8 +27,7 @@ const ORDERS: u64 = 1_000;
 
 #[derive(Clone, Copy)]
 enum Step {
-    /// Sends a request to the measured replica. The values are the method, the path and the
-    /// expected status.
+    /// Sends a request with this method and path to the measured replica, and expects this status.
     Send(&'static str, &'static str, u16),
     /// Cancels the next order at the measured replica.
     CancelHere,

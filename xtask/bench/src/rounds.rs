@@ -14,7 +14,7 @@ use testbed::ServerProcess;
 pub struct Sample {
     /// The measured value, in the unit of the row's [`Work`].
     pub amount: f64,
-    /// Seconds of processor time that the server used per answer, or NaN if that was not measured.
+    /// The seconds of processor time that the server used per response, or NaN if not measured.
     pub cpu: f64,
 }
 
@@ -69,8 +69,8 @@ pub fn compare(
     for round in 0..=rounds {
         let turns = std::iter::once(&mut this).chain(compared.iter_mut().map(|(_, _, turn)| turn));
         let mut turns: Vec<_> = turns.zip(&mut series).collect();
-        // A turn's position within a round may affect its result, so every second round is
-        // reversed.
+        // A turn's position within a round may affect its result, so every second round runs the
+        // turns in reverse order.
         if round % 2 == 1 {
             turns.reverse();
         }
@@ -101,7 +101,7 @@ pub fn compare(
     Ok(rows.collect())
 }
 
-/// Returns a turn that drives a server with a closed loop and counts answers per second.
+/// Returns a turn that loads a server with a closed loop and measures the responses per second.
 pub fn load_turn(server: &ServerProcess, mut load: Load, span: Duration) -> Turn<'_> {
     Box::new(move || {
         // Empties the log, which would otherwise fill the disk.
@@ -114,7 +114,7 @@ pub fn load_turn(server: &ServerProcess, mut load: Load, span: Duration) -> Turn
     })
 }
 
-/// Returns a turn that measures the time until a new server listens, and stops the server.
+/// Returns a turn that starts a server, measures the time until it listens, and stops it.
 pub fn start_turn<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) -> Turn<'a> {
     Box::new(move || {
         let server = serve()?;
@@ -124,7 +124,8 @@ pub fn start_turn<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) ->
     })
 }
 
-/// Returns a turn that runs a command on the core for servers and discards its output.
+/// Returns a turn that runs a command on the core for servers, discards its output, and measures
+/// the time that it takes.
 pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Box::new(move || {
@@ -134,7 +135,8 @@ pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     })
 }
 
-/// Returns the last three warnings and errors of the server's log, in reverse order.
+/// Returns up to three lines of the server's log that are not at the level INFO, the last line
+/// first.
 fn last_warnings(server: &ServerProcess) -> String {
     // The server writes its log every tenth of a second, so the last lines may still be missing.
     std::thread::sleep(Duration::from_millis(200));

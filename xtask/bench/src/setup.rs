@@ -1,5 +1,5 @@
-//! The common setup of all parts: the programs, their stores with orders and keys, and their
-//! servers.
+//! Prepares what the parts of the benchmark measure: creates stores with orders and keys, and
+//! starts servers on them.
 
 use crate::connection::{Connection, block_on};
 use crate::load::{Load, request};
@@ -21,7 +21,7 @@ const NO_UNAUTHENTICATED_LIMIT: [&str; 2] = ["--unauthenticated-per-minute", "42
 pub struct Setup {
     /// The number of measured rounds. Before them, one more round only warms up.
     pub rounds: u16,
-    /// How long a load runs in each round.
+    /// How long each closed loop runs in a round.
     pub loop_time: Duration,
     pub programs: Builds<Program>,
     pub directory: TempDir,
@@ -30,9 +30,9 @@ pub struct Setup {
 #[derive(Debug)]
 pub struct Store {
     pub data: DataDir,
-    /// A key without a practical limit.
+    /// A key of an account whose limits are too high to reach.
     pub key: String,
-    /// A key of an account whose limit is 0, so every answer is 429.
+    /// A key of an account whose limits are 0, so every response is a 429.
     pub limited_key: String,
 }
 
@@ -89,7 +89,7 @@ impl Setup {
         self.programs.map(|program| self.store(program, None, orders)?.serve_with(preload))
     }
 
-    /// Measures the answers per second of each build under a load, and compares them with a
+    /// Measures the responses per second of each build under a load, and compares them with a
     /// baseline.
     pub fn rates(
         &self,

@@ -1,4 +1,4 @@
-//! The median and quartiles of the values of all rounds.
+//! The median and the quartiles of repeated measurements.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -22,7 +22,7 @@ impl Spread {
     }
 
     /// Formats the median, followed by the quartiles in parentheses unless they are equal. Returns
-    /// an empty string if the median is unknown.
+    /// an empty string if the median is not a number.
     pub fn format(self, format_value: impl Fn(f64) -> String) -> String {
         if !self.median.is_finite() {
             return String::new();

@@ -25,14 +25,14 @@ pub struct SqliteCommits {
     /// Stop before this order
     #[arg(long, value_name = "ID", hide = true, default_value_t = 0)]
     end_order: i64,
-    /// How long to run
+    /// How many milliseconds to run
     #[arg(long, value_name = "MS", hide = true, default_value_t = 0)]
     milliseconds: u64,
 }
 
-/// Returns a turn that measures commits per second. It starts a process, which cancels as many of
-/// these orders in the store `file` as it can within `span`. The process loads the library
-/// `preload`.
+/// Returns a turn that measures commits per second. Each time, it starts a process that cancels as
+/// many of these orders in the store `file` as it can within `span`, and continues after the last
+/// cancelled order. The process loads the library `preload`.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,
@@ -59,9 +59,9 @@ pub fn turn<'a>(
     })
 }
 
-/// Commits as often as possible, and prints the number of commits and the seconds. Each transaction
-/// is one statement that changes one row, because a durable cancellation needs at least this. The
-/// journal and sync modes are those of the server.
+/// Cancels one order after another, and prints the number of commits and the seconds. Each
+/// cancellation is one transaction of one statement, which is the least that a durable cancellation
+/// needs. The journal mode and the sync mode are the same as the server's.
 pub fn run(file: &Path, arguments: &SqliteCommits, out: &mut dyn Write) -> anyhow::Result<()> {
     let connection = Connection::open(file)?;
     connection.pragma_update(None, "synchronous", "FULL")?;

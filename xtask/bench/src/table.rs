@@ -17,9 +17,8 @@ pub struct Row {
     /// The measured value divided by the baseline, per round.
     pub ratio: Spread,
     pub target: Target,
-    /// The baseline's processor time per answer divided by the server's. Other programs on the
-    /// machine disturb this number less than the ratio. NaN if the processor time of either side
-    /// was not measured.
+    /// The baseline's processor time per response, divided by that of this build. Other programs on
+    /// the machine affect it less than `ratio`. NaN if one of the two times was not measured.
     pub cpu_ratio: Spread,
 }
 
@@ -48,8 +47,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Formats the target and its result. The target counts as met or missed only if both quartiles
-    /// of the ratio are on the same side of it. Otherwise the result is within the noise.
+    /// Formats the target and its result: "met" or "missed" if both quartiles of the ratio are on
+    /// the same side of the target, and otherwise "within noise".
     fn format(self, ratio: Spread) -> String {
         let (target, worst_is_enough, best_is_enough) = match self {
             Target::AtLeast(least) => (format!("≥ {least}"), ratio.q1 >= least, ratio.q3 >= least),
