@@ -7,10 +7,10 @@ use std::process::Command;
 
 pub struct Checkout {
     pub root: PathBuf,
-    /// The time of the commit in Unix seconds. All files of the release have this modification
-    /// time.
+    /// The time of the commit in Unix seconds, or `SOURCE_DATE_EPOCH` if that is set. The files in
+    /// the archive and in the image have this modification time.
     pub time: String,
-    /// The hash of the commit; empty without git.
+    /// The hash of the commit; empty if the checkout is not a git repository.
     pub commit: String,
 }
 
@@ -22,8 +22,7 @@ impl Checkout {
             let text = output(Command::new("git").args(arguments).current_dir(&root))?;
             Ok::<_, anyhow::Error>(text.trim().to_string())
         };
-        // A source archive has no git history, so whoever builds from one sets the time in this
-        // variable.
+        // A source archive has no git history, so its user must set the time in this variable.
         let time = match std::env::var("SOURCE_DATE_EPOCH") {
             Ok(time) => time,
             Err(_) => git(&["log", "-1", "--format=%ct"])
@@ -37,8 +36,8 @@ impl Checkout {
         std::env::var_os("CARGO_TARGET_DIR").map_or(self.root.join("target"), PathBuf::from)
     }
 
-    /// Returns a command that runs in the checkout. Tools that read `SOURCE_DATE_EPOCH` use the
-    /// time of the commit, so that the same commit always gives the same files.
+    /// Returns a command that runs in the checkout. Tools that read `SOURCE_DATE_EPOCH` write the
+    /// time of the commit into their files instead of the current time.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).env("SOURCE_DATE_EPOCH", &self.time);

@@ -1,5 +1,5 @@
-//! Checks that the handbook's example compose.yaml parses, and that it uses only options that the
-//! program has.
+//! Checks the handbook's example compose.yaml: its services must run this version with options that
+//! the program has, and its servers must have valid settings and the program's health check.
 
 use crate::tools::output;
 use anyhow::{Context, ensure};
@@ -9,14 +9,14 @@ use testbed::Program;
 /// The beginning of the example in the handbook's page `containers`.
 const BEGIN: &str = "```yaml\n# compose.yaml\n";
 
-/// The path of the program in the image, as in the Dockerfile.
+/// The path of the program in the image; the Dockerfile has the same path.
 pub const PROGRAM: &str = "/usr/local/bin/store-orders";
 
 /// The image's default command, which a service runs if it sets no command.
 const DEFAULT_COMMAND: &str = "serve";
 
-/// Fails if a service of the example runs a different version or uses an option that the program
-/// does not have, or if no service runs the server.
+/// Checks the services of the example that run the image. At least one must run the server. `page`
+/// is the text of the handbook's page, and `version` is the version that they must run.
 pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()> {
     let mut runs_server = false;
     for (name, service) in services(page, version)? {
@@ -71,7 +71,8 @@ fn check_server(
     Ok(())
 }
 
-/// Returns the services of the example that run the image. They must use this version.
+/// Returns the services of the example that run the image, with their names. Fails if one of them
+/// runs a different version.
 fn services<'p>(page: &'p str, version: &str) -> anyhow::Result<Vec<(String, Yaml<'p>)>> {
     let (_, rest) = page.split_once(BEGIN).context("containers.md has no compose.yaml")?;
     let (text, _) = rest.split_once("```").context("compose.yaml does not end")?;

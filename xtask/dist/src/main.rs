@@ -1,4 +1,5 @@
-//! Builds and smoke-tests the files of a release: archive, image, licences and SBOM.
+//! Builds the files of a release: archive, image, licences and SBOM. With `--try`, also smoke-tests
+//! the archive and the image.
 //!
 //! `cargo xtask dist` runs this. It builds a program that needs no shared library, and packs it
 //! with buildah, cargo-about, cargo-cyclonedx and tar. Only crates are downloaded.
@@ -39,10 +40,10 @@ Examples:
 Exit status: 0 done, 1 a trial of the release failed, 2 it could not run"
 )]
 struct Cli {
-    /// Also try the image: unpack it into a root directory, and run it there as its user
+    /// Also try the archive, and run the image in a root directory of its own
     ///
-    /// Checks that the image serves over TLS, and connects to PostgreSQL by name with TLS. Needs
-    /// PostgreSQL (`apt-get install postgresql`), and root or user namespaces.
+    /// Checks that the image serves over TLS, and that it connects to PostgreSQL by name with TLS.
+    /// Needs PostgreSQL (`apt-get install postgresql`), and root or user namespaces.
     #[arg(long = "try")]
     try_image: bool,
     /// Allow a checkout that has not passed the tests

@@ -1,4 +1,4 @@
-//! Builds a release: the program, the files that come with it, and the results in `target/dist`.
+//! Builds the program and the files that come with it, and packs them in `target/dist`.
 
 use crate::checkout::Checkout;
 use crate::compose;
@@ -12,16 +12,15 @@ use std::process::Command;
 use tempfile::{NamedTempFile, TempDir};
 use testbed::Program;
 
-/// Rust flags that link the C library statically, and make the program call getrandom without a
-/// check. By default, the program would look for getrandom in the C library at run time, which
-/// fails in a static program. Then it would read /dev/urandom, which is missing in an empty root
-/// directory.
+/// Rust flags that link the C library statically, and also the function getrandom. By default, the
+/// program would look for getrandom in the C library at run time, which fails in a static program.
+/// Then it would read /dev/urandom, which is missing in an empty root directory.
 const STATIC: [&str; 3] =
     ["-Ctarget-feature=+crt-static", "--cfg", "getrandom_backend=\"linux_getrandom\""];
 
 const DOCUMENTS: &str = "share/doc/store-orders";
 
-/// Commands of the program whose output becomes a file in the archive, each with the path of this
+/// Commands of the program whose output becomes a file in the archive, each with the path of that
 /// file.
 const PRINTED: [(&[&str], &str); 9] = [
     (&["completions", "bash"], "share/bash-completion/completions/store-orders"),
@@ -51,8 +50,8 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     let triple = format!("{machine}-unknown-linux-gnu");
     writeln!(out, "Building store-orders {version} for {triple} …")?;
     out.flush()?;
-    // cargo-about reads the crates of every platform, but a build downloads only the crates of its
-    // own platform. So all crates are downloaded first.
+    // cargo-about works offline and reads the crates of every platform, but a build downloads only
+    // the crates of its own platform. So download all crates first.
     output(checkout.command("cargo").args(["fetch", "--locked"]))?;
     let built = build(checkout, &triple)?;
     let program = Program::at(&built);
@@ -106,7 +105,7 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     let mut cargo = checkout.command("cargo");
     cargo.args(["build", "--profile", "dist", "--locked", "--package", "store-orders"]);
     // Procedural macros are shared libraries, so they cannot be built with these flags. With an
-    // explicit target, the flags apply only to the program.
+    // explicit target, the flags do not apply to procedural macros and build scripts.
     cargo.args(["--target", triple]);
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", rust_flags.join("\x1f"));
     let c_flags = format!("CFLAGS_{}", triple.replace('-', "_"));
@@ -171,7 +170,7 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let name = "store-orders-release.cdx.json";
     let document = std::fs::read_to_string(checkout.root.join(name))?;
     // cargo-cyclonedx has written such a file next to the manifest of each package in the
-    // workspace. The checkout must not keep them.
+    // workspace. Remove all of them from the checkout.
     let mut metadata = checkout.command("cargo");
     metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
@@ -182,8 +181,9 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     Ok(document.replace(&checkout.root.display().to_string(), ""))
 }
 
-/// Packs the archive. Its only directory is named after the release and contains the directories to
-/// copy into /usr/local. The same content always gives the same bytes.
+/// Packs the archive. All its files are in one directory, which is named after the release and
+/// contains the directories to copy into /usr/local. Sorted names and fixed times and owners make
+/// the archive reproducible.
 fn pack(checkout: &Checkout, context: &Path, name: &str, archive: &Path) -> anyhow::Result<()> {
     let mut tar = Command::new("tar");
     tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);

@@ -1,4 +1,4 @@
-//! Finds the tools that pack a release, and runs commands.
+//! Checks that the tools that pack a release are installed, and runs commands.
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ const TOOLS: [(&[&str], &str); 3] = [
     (&["cargo", "cyclonedx", "--version"], "cargo install --locked cargo-cyclonedx"),
 ];
 
-/// Fails if a tool is missing, and says how to install it.
+/// Fails if tools are missing; the error says how to install them.
 pub fn check() -> anyhow::Result<()> {
     let error_of = |command: &&[&str]| {
         let (program, arguments) = command.split_first()?;

@@ -1,5 +1,5 @@
-//! Tests the image: its files become the root directory of a process, as in a container. No other
-//! files are visible.
+//! Tests the archive and the image. The image's files become the root directory of a process, as in
+//! a container, so that a file that is missing in the image is noticed.
 
 mod container;
 mod database;
@@ -16,8 +16,8 @@ use std::process::Command;
 use testbed::Program;
 use testbed::postgres::Installed;
 
-/// The tools that a trial needs on this machine. They are looked for before the build, which takes
-/// minutes.
+/// The tools that a trial needs on this machine. `main` finds them before the build, which takes
+/// minutes, so that a missing tool is reported early.
 pub struct Needs {
     isolation: Isolation,
     postgres: Installed,
@@ -57,7 +57,7 @@ fn claim(out: Out<'_>, claim: &str, holds: bool, otherwise: &str) -> anyhow::Res
     Ok(out.flush()?)
 }
 
-/// Checks that the archive unpacks as the README says and that its program runs.
+/// Unpacks the archive and checks that its program runs.
 fn unpack_archive(release: &Release, out: Out<'_>) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let mut tar = Command::new("tar");

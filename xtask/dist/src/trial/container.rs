@@ -1,9 +1,10 @@
 //! Runs processes with the image's files as their root directory, and with the image's user and
 //! environment variables. Unlike processes in a container, they share this machine's network.
 //!
-//! bubblewrap and `buildah run` cannot replace `unshare`: both stay between this process and the
-//! program, and neither forwards SIGTERM. Also, bubblewrap requires a user namespace. If root had
-//! unpacked the image, the image's user could not write its own files there.
+//! `unshare` starts them. bubblewrap and `buildah run` are not usable: both stay between this
+//! process and the program, and neither forwards SIGTERM. Also, bubblewrap can change the user only
+//! in a user namespace. Files that root unpacked for the image's user do not belong to that user
+//! there.
 
 use super::image::Image;
 use anyhow::{Context, bail};
@@ -15,8 +16,8 @@ use tempfile::TempDir;
 /// Arguments that let `unshare` run a process as the image's user in a different root directory.
 pub type Isolation = &'static [&'static str];
 
-/// The possible isolations. The first works as root, the second in a user namespace that maps the
-/// current user to the image's user.
+/// The possible isolations. The first requires root. The second uses a user namespace, in which the
+/// current user appears as the image's user.
 const ISOLATIONS: [Isolation; 2] =
     [&["--setuid=65532", "--setgid=65532"], &["--user", "--map-user=65532", "--map-group=65532"]];
 
@@ -52,7 +53,7 @@ impl Container<'_> {
         let root = directory.path().join("root");
         std::fs::create_dir(&root)?;
         image.unpack(&root)?;
-        // The image's user must be able to enter these directories.
+        // Temporary directories are private, but the image's user must be able to enter these.
         for path in [directory.path(), &root] {
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         }
@@ -68,7 +69,7 @@ impl Container<'_> {
         self.directory.path().join("log")
     }
 
-    /// Writes a file into the container, where a container engine would mount one.
+    /// Writes a file into the container; a container engine would mount it instead.
     pub fn mount(&self, inside: &str, content: &str) -> anyhow::Result<()> {
         let path = self.path(inside);
         let parent = path.parent().context("a file is in a directory")?;
@@ -113,7 +114,8 @@ impl Container<'_> {
     }
 }
 
-/// Finds `unshare` on this machine, because the `PATH` of the command is the container's.
+/// Returns the path of `unshare` on this machine. [`Container::command`] needs the full path,
+/// because it replaces `PATH` with the image's.
 fn unshare() -> anyhow::Result<PathBuf> {
     let directories = std::env::var_os("PATH").unwrap_or_default();
     let mut paths = std::env::split_paths(&directories).map(|path| path.join("unshare"));

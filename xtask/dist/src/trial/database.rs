@@ -11,13 +11,14 @@ use testbed::postgres::{Cluster, DATABASE, Installed, USER};
 /// The exit status of a command that cannot reach the store.
 const STORE_UNAVAILABLE: i32 = 4;
 
-/// The host name of the database server. No DNS server knows this name.
+/// The host name of the database server. Public DNS does not have it, because `internal` is
+/// reserved for private use.
 const HOST: &str = "db.internal";
 
-/// The file in which container engines list the names of a network.
+/// The file in which container engines list host names.
 const HOSTS: &str = "/etc/hosts";
 
-/// The path at which the program looks for certificates of authorities, as on Debian.
+/// A path at which the program looks for certificates of authorities: Debian's.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// The path of the certificate that the store's URL names as `sslrootcert`.

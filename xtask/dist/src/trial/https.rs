@@ -1,5 +1,5 @@
-//! Checks that the image lists orders over TLS from its own store, and that its health check
-//! follows the server's state.
+//! Checks that the image lists orders over TLS from its own store, that its health check reflects
+//! the server's state, that it does not run as root, and that SIGTERM stops it.
 
 use super::container::{Container, describe};
 use super::{Out, claim};

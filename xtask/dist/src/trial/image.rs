@@ -10,7 +10,7 @@ use tempfile::TempDir;
 pub struct Image {
     /// The image's `Entrypoint`, followed by its `Cmd`.
     pub command: Vec<String>,
-    /// A kind such as `CMD`, followed by the command line.
+    /// The health check: its kind, such as `CMD`, followed by its command line.
     pub health: Vec<String>,
     pub environment: Vec<(String, String)>,
     /// The user and group, such as `65532:65532`.
@@ -50,7 +50,7 @@ impl Image {
         })
     }
 
-    /// Unpacks the layers into a directory. If root runs this, the files keep their owners.
+    /// Unpacks the layers into a directory. The files keep their owners only if root runs this.
     pub fn unpack(&self, directory: &Path) -> anyhow::Result<()> {
         for layer in &self.layers {
             let mut tar = Command::new("tar");
