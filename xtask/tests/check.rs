@@ -8,8 +8,8 @@ use xtask::check::{Inputs, check_examples, check_texts};
 use xtask::documents::{DOCUMENTS, V1, V2};
 use xtask::repository::{CHANGELOG, CLIENT_DOCS, GUIDE, Repository};
 
-/// Asserts which checks fail after `from` is replaced with `to` in the file `name`. There are no
-/// published documents.
+/// Asserts which checks fail after `from` is replaced with `to` in the file `name`. The checkout
+/// has no published documents, so the change needs no new version.
 #[track_caller]
 fn assert_failures(name: &str, from: &str, to: &str, expected: Inline) {
     let checkout = Checkout::with(&files());
@@ -207,7 +207,7 @@ Drift
     );
 }
 
-/// `required` is a set: the order of its names has no meaning.
+/// `required` is a set, so the order of its names has no meaning.
 #[test]
 fn another_order_of_required_fields_is_a_problem_only_of_the_canonical_form() {
     let checkout = Checkout::with(&files());
@@ -300,7 +300,8 @@ Drift
     );
 }
 
-/// Replaces a text in a file of the contract, and returns the printed problems of the texts.
+/// Returns the problems that `check_texts` reports after `from` is replaced with `to` in the guide
+/// or in a document.
 fn texts_with(file: &str, from: &str, to: &str) -> String {
     let read = |name: &str| {
         let real = Repository::here().read(name).unwrap();

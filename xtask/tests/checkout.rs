@@ -1,5 +1,4 @@
-//! An editable checkout in a temporary directory, with the real contract (the generated types in
-//! `api/src`) and clients.
+//! A checkout in a temporary directory, with copies of real files that a test can edit.
 
 use serde_json::Value;
 use std::fs;
@@ -20,7 +19,8 @@ pub struct Checkout {
     pub repository: Repository,
 }
 
-/// The documents, the guide, the contract, the files of the clients, and the changelog.
+/// Returns the paths of the documents, the guide, the changelog, the contract in `api/src`, and the
+/// files of the clients with their README.
 pub fn files() -> Vec<&'static str> {
     let clients = client_files().iter().map(|file| file.name.as_str());
     let documents = DOCUMENTS.into_iter().flat_map(|source| [source.file, source.contract]);
@@ -42,7 +42,7 @@ pub fn client_files() -> &'static [GeneratedFile] {
     &FILES
 }
 
-/// The document of this repository, as opposed to that of a test's checkout.
+/// Returns the document of this repository, not of a test's checkout.
 pub fn document(source: &Document) -> Value {
     serde_json::from_str(&Repository::here().read(source.file).unwrap()).unwrap()
 }
@@ -52,7 +52,7 @@ pub fn version(source: &Document) -> String {
 }
 
 impl Checkout {
-    /// Creates a checkout with these files of the real checkout.
+    /// Creates a checkout with copies of these files.
     pub fn with(names: &[&str]) -> Checkout {
         let root = tempfile::tempdir().unwrap();
         let checkout = Checkout { repository: Repository::open(root.path()), root };
@@ -62,7 +62,7 @@ impl Checkout {
         checkout
     }
 
-    /// Adds the code samples, the pages, and a server without modules.
+    /// Adds the code samples and the pages, and an empty `src/lib.rs`.
     pub fn add_server(&self) {
         let pages =
             ["/changelog.html", "/changelog.atom", "/guide.html", "/llms.txt"].map(str::to_string);
@@ -91,7 +91,7 @@ impl Checkout {
     }
 }
 
-/// The documents that the compiled contract emits.
+/// Returns the documents that the compiled contract emits.
 pub fn emitted(_: &Repository) -> Emitted {
     store_orders_api::documents::DOCUMENTS.map(|source| Ok(source.emitted()?))
 }
@@ -103,7 +103,8 @@ pub fn run(inputs: &Inputs) -> (Outcome, String) {
     (outcome, plain(&out))
 }
 
-/// Runs the check with `--fix`. Returns the written files, and the same text as `failures`.
+/// Runs the check with `--fix`. Returns its output in the form of [`failures`], which includes a
+/// line for each written file.
 pub fn run_fix(inputs: &Inputs) -> String {
     let mut out = Vec::new();
     let outcome = check(inputs, true, &mut out).unwrap();
@@ -115,15 +116,15 @@ pub fn published_problems((_, text): (Outcome, String)) -> String {
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
 }
 
-/// Returns the outcome and the output of a check, without the lines of checks that passed. Replaces
-/// the versions of the real documents with V1 and V2.
+/// Returns the outcome and the output of a check, without the lines of checks that passed and the
+/// note on the server. Replaces the versions of the real documents with V1 and V2.
 pub fn failures((outcome, text): (Outcome, String)) -> String {
     let rest = |line: &&str| !line.starts_with('✓') && !line.starts_with("The server was not");
     let text: String = text.split_inclusive('\n').filter(rest).collect();
     format!("{outcome:?}\n{}", text.replace(&version(&V1), "V1").replace(&version(&V2), "V2"))
 }
 
-/// The printed form of problems, without colours.
+/// Returns problems as `check` prints them, without colours.
 pub fn printed(problems: &[Problem]) -> String {
     let lines: String = problems.iter().flat_map(Problem::lines).map(|line| line + "\n").collect();
     plain(lines.as_bytes())

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use xtask::check::module_imports;
 use xtask::repository::Repository;
 
-/// The imports between modules: the importing module, and the modules that it imports.
+/// Each module that imports others, with the modules that it imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the modules that remain if modules without imports are removed again and again: the
-/// modules in circles, and those that import them.
+/// Repeatedly removes the modules that import none of the remaining modules. Returns the rest: the
+/// modules in circles, and the modules that import them directly or indirectly.
 fn modules_of_circles(mut imports: Imports) -> Imports {
     loop {
         let before = imports.len();
@@ -25,8 +25,8 @@ fn the_clients_modules_do_not_import_each_other_in_a_circle() {
     let directory = Repository::here().root().join("api/client/src");
     let mut imports = Imports::new();
     for (_, module, used) in module_imports(&directory, "lib.rs").unwrap() {
-        // Modules must import a name from the module that defines it. If they imported it from
-        // `lib.rs`, this test could not see that module.
+        // A module must import a name from the module that defines it. If it imported the name from
+        // `lib.rs`, this test would not notice that it depends on the defining module.
         let file = directory.join(format!("{used}.rs"));
         assert!(file.exists(), "{module} imports crate::{used}, which is not a module");
         if used != module {

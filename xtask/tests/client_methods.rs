@@ -1,5 +1,5 @@
 //! Checks that the client has a handwritten method for each operation, and that the comment of the
-//! method begins with the operation's text in the document.
+//! method begins with the operation's summary and description in the document.
 
 use crate::checkout::document;
 use heck::ToSnakeCase;
@@ -9,7 +9,7 @@ use syn::{Attribute, Expr, ExprLit, ImplItem, Item, Lit, Type, Visibility};
 use xtask::documents::DOCUMENTS;
 use xtask::repository::Repository;
 
-/// The doc comment of each public method in a file, by `Type::method`.
+/// Returns the doc comment of each public method in a file. The keys have the form `Type::method`.
 fn methods(file: &str) -> BTreeMap<String, String> {
     let code = syn::parse_file(&Repository::here().read(file).unwrap()).unwrap();
     let mut methods = BTreeMap::new();
@@ -28,7 +28,7 @@ fn methods(file: &str) -> BTreeMap<String, String> {
     methods
 }
 
-/// The words of a doc comment, separated by single spaces.
+/// Returns the words of a doc comment, separated by single spaces.
 fn doc_text(attributes: &[Attribute]) -> String {
     let lines = attributes.iter().filter_map(|attribute| {
         let line = attribute.meta.require_name_value().ok()?;

@@ -1,4 +1,5 @@
-//! Checks the client's package: its files, its dependencies, and that it works without other files.
+//! Checks the client's package before it is published: its files, its texts, its dependencies, and
+//! the version of Rust that it requires.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,11 +23,11 @@ fn files_of_the_package() -> Vec<String> {
     files.lines().map(str::to_string).collect()
 }
 
-/// The name and version of a package, as `cargo tree` and `cargo metadata` print them.
+/// The name and the version of a package. The version has no leading `v`.
 type Id = (String, String);
 
-/// The package and its dependencies, with every feature and for every operating system, but without
-/// the dependencies of tests.
+/// Returns the package and its dependencies, with every feature and for every operating system, but
+/// without the dependencies that only tests need.
 fn dependencies() -> BTreeSet<Id> {
     let tree = cargo(&[
         "tree",
@@ -51,7 +52,8 @@ fn dependencies() -> BTreeSet<Id> {
     tree.lines().filter_map(id).collect()
 }
 
-/// The packages of `cargo metadata` with these additional arguments.
+/// Returns the packages that `cargo metadata` lists if it is called with these additional
+/// arguments.
 fn packages(arguments: &[&str]) -> Vec<Value> {
     let metadata = cargo(&[&["metadata", "--locked", "--format-version", "1"], arguments].concat());
     let mut metadata: Value = serde_json::from_str(&metadata).unwrap();
@@ -71,7 +73,7 @@ fn rust_versions() -> BTreeMap<Id, Option<String>> {
     packages(&["--all-features"]).iter().map(id_and_rust_version).collect()
 }
 
-/// The numbers of a version; `1.88` and `1.88.0` are equal.
+/// Returns the three numbers of a version. A missing number is 0, so `1.88` and `1.88.0` are equal.
 fn numbers(version: &str) -> Vec<u64> {
     let mut numbers: Vec<_> = version.split('.').map(|number| number.parse().unwrap()).collect();
     numbers.resize(3, 0);
@@ -118,8 +120,8 @@ fn the_readme_names_the_rust_version_and_every_feature() {
     }
 }
 
-/// Doctests compile only the program in the client's README, so the repository's README must have
-/// the same program.
+/// Doctests compile the program in the crate's documentation, from which the client's README is
+/// generated. Nothing compiles the program in the repository's README, so it must be the same.
 #[test]
 fn both_readmes_have_the_same_program() {
     let programs = ["README.md", CLIENT_README].map(|name| {
@@ -151,8 +153,8 @@ fn each_text_adds_the_crate_as_its_manifest_allows() {
     }
 }
 
-/// If the manifest does not have a `repository`, the texts tell readers to add the crate from a
-/// checkout. Their command must work next to a checkout in the directory `store-orders`.
+/// If the manifest has no `repository`, the texts show a command that adds the crate from a
+/// checkout. The command must work in a directory that contains a checkout named `store-orders`.
 #[test]
 fn a_program_next_to_a_checkout_can_add_the_crate() {
     let directory = tempfile::tempdir().unwrap();
@@ -174,8 +176,7 @@ fn a_program_next_to_a_checkout_can_add_the_crate() {
     assert!(manifest.contains("store-orders-client = {"), "{manifest}");
 }
 
-/// The first heading of the client's changelog must be the version in the manifest, because the
-/// newest version comes first.
+/// The changelog begins with the newest version, which must be the version in the manifest.
 #[test]
 fn the_changelog_begins_with_the_version_in_the_manifest() {
     let changelog = Repository::here().read("api/client/CHANGELOG.md").unwrap();
@@ -184,8 +185,8 @@ fn the_changelog_begins_with_the_version_in_the_manifest() {
     assert_eq!(newest, client()["version"].as_str().unwrap());
 }
 
-/// Readers of rustdoc, of the README and of a registry's page write Rust, so the texts must not
-/// explain how other languages or requests write values.
+/// The crate's users write Rust, so its documentation must not explain how JavaScript or HTTP
+/// requests represent values.
 #[test]
 fn the_documentation_of_the_crate_is_about_rust() {
     for file in files_of_the_package()
@@ -199,7 +200,7 @@ fn the_documentation_of_the_crate_is_about_rust() {
     }
 }
 
-/// Links to items work only in rustdoc, so the README must not have any.
+/// Links to Rust items work only in rustdoc, and relative links do not work on a registry's page.
 #[test]
 fn every_link_in_the_readme_is_an_address() {
     let readme = Repository::here().read(CLIENT_README).unwrap();
@@ -222,8 +223,8 @@ fn the_package_contains_the_texts_and_the_source() {
     assert_eq!(licence, repository.read("LICENSE").unwrap());
 }
 
-/// The package's tests must pass without the rest of the repository, so no file of the package may
-/// name a file outside it.
+/// The package must work without the rest of the repository, so no source file in it may name a
+/// file outside it.
 #[test]
 fn no_file_of_the_package_reaches_outside_it() {
     let mut sources = 0;

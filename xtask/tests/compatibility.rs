@@ -4,5 +4,6 @@
 mod every_key;
 mod pairs;
 
-/// The day on which verdicts are given, because they depend on it. A pair may set a different day.
+/// The day for which the tests ask for verdicts. A verdict depends on the day, because an operation
+/// may be removed after its sunset. A pair may set a different day.
 const TODAY: &str = "2027-06-01";

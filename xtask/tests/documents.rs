@@ -1,5 +1,5 @@
-//! Checks that tables in pages equal the tables in the code, and that `cargo xtask` is built
-//! without `api`.
+//! Checks that tables in the documentation agree with the code, and that `cargo xtask` is built
+//! without the package `store-orders-api`.
 
 use codegen::subset::CONSTRUCTS;
 use codegen::unemitted::KINDS;
@@ -46,8 +46,8 @@ fn each_item_that_a_promise_of_the_readme_names_is_in_the_file_of_its_link() {
 
 #[test]
 fn generate_and_check_run_while_api_does_not_compile() {
-    // `cargo xtask` is built with the unified features of all default members, so list the default
-    // members that depend on `api` with these features.
+    // `cargo xtask` is built with the unified features of all default members. Without `--package`,
+    // `cargo tree` uses the same features. It lists the packages that depend on `api`.
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none"])
         .args(["--invert", "store-orders-api"])

@@ -1,6 +1,6 @@
-//! Tests that `cargo xtask check` reports every single change of the real documents. If dropshot
-//! emits the changed value, the check reports the place of the change. Otherwise it reports a
-//! change since the published document, which needs a new version.
+//! Changes each value of the real documents, one at a time, and tests that `cargo xtask check`
+//! reports the change. If dropshot emits the value, the check reports a difference at this place.
+//! Otherwise it reports a change since the published document, which needs a new version.
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;
@@ -18,12 +18,13 @@ fn emitted(source: &Document) -> Value {
     checkout::emitted(&Repository::here())[index].as_ref().unwrap().clone()
 }
 
-/// Returns the places at which the document differs from the emitted document.
+/// Returns the places at which the changed document differs from the emitted document.
 fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// Asserts that the check reports the change at `pointer`.
+/// Asserts that `changed` differs from the emitted document only at `pointer`. If it does not
+/// differ at all, asserts that the compatibility rules find the change.
 #[track_caller]
 fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str) {
     let places = places(emitted, changed);
@@ -39,8 +40,7 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
 
 /// For each value of each document, makes the changes that `changes` returns, one at a time, and
 /// asserts that the check reports each change. A change consists of the pointer that the check must
-/// report, and the new value. Returns the number of changes of the document with the fewest
-/// changes.
+/// report, and the new value. Returns the number of changes made to the document with the fewest.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }
@@ -92,8 +92,8 @@ fn a_change_of_any_leaf_is_noticed() {
             Value::Object(members) if members.is_empty() => vec![json!([]), Value::Null],
             Value::Array(_) | Value::Object(_) => vec![],
         };
-        // Only the compatibility rules check values of these kinds. The rules are slow, so one
-        // change of each value is enough.
+        // Only the compatibility rules check values of these kinds. The rules are slow, so make
+        // only one change to each value.
         if kind_of(pointer).is_some() {
             others.truncate(1);
         }

@@ -1,5 +1,5 @@
-//! Checks that `cargo xtask external-checks` and `browser` fail and name the missing tools, instead
-//! of running without them.
+//! Checks that `cargo xtask external-checks` does not run without its tools but names the command
+//! that installs them, and that the versions of these tools are pinned.
 
 use std::fs;
 use xtask::external_checks::{ExternalCheckArgs, run_external_checks};

@@ -1,4 +1,4 @@
-//! Checks which files `cargo xtask generate` writes.
+//! Checks which files `cargo xtask generate` writes, and which documents it refuses.
 
 use crate::checkout::{Checkout, client_files, emitted, files, plain};
 use testbed::{assert_text, str};
@@ -7,8 +7,8 @@ use xtask::check::{Inputs, generate};
 use xtask::documents::{DOCUMENTS, V1};
 use xtask::repository::{CLIENT_DOCS, CLIENT_README, GUIDE, Repository};
 
-/// A checkout with this text as the first document, the other real documents, the client's
-/// handwritten `lib.rs`, and no generated file.
+/// Creates a checkout in which this text is the document of version 1. It also has the other real
+/// documents and the client's handwritten `lib.rs`, but no generated file.
 fn checkout(document: &str) -> Checkout {
     let documents = DOCUMENTS.map(|source| source.file).into_iter();
     let checkout = Checkout::with(&documents.chain([CLIENT_DOCS]).collect::<Vec<_>>());

@@ -21,7 +21,7 @@ fn git(root: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "git {arguments:?}: {output:?}");
 }
 
-/// A checkout without git: the real files, and the real document published as 1.0.0.
+/// Creates a checkout without git, in which the real document of version 1 is published as 1.0.0.
 fn archive() -> Checkout {
     let checkout = Checkout::with(&files());
     checkout.put(NAME, &checkout.repository.read(V1.file).unwrap());
@@ -34,7 +34,7 @@ fn commit(checkout: &Checkout) {
     git(checkout.repository.root(), &["commit", "--quiet", "--message", "published"]);
 }
 
-/// The files of `archive` on the main branch of a repository.
+/// Creates a git repository with the files of [`archive`] on its main branch.
 fn repository() -> Checkout {
     let checkout = archive();
     git(checkout.repository.root(), &["init", "--quiet", "--initial-branch", "main"]);
@@ -60,8 +60,8 @@ fn an_edited_document_is_found() {
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json
 "#]],
     );
-    // The document is still compared with the file as it was first published, so it needs no new
-    // version.
+    // The real document is compared with the file as it was first published, not with the edited
+    // file, so it needs no new version.
     let (_, output) = checkout.check();
     assert_eq!(output.matches('✗').count(), 1, "{output}");
     // The problem remains after the changed file is committed, even on main.

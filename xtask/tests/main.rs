@@ -1,4 +1,4 @@
-//! The commands of `cargo xtask`, on the real files and on files with errors.
+//! Tests the commands of `cargo xtask`, with the real files and with files that have errors.
 
 #![expect(
     clippy::unwrap_used,

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use xtask::check::{module_imports, modules_in_map};
 use xtask::repository::{Repository, SERVER};
 
-/// Arrows that are not imports, with the reason.
+/// Arrows of the picture that are not imports: from which module, to which module, and why.
 const NOT_IMPORTS: [(&str, &str, &str); 1] = [(
     "http::middleware",
     "http::handlers",
     "the middleware calls dropshot's endpoints, in which `http::inner_router` puts the handlers",
 )];
 
-/// Modules of the map that are not in the picture, with the reason.
+/// Modules of the map that are not in the picture, grouped by the reason.
 const NOT_IN_PICTURE: [(&str, &[&str]); 3] = [
     (
         "they start and configure the server, or run commands",
@@ -26,7 +26,7 @@ const NOT_IN_PICTURE: [(&str, &[&str]); 3] = [
 ];
 
 struct Server<'a> {
-    /// The modules of the map, from top to bottom.
+    /// The modules of the map in `src/lib.rs`, from top to bottom.
     map: Vec<&'a str>,
     exists: &'a dyn Fn(&str) -> bool,
     /// True if the first module imports the second.

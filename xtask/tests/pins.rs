@@ -1,4 +1,4 @@
-//! Checks that all files name the same version of Rust.
+//! Checks that Cargo.toml, rust-toolchain.toml and README.md name the same version of Rust.
 
 use xtask::repository::Repository;
 

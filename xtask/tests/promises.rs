@@ -1,5 +1,5 @@
-//! Tests that the version of a document must fit its changes since publication, and that the
-//! changelog must name them.
+//! Tests which version and which changelog entry `check` requires after a change of a published
+//! document, and how long it requires a published version to be served.
 
 use crate::checkout::{self, printed};
 use codegen::pointer::put;
@@ -24,8 +24,8 @@ fn today() -> chrono::NaiveDate {
     chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
 }
 
-/// Returns the problems of the real document after its publication as 1.4.0. Since then, one value
-/// has changed, and the version was set to `version`.
+/// Returns the problems of the real document with this version and this change, if the document was
+/// published as 1.4.0 without the change.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }
@@ -48,7 +48,7 @@ fn beta_v2(version: &str) -> Value {
     document
 }
 
-/// Returns the problems of a document after `published` and older versions were published.
+/// Returns the problems of `document` if `published`, 1.3.0 and 2.0.0-beta.1 have been published.
 fn since(of: &Document, published: &Value, document: &Value, changelog: &str) -> Vec<Problem> {
     let others = [("1.3.0", document_of(&V1, "1.3.0")), ("2.0.0-beta.1", beta_v2("2.0.0-beta.1"))]
         .into_iter();
@@ -60,7 +60,7 @@ fn since(of: &Document, published: &Value, document: &Value, changelog: &str) ->
     check_promises(of, document, &published, changelog, today()).unwrap()
 }
 
-/// Returns the problem at this place, which must exist.
+/// Returns the first problem whose place ends with `place`. There must be one.
 fn problem(problems: &[Problem], place: &str) -> Problem {
     problems.iter().find(|problem| problem.place.ends_with(place)).unwrap().clone()
 }
@@ -247,7 +247,7 @@ fn a_published_version_is_served_until_all_its_operations_may_be_removed() {
     // Version 2 was published only as a beta, so it may be removed.
     assert_eq!(check_paths(&["/v1"], &published, "2027-06-01"), []);
     for (day, kept) in [("2027-12-01", all.join(", ").as_str()), ("2027-12-02", stays)] {
-        // First the document of version 1 has another base path, then the document is removed.
+        // First the document of version 1 has a different base path, then it is removed.
         for paths in [["/v3", "/v2"].as_slice(), &["/v2"]] {
             let problems = check_paths(paths, &published, day);
             let [Problem { place, expected, .. }] = problems.as_slice() else {

@@ -14,8 +14,8 @@ use xtask::generate::client_code;
 use xtask::published::PUBLISHED;
 use xtask::repository::{CHANGELOG, Repository};
 
-/// Checks the real files with one change of the document. The generated Rust types have the same
-/// change, so that `check` can report only broken promises to callers.
+/// Checks the real files after one change of the document of version 1. The generated code has the
+/// same change, so that `check` does not report it as out of date.
 fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }
@@ -45,7 +45,7 @@ fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     checkout
 }
 
-/// The inputs of a check, as if the compiled contract emitted the changed document.
+/// Returns the inputs of a check, as if the compiled contract emitted the changed document.
 fn inputs(checkout: &Checkout) -> Inputs {
     Inputs::read(&checkout.repository, |repository| {
         let mut documents = emitted(repository);
@@ -54,7 +54,7 @@ fn inputs(checkout: &Checkout) -> Inputs {
     })
 }
 
-/// Checks a checkout with `inputs`, as on `day`, or as of today if `day` is `None`.
+/// Checks a checkout with [`inputs`] as if today were `day`. With `None`, today is the real date.
 fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     let mut inputs = inputs(checkout);
     if let Some(day) = day {
@@ -115,7 +115,8 @@ Drift
     );
 }
 
-/// An addition needs no decision by a person: `--fix` raises the version and regenerates the code.
+/// An addition requires the next minor version, so `--fix` can set it and regenerate the code. Only
+/// the entry in the changelog is left to a person.
 #[test]
 fn the_version_of_an_addition_is_raised_by_a_fix() {
     let colour = |document: &mut Value| {
@@ -208,7 +209,8 @@ fn each_base_url_ends_in_the_major_version() {
     };
     assert_eq!(places(&second, &V2), [""; 0]);
 
-    // Version 2 is taken, so a breaking change of version 1 needs a new document instead.
+    // There is already a version 2, so version 1 cannot become 2.0.0. A breaking change needs a new
+    // document instead.
     let mut document = document(&V1);
     set(&mut document, "/info/version", json!("2.0.0"));
     let problems = printed(&check_major_version(&V1, &document));

@@ -1,5 +1,5 @@
-//! Checks that `api/UPSTREAM.md` names the versions in use and files that exist. Checks that each
-//! row names an upstream issue, or says that none was found.
+//! Checks that `api/UPSTREAM.md` names the library versions in use and files that exist. Checks
+//! that each row names an upstream issue, or says that none was found.
 
 use std::process::Command;
 use xtask::repository::Repository;
@@ -11,14 +11,14 @@ fn list() -> String {
     Repository::here().read(LIST).unwrap()
 }
 
-/// The cells of each row in the tables of workarounds.
+/// Returns the cells of each row in the tables of workarounds.
 fn rows(text: &str) -> Vec<Vec<&str>> {
     let tables = text.split("\n\n").filter(|part| part.starts_with("| What is missing"));
     let rows = tables.flat_map(|table| table.lines().skip(2));
     rows.map(|row| row.trim_matches('|').split(" | ").map(str::trim).collect()).collect()
 }
 
-/// The paths between backticks.
+/// Returns the words between backticks that contain `/` or `.`, because these are paths.
 fn files(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).filter(|word| word.contains(['/', '.'])).collect()
 }

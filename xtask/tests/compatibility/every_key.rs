@@ -1,5 +1,6 @@
-//! Changes each place of the real document. Every change must be found, and only changes of text
-//! for people may be neutral.
+//! Changes each place of the real document. Every change must be found, except one of the version.
+//! A change of text for people must be neutral. Any other change must not, except that only
+//! `x-plans` is checked in `info`.
 
 use super::TODAY;
 use crate::checkout::document;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use xtask::compatibility::{Verdict, changes};
 use xtask::documents::V1;
 
-/// Keys whose values are text for people. [`is_words`] lists the exceptions.
+/// Keys whose values are text for people. [`is_words`] has the exceptions.
 const WORDS: [&str; 12] = [
     "description",
     "summary",
@@ -25,9 +26,9 @@ const WORDS: [&str; 12] = [
     "externalDocs",
 ];
 
-/// True if the value is only text for people. Tags of operations and titles of schemas are more
-/// than text, because generated clients use them as names. Examples of errors are more than text,
-/// because they list the error codes; only the messages in the examples are text.
+/// True if the value at `pointer` is only text for people. Tags of operations and titles of schemas
+/// are not, because generated clients use them as names. Examples of errors are not, because they
+/// list the error codes; only the messages in these examples are text for people.
 fn is_words(pointer: &str) -> bool {
     let keys: Vec<_> = pointer.split('/').skip(1).collect();
     let first_words = keys.iter().position(|key| WORDS.contains(key));
@@ -42,8 +43,8 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// Applies `change` to a copy of the document, for each place in turn. Passes the place and the
-/// worst verdict on this change to `check`.
+/// Applies `change` to each place of the document, each time in a new copy. Passes the place and
+/// the worst verdict to `check`, or `None` if the change was not found.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);

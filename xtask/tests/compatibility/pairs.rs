@@ -95,7 +95,7 @@ fn document(members: &Value) -> Value {
 }
 
 /// Returns a message if the changes do not have the expected verdict, place and name. `expected` is
-/// a verdict, optionally followed by a space and the end of the pointer.
+/// a verdict, optionally followed by a space and the path from `place` to the change.
 fn mismatch(expected: &str, place: &str, name: Option<&str>, changes: &[Change]) -> Option<String> {
     let (verdict, suffix) = expected.split_once(' ').unwrap_or((expected, ""));
     let worst = changes.iter().map(|change| change.verdict).max();
