@@ -200,7 +200,8 @@ fn the_documentation_of_the_crate_is_about_rust() {
     }
 }
 
-/// Links to Rust items work only in rustdoc, and relative links do not work on a registry's page.
+/// Links to Rust items work only in rustdoc, so the README must not have any. It has only web
+/// addresses and links to its own headings.
 #[test]
 fn every_link_in_the_readme_is_an_address() {
     let readme = Repository::here().read(CLIENT_README).unwrap();

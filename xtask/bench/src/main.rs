@@ -36,7 +36,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Compare the server's speed with its web framework and databases.
 ///
 /// Builds and starts the release server, drives it over loopback and compares it
-/// with bare dropshot, SQLite and PostgreSQL. Speed is reported, never asserted.
+/// with bare dropshot, SQLite and PostgreSQL. Never fails because of a low speed.
 /// Needs a C compiler, sqlite3 and PostgreSQL.
 #[derive(Debug, Parser)]
 #[command(

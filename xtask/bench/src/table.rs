@@ -1,5 +1,5 @@
-//! The table of results: measured values, baselines and targets. A missed target is reported, never
-//! asserted.
+//! The table of results: measured values, baselines and targets. A missed target does not fail the
+//! benchmark.
 
 use crate::spread::Spread;
 use comfy_table::{ContentArrangement, Table, presets};

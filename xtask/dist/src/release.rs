@@ -161,7 +161,7 @@ fn about_config(root: &Path) -> anyhow::Result<String> {
     Ok(format!("{base}accepted = [{allowed}]\n"))
 }
 
-/// Returns the program's crates as a CycloneDX document without paths of this machine.
+/// Returns the program's crates as a CycloneDX document, without the path of the checkout.
 fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let mut cyclonedx = checkout.command("cargo");
     cyclonedx.args(["cyclonedx", "--format", "json", "--spec-version", "1.5"]);
