@@ -104,7 +104,7 @@ async fn violations_of_the_contract_are_reported() {
         (LIST, order("}", ",\"shipDate\":null}"), "body/0/shipDate"),
         (LIST, order("}", ",\"shipDate\":\"soon\"}"), "body/0/shipDate"),
         (LIST, list("{}"), "is not of type \"array\""),
-        (LIST, list("[] x"), "no JSON"),
+        (LIST, list("[] x"), "not JSON"),
         (LIST, list("[]").replace("x-request-id", "x-other-id"), "x-request-id is missing"),
         (LIST, list("[]").replace("x-request-id", "x-other-id"), "x-other-id is not documented"),
         (LIST, list("[]").replace("remaining: 59", "remaining: -1"), "x-ratelimit-remaining: -1"),
