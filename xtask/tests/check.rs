@@ -61,13 +61,6 @@ Drift
 ✗ the contracts in api/src, the clients, api/client/README.md and src/http/docs/generated are up to date
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
-     #[derive(Debug)]
-     pub enum ListOrdersSuccess {
-    -    /// Orders returned
-    +    /// All orders
-         Ok {
-             /// The body.
-    @@ [LINES] @@
          type Body = Vec<Order>;
          const STATUS: StatusCode = StatusCode::OK;
     -    const DESCRIPTION: &'static str = "Orders returned";
@@ -99,11 +92,11 @@ Drift
   api/src/v2.rs: found (-), expected (+)
     @@ [LINES] @@
      
-     /// The path at the end of each URL in `servers`.
+     /// The path of all URLs in `servers`; empty if their paths differ.
     -pub const BASE_PATH: &str = "/v2";
     +pub const BASE_PATH: &str = "";
      
-     /// The documented example of the header `x-request-id`.
+     pub const X_REQUEST_ID_EXAMPLE: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
     - generated from spec/openapi-v2.json
     fix: cargo xtask check --fix
 ✗ the major versions of the documents in spec are those of every base URL
