@@ -1,5 +1,5 @@
-//! Finds out who sends a request: authenticates it by the key in its `Authorization` header, and
-//! finds the client's address.
+//! Identifies the sender of a request by the key in its `Authorization` header, and finds the
+//! client's address.
 
 use crate::api_key::{Environment, has_key_form};
 use crate::clock::Now;
@@ -19,18 +19,14 @@ use store_orders_api::errors::{self, SentCredentials};
 /// says to send it in `Authorization`.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
-/// The data that the middleware passes to the handler of an authenticated request: the key, the
-/// deadline and, if the operation always reads the list, the pending result of the freshness
-/// query.
+/// The data that the middleware passes to the handler of an authenticated request.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The key with its account.
     pub key: Arc<KnownKey>,
-    /// The time by which the response is due, which the middleware computes when the request
-    /// arrives.
+    /// The time by which the response is due. The middleware computes it when the request arrives.
     pub deadline: Instant,
-    /// `None` if the operation does not always read the list, or if the freshness query could not
-    /// be sent.
+    /// The pending result of the freshness query that the middleware sent. `None` if the query
+    /// could not be sent, or if the operation is not one that always reads the list.
     pub freshness: Option<Freshness>,
 }
 
@@ -38,13 +34,13 @@ pub struct Caller {
 pub enum Unauthenticated {
     Refused {
         refusal: KeyRefusal,
-        /// True if the request has a bearer token. The challenge of the 401 then has
-        /// `invalid_token`.
+        /// True if the request has a bearer token. The `WWW-Authenticate` header of the 401 then
+        /// contains `error="invalid_token"`.
         key_sent: bool,
     },
-    /// The response is a 503, because the key cannot be checked. Either the cached keys are out of
-    /// date, so the key may be revoked, or the key is not cached and the store did not answer, so
-    /// the key may be new.
+    /// The key cannot be checked, so the response is a 503. If the cached keys are out of date, the
+    /// key may have been revoked. If the key is not cached and the store did not answer, the key
+    /// may be new.
     KeysOutdated,
 }
 
@@ -64,9 +60,9 @@ pub async fn authenticate(
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
 }
 
-/// Builds the 401 response. Its challenge has `invalid_token` if a key was sent (RFC 6750, 3). Its
-/// message describes the credentials that were sent, but does not reveal whether an invalid key
-/// ever existed.
+/// Builds the 401 response. If a key was sent, its `WWW-Authenticate` header contains
+/// `error="invalid_token"` (RFC 6750, 3). Its message describes the credentials that were sent, but
+/// does not reveal whether an invalid key ever existed.
 pub fn unauthorized(
     refusal: KeyRefusal,
     key_sent: bool,
@@ -123,7 +119,8 @@ fn credentials_without_key(request: &RequestInfo) -> SentCredentials {
     }
 }
 
-/// Returns the bearer token. Fails if the request has none, or several `Authorization` headers.
+/// Returns the bearer token. Fails if it is missing, or if there are several `Authorization`
+/// headers.
 fn bearer(headers: &HeaderMap) -> Result<&[u8], Unauthenticated> {
     let refuse = |refusal, key_sent| Unauthenticated::Refused { refusal, key_sent };
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
@@ -154,9 +151,10 @@ impl TrustedProxies {
         TrustedProxies(networks)
     }
 
-    /// Returns the peer's address or, if the peer is a trusted proxy, the last address in
-    /// `X-Forwarded-For` that is not a trusted proxy. The client can forge the entries before that
-    /// address. If all entries are trusted proxies, returns the first entry.
+    /// Returns the client's address. This is the peer's address, unless the peer is a trusted
+    /// proxy. In that case it is the last address in `X-Forwarded-For` that is not a trusted proxy,
+    /// because the client can forge the entries before that address. If all entries are trusted
+    /// proxies, it is the first one.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {

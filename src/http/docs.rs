@@ -25,10 +25,11 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const FEED: &str = "application/atom+xml; charset=utf-8";
 
 /// The placeholder for the API's base URLs in the generated reference pages and `llms.txt`. In
-/// reference pages, the operator's contact follows the URLs.
+/// reference pages, the operator's contact is inserted after the URLs.
 const BASE_URLS: &str = "{base_urls}";
 
-/// The second path of the newest stable version's reference page, which `/` serves too.
+/// A fixed path for the reference page of the newest stable version. `/` serves this page, too. The
+/// page also has the path of its version, such as `/docs/v1`.
 const NEWEST_REFERENCE: &str = "/docs";
 
 macro_rules! references {
@@ -79,8 +80,9 @@ impl Docs {
         Ok(Docs(pages))
     }
 
-    /// Returns the response for the page at the request's path, or `None` if no page is there. The
-    /// response may also be a redirect to the path without a trailing slash, or a 405.
+    /// Returns the response for the page at the request's path, or `None` if there is no such page.
+    /// For a method other than GET and HEAD, the response is a 405. If the path has a slash at its
+    /// end, the response is a redirect to the path without it.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let path = match request.uri().path() {
             "/" => NEWEST_REFERENCE,
@@ -142,8 +144,8 @@ fn llms(document: &Value) -> String {
     include_str!("docs/generated/llms.txt").replace(BASE_URLS, &base_urls)
 }
 
-/// Formats each server of the document with `line`, which gets the server's URL and its
-/// description, as ` (description)` or as an empty string if the server has none.
+/// Formats each server of the document with `line`. The first argument of `line` is the server's
+/// URL. The second is ` (description)`, or an empty string if the server has no description.
 fn base_urls(document: &Value, line: impl Fn(&str, &str) -> String) -> String {
     let servers = document["servers"].as_array().into_iter().flatten();
     let line = |server: &Value| {

@@ -25,8 +25,8 @@ use tokio::time::timeout_at;
 
 pub enum Handlers {}
 
-/// True if this operation, in any version, always reads the list. The middleware then queries the
-/// store for its last changes before it calls the handler. A `cancelOrder` with `If-Match` also
+/// True if the operation always reads the list, whatever its version. The middleware then queries
+/// the store for its last changes before it calls the handler. A `cancelOrder` with `If-Match` also
 /// reads the list, but its handler sends the query itself.
 pub fn reads_list(operation_id: &str) -> bool {
     matches!(operation_id, "listOrders" | "getOrder")
@@ -191,9 +191,9 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
     outcome.map_err(|error| cancel_failure(request, error))
 }
 
-/// Cancels the order if it is pending and `tags` contain its tag. Returns `None` if they do not.
-/// The tag is computed from a fresh list. If the order may have changed before the cancellation was
-/// executed, starts again with a fresher list.
+/// Cancels the order if it is pending and its tag is in `tags`. Returns `None` if it is pending but
+/// its tag is not in `tags`. The tag is computed from a fresh list. If the order may have changed
+/// between the reading of the list and the cancellation, starts again with a fresher list.
 async fn cancel_if_match(
     request: &Request<'_>,
     id: i64,
@@ -281,8 +281,8 @@ where
     F: Future<Output = Result<T, StoreError>> + Send + 'static,
 {
     let server = request.context;
-    // The middleware ends this wait at the request's deadline. The semaphore is never closed, so
-    // the result is a permit.
+    // The middleware ends this wait at the request's deadline. The result is always a permit,
+    // because the semaphore is never closed.
     let permit = Arc::clone(&server.row_lookups).acquire_owned().await;
     let query = query(Arc::clone(&server.store));
     let answer = tokio::spawn(async move {

@@ -79,13 +79,13 @@ pub struct Operation {
     /// True if the API trait marks the operation as deprecated.
     pub is_deprecated: bool,
     reads_list: bool,
-    /// Set if the path has no parameters.
+    /// `None` if the path has parameters.
     static_route: Option<StaticRoute>,
     call: Call,
 }
 
-/// A route without parameters. Requests are compared with these routes first, because dropshot's
-/// lookup allocates each part of the path, which costs as much as the rate limiter.
+/// A route without parameters. Requests are compared with these routes first. Dropshot's lookup
+/// allocates each part of the path, and this alone costs as much as the rate limiter.
 struct StaticRoute {
     method: Method,
     path: String,
@@ -103,11 +103,10 @@ pub enum Route<'a> {
     /// The path has operations, but for other methods.
     OtherMethod {
         allow: String,
-        /// True if any operation of the path is deprecated, so the response has the headers of a
+        /// True if any operation of the path is deprecated. The response then has the headers of a
         /// deprecated operation.
         is_deprecated: bool,
-        /// The title of the operation with this path and method in a later version, if there is
-        /// one.
+        /// If a later version has an operation with this path and method, its title.
         later: Option<String>,
     },
 }
@@ -145,7 +144,8 @@ impl InnerRouter {
         let Some((path, version)) = version else { return (&V1, Route::OutsideVersions) };
         let mut route = version.route(method, path);
         if let Route::OtherMethod { later, .. } = &mut route {
-            // `versions` now contains only the versions after the requested one.
+            // `find_map` has taken the versions up to the requested one from `versions`, so only
+            // later versions are left.
             *later = versions.find_map(|version| match version.route(method, path) {
                 Route::Found(operation, _) => Some(operation.title.clone()),
                 _ => None,
@@ -171,8 +171,9 @@ impl ApiVersion {
         if let Some(route) = self.static_route(method, path) {
             return route;
         }
-        // Dropshot ignores the letter case of methods, but they are case-sensitive (RFC 9110, 9.1).
-        // So a method such as `get` is looked up as TRACE, which no operation has.
+        // Dropshot ignores the letter case of methods, although they are case-sensitive (RFC 9110,
+        // 9.1). A method such as `get` must find no operation, so look up TRACE instead, which no
+        // operation has.
         let method = if METHODS.contains(method) { method } else { &Method::TRACE };
         match self.look_up(method, path) {
             Ok((operation, endpoint)) => Route::Found(operation, endpoint),

@@ -40,10 +40,10 @@ impl Middleware {
         catch_all(move |context, request| Arc::clone(&middleware).handle(context, request))
     }
 
-    /// Runs the steps; if one panics, the response is a 500. Never returns an error, because
-    /// dropshot would convert it to a response without the API's headers. All steps share one
-    /// future, because moving `context` and `request` from step to step costs more than the steps
-    /// do.
+    /// Routes, authenticates, counts and handles a request. If any of these steps panics, the
+    /// response is a 500. Never returns an error, because dropshot would convert it to a response
+    /// without the API's headers. All steps share one future, because moving `context` and
+    /// `request` from step to step costs more than the steps do.
     async fn handle(
         self: Arc<Self>,
         context: DropshotContext,
@@ -98,8 +98,8 @@ impl Middleware {
             Ok(response) => response,
             Err(panic) => {
                 if scope.limit_status.is_none() {
-                    // Even a 500 has the rate limit headers. If the panic came before the rate
-                    // limiter's decision, their values come from the count of the client's address.
+                    // Even a 500 has the rate limit headers. If the panic happened before the rate
+                    // limiter's decision, show the state of the client's address in these headers.
                     show_status_of_address(&mut scope);
                 }
                 let why = panic.downcast_ref::<String>().map(String::as_str);
@@ -152,17 +152,17 @@ async fn admit(
     }
 }
 
-/// The rate limiter's decision on a request, the time of the decision, and the freshness query that
-/// was sent meanwhile.
+/// The rate limiter's decision on a request, the time of the decision, and the freshness query, if
+/// one was sent while the limiter decided.
 struct Counted {
     decision: Decision,
     decided_at: Now,
-    /// See [`Caller::freshness`].
     freshness: Option<Freshness>,
 }
 
-/// Counts a request against its account. If `reads_list` is true and the request is not refused
-/// immediately, also queries the store for the last changes while the limiter decides.
+/// Counts a request against its account. If `reads_list` is true, also queries the store for its
+/// last changes while the limiter decides. Sends no query if it is clear from the start that the
+/// request will be refused.
 async fn count_and_query(
     server: &ServerContext,
     key: &KnownKey,
@@ -198,9 +198,9 @@ async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body
     enforce(scope, None, decision, now)
 }
 
-/// Records the status for the rate limit headers. Unless the request is admitted, breaks with a 503
-/// if the limiter cannot count requests, and with a 429 otherwise. `plan` is the account's plan, or
-/// `None` without a valid key.
+/// Records the status for the rate limit headers. Continues if the request is admitted. Otherwise
+/// breaks: with a 503 if the limiter could not count the request, or with a 429 if it refused the
+/// request. `plan` is the account's plan, or `None` without a valid key.
 fn enforce(
     scope: &mut RequestScope,
     plan: Option<Plan>,
@@ -225,14 +225,15 @@ fn enforce(
         }
     };
     server.metrics.rate_limited.count(plan, &decision);
-    // If the request has no valid key, the reason is already set: why the key was refused.
+    // If the request has no valid key, `refusal` already says why the key was refused, so keep
+    // that.
     scope.refusal.get_or_insert(reason);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     ControlFlow::Break(response)
 }
 
-/// Sets the status for the rate limit headers to that of the client's address, for a request that
-/// was not counted.
+/// Makes the rate limit headers show the status of the client's address. For a request that was not
+/// counted.
 fn show_status_of_address(scope: &mut RequestScope) {
     let now = scope.server().clock.now();
     let status = scope.server().rate_limiter.unauthenticated_status(scope.client, now);

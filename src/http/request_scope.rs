@@ -23,8 +23,8 @@ use store_orders_api::{errors, headers};
 /// The default `Retry-After` of a 503, in seconds.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 
-/// The status in log and metrics if the client disconnected before the response. It is nginx's
-/// convention and never sent.
+/// The status in log and metrics if the client disconnected before the response. nginx logs the
+/// same number. It is never sent.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// `Cache-Control` of responses with an entity tag. Caches must revalidate, or they would show
@@ -40,7 +40,7 @@ pub struct RequestScope {
     pub now: Now,
     method: Method,
     version: Version,
-    /// The URI for the request log; `None` if the log is off.
+    /// `None` if the request log is off, because only the log needs the URI.
     uri: Option<Uri>,
     request_id: String,
     /// The client's address. If the peer is a trusted proxy, the address that the proxy reports.
@@ -222,8 +222,8 @@ impl RequestScope {
     }
 }
 
-/// Records a request that did not finish. Either its client disconnected, perhaps after its
-/// cancellation was executed, or there was a panic outside the steps of the middleware.
+/// Records a request that did not finish: its client disconnected, or there was a panic outside the
+/// middleware's steps. The request may have cancelled its order nevertheless.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

@@ -1,12 +1,12 @@
-//! Property tests of `bearer`: it finds the same tokens as a simple parser (RFC 6750, 2.1), and
-//! other characters around a key make the key invalid.
+//! Property tests of `bearer`: it finds the same tokens as a simple parser (RFC 6750, 2.1), and a
+//! key with additional characters before or after it is invalid.
 
 use super::*;
 use crate::api_key::{ApiKey, Environment, digest_of};
 use http::HeaderValue;
 use proptest::prelude::*;
 
-/// Returns the text after `Bearer` and one or more spaces, unless it is empty.
+/// The simple parser: returns the text after `Bearer` and one or more spaces, unless it is empty.
 fn token(value: &[u8]) -> Option<Vec<u8>> {
     let letters: String = value.iter().map(|byte| char::from(*byte)).collect();
     let (scheme, rest) = letters.split_once(' ')?;

@@ -8,7 +8,6 @@ use store_orders_api::BASE_PATH;
 use store_orders_api::documents::{DOCUMENTS, Document};
 use store_orders_api::emission::DocumentError;
 
-/// Returns the documents of all versions, in the order of `DOCUMENTS`, with these settings.
 pub fn served_documents(
     settings: &DocumentSettings,
     environment: Environment,
@@ -16,10 +15,10 @@ pub fn served_documents(
     DOCUMENTS.iter().map(|document| served_document(document, settings, environment)).collect()
 }
 
-/// Returns the document with these settings. The address of the server's own environment comes
-/// first. If no address is set, `servers` contains only the base path, which is relative to the
-/// document's address. Addresses are never taken from a request. Contact fields that are not set
-/// are absent.
+/// Returns the document with the operator's settings. In `servers`, the address of this server's
+/// environment comes first. If no address is set, `servers` contains only the base path, which
+/// clients resolve against the document's address. Addresses are never taken from a request.
+/// Contact fields that are not set are left out.
 pub fn served_document(
     document: &Document,
     settings: &DocumentSettings,
@@ -53,8 +52,8 @@ fn addresses(document: &Document, settings: &DocumentSettings, here: Environment
         .filter_map(|(environment, url, name)| {
             let prefix = environment.prefix();
             let description = format!("{name}: accepts keys that begin with {prefix}");
-            // The URL in the settings ends with the base path of v1. Replace that with this
-            // document's base path.
+            // The URL in the settings ends with the base path of v1. Replace this with the base
+            // path of the document.
             let url = url.as_ref()?.to_string();
             let host = url.strip_suffix(BASE_PATH).unwrap_or(&url);
             let url = format!("{host}{}", document.base_path);

@@ -1,11 +1,13 @@
-//! Property tests: `accepts_gzip` agrees with the weights from which a header was generated
-//! (RFC 9110, 12.4.2 and 12.5.3), and random bytes accept gzip only if they contain `gzip` or `*`.
+//! Property tests: `accepts_gzip` agrees with the weights from which a header was generated (RFC
+//! 9110, 12.4.2 and 12.5.3), and a header of random bytes accepts gzip only if it contains `gzip`
+//! or `*`.
 
 use super::*;
 use http::HeaderValue;
 use proptest::prelude::*;
 
-/// A content coding, its weight in thousandths if it has one, and their text in the header.
+/// A content coding, its weight in thousandths if it has one, and the header element that contains
+/// both.
 #[derive(Clone, Debug)]
 struct Coding {
     name: &'static str,
@@ -18,7 +20,7 @@ struct Coding {
 fn qvalue(weight: u16, digits: usize) -> String {
     let full = format!("{}.{:03}", weight / 1_000, weight % 1_000);
     let shortest = full.trim_end_matches('0').trim_end_matches('.').len();
-    // `0.` and `1.` are valid too.
+    // If the cut leaves a dot at the end, as in `0.` and `1.`, the weight is still valid.
     full[..(shortest + digits).min(full.len())].to_string()
 }
 

@@ -16,8 +16,8 @@ const ON_EVERY_RESPONSE = [
 const ERROR = '#/components/schemas/Error'
 
 /**
- * Fits the document to this page: inserts this server's address, and removes what every operation
- * repeats.
+ * Adapts the document to this page: inserts this server's address, and removes what would appear
+ * once per operation.
  */
 function fitted(document, base) {
   const { paths, components } = document
@@ -50,20 +50,23 @@ function fitted(document, base) {
       delete media.schema
       delete headers.Link
     }
-    // Without this, Scalar would show an empty list of headers.
+    // If no headers are left, Scalar would show an empty list of headers.
     if (headers && Object.keys(headers).length === 0) delete response.headers
   }
-  // The introduction already links to the guide. If there were one more link next to them, Scalar
-  // would not show the text of the links to the contact and the licence.
+  // Remove the link to the guide, because the introduction already has one. Next to this link,
+  // Scalar would show the links to the contact and the licence without their text.
   delete document.externalDocs
   return document
 }
 
-/** Returns the new address of content that was once at this page's address, or undefined. */
+/**
+ * If the fragment is an old link to content that has moved to another page, returns its new
+ * address. Otherwise returns undefined.
+ */
 function moved({ tags }) {
   const [, tag] = /^#tag\/([^/]+)/.exec(location.hash) ?? []
-  // `/docs` was once the page of version 1, so old links to tags of version 1 lead to it. Send them
-  // to that page's new address.
+  // `/docs` was once the page of version 1. If the fragment names a tag that this version does not
+  // have, it is an old link to version 1, so go to the new address of that page.
   if (tag && tags.every(({ name }) => name !== tag)) return `/docs/v1${location.hash}`
   // Sections of the introduction have moved to the guide.
   const [, section] = /^#(?:description\/|error-)(.+)/.exec(location.hash) ?? []
@@ -89,14 +92,15 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     mcp: { disabled: true },
     hideClientButton: true,
     showDeveloperTools: 'never',
-    // Scalar offers no download, because the page links to the document as it is served.
+    // Turn off Scalar's download of the document, because the page already links to the document.
     documentDownloadType: 'none',
     // The document is short, so everything is expanded.
     defaultOpenAllTags: true,
     expandAllResponses: true,
     expandAllModelSections: true,
     expandAllSchemaProperties: true,
-    // Scalar begins the id of each element in the page with this text, but omits it from addresses.
+    // Scalar begins the ids of the page's elements with this text, but leaves it out of the
+    // fragments of links.
     slug: 'api',
     // Fields are shown in the order of the document.
     orderSchemaPropertiesBy: 'preserve',
