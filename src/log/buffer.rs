@@ -44,8 +44,8 @@ struct BufferState {
 }
 
 impl LogBuffer {
-    /// Starts a buffer and a thread that writes it to `output`. The thread exits when the buffer
-    /// has no other owner.
+    /// Starts a buffer and a thread that writes it to `output`. The thread exits after all owners
+    /// have dropped the buffer.
     pub fn start(mut output: impl Write + Send + 'static) -> std::io::Result<Arc<LogBuffer>> {
         let buffer = Arc::new(LogBuffer {
             state: Mutex::default(),

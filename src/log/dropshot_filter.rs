@@ -6,18 +6,18 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 /// Prefix of dropshot's message for a client that went away. The message is not passed on, because
-/// the request's own line, with status 499, already reports this, with the client's address.
+/// the log line of the request (status 499) already reports this, with the client's address.
 const ABANDONED_PREFIX: &str = "request handling cancelled";
 
 /// Prefix of dropshot's message for a failed TLS handshake.
 const HANDSHAKE_PREFIX: &str = "tls accept err: ";
 
-/// The minimum time before the last message is passed on again. While no file descriptor is free,
+/// A message that equals the last one is dropped for this long. While no file descriptor is free,
 /// dropshot logs ten times a second that it cannot accept a connection.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Returns the logger for dropshot, which passes on warnings and errors. It leaves out the fields
-/// of dropshot's loggers, because they contain the whole URI, in which a client may have put a key.
+/// Returns a logger for dropshot that passes on only warnings and errors. It drops the fields that
+/// dropshot adds, because they contain the whole URI, in which a client may have put a key.
 pub fn for_dropshot(log: &Logger) -> Logger {
     let filter = DropshotFilter { log: log.clone(), last: Mutex::default() };
     Logger::root(filter.filter_level(Level::Warning).ignore_res(), o!())

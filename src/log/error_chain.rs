@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-/// The error and its causes are separated by colons. A log line formats it without allocating: `"error" => %ErrorChain(&error)`.
+/// Displays an error and its causes, separated by colons. It does not allocate, so log lines use
+/// it: `"error" => %ErrorChain(&error)`.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorChain<'a>(pub &'a dyn Error);
 
