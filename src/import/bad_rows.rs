@@ -51,7 +51,7 @@ impl BadRows {
         self.rows.values()
     }
 
-    /// Returns true if the only problem of every row is that its order does not exist.
+    /// True if every bad row refers to an order that does not exist.
     pub fn are_missing_orders(&self) -> bool {
         let is_missing =
             |row: &BadRow| matches!(row.problem, Problem::Refused(StoreError::NotFound(_)));

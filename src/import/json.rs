@@ -31,7 +31,8 @@ pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), P
 }
 
 /// Splits an array even if some elements are not valid JSON. Returns `None` if brackets or quotes
-/// are unbalanced, because the ends of the elements are then unknown, or if an element is empty.
+/// are unbalanced, because the ends of the elements are then unknown. Also returns `None` if an
+/// element is empty.
 fn split_elements(text: &str) -> Option<Vec<&str>> {
     let inside = text.trim_matches(WHITESPACE).strip_prefix('[')?.strip_suffix(']')?;
     let (mut elements, mut start, mut depth) = (Vec::new(), 0, 0_u32);
@@ -77,8 +78,7 @@ fn record<R: Record>(text: &str, unknown: &mut Unknown) -> Result<R, Vec<FieldPr
     RecordFields::new(&names, values.into_iter().map(FieldValue::Json), problems).read()
 }
 
-/// The members of an object in order, including repeated names, which a map
-/// would drop.
+/// The members of an object, in order. A map would lose repeated names, which are reported.
 struct Members<'a> {
     names: Vec<Name<'a>>,
     values: Vec<&'a RawValue>,

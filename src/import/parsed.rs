@@ -13,7 +13,8 @@ pub struct Parsed<R> {
     /// The valid records in ascending order of id, each id once.
     pub rows: Vec<ParsedRow<R>>,
     pub bad: BadRows,
-    /// If unknown fields were ignored, the names of the first ones.
+    /// The treatment of unknown fields. If they are ignored, it contains the names of the first
+    /// ones.
     pub unknown: Unknown,
 }
 
@@ -70,8 +71,8 @@ impl<R: Record> Parsed<R> {
         }
     }
 
-    /// Sorts by id. If several rows have the same id, keeps the first in the file, because the sort
-    /// is stable, and reports the others.
+    /// Sorts by id. If several rows have the same id, keeps the first in the file and reports the
+    /// others. The sort is stable, so rows with the same id stay in the order of the file.
     pub(super) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.record.id());
         self.rows.dedup_by(|later, first| {

@@ -24,7 +24,7 @@ pub trait NewRecord: Record {
     fn records(records: &[Self]) -> Records<'_>;
 }
 
-/// Returns the record's field with each name, ignoring letter case, or `None` if the name is
+/// Finds the record's field for each name, ignoring letter case. The field is `None` if the name is
 /// unknown. Also returns the problems: repeated names and, unless they are ignored, unknown names.
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
@@ -84,7 +84,8 @@ impl Unknown {
         }
     }
 
-    /// Returns true if unknown fields are ignored, and records the name if it is one of the first.
+    /// If unknown fields are ignored, records the name, unless enough names are recorded already,
+    /// and returns true.
     fn ignore(&mut self, name: &str) -> bool {
         let Unknown::Ignored(names) = self else { return false };
         if names.len() < MAX_NAMES {
@@ -191,7 +192,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Returns the text of a JSON string or of any cell.
+    /// Returns the text of a CSV cell or a JSON string. Returns `None` for other JSON values.
     pub fn text(self) -> Option<Cow<'a, str>> {
         self.read(|cell| Some(cell.into()))
     }
