@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The counts of a limiter, which a command can read while servers run. The counts are in the
 /// counts file of the server or, if several servers share a store, in PostgreSQL.
 pub trait CountsReport {
-    /// Returns the usage of the account with this row in the store.
+    /// Returns the usage of the account with this id.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
 }
 
@@ -17,7 +17,7 @@ pub struct AccountUsage {
     /// `None` if the window is not open. The same holds for `day`.
     pub minute: Option<WindowUsage>,
     pub day: Option<WindowUsage>,
-    /// The age of these counts, which is always 0 in PostgreSQL. `None` if the store has no counts
+    /// The age of these counts. In PostgreSQL it is always 0. `None` if the store has no counts
     /// file.
     pub age: Option<Duration>,
 }

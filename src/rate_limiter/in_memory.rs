@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Values by row number. With foldhash, an access takes less than half the CPU instructions that it
-/// takes with std's hasher. It protects less against chosen collisions, but clients cannot choose
-/// row numbers.
+/// Values by the row number of an account or key. Access with foldhash takes less than half the CPU
+/// instructions of access with std's hasher. It protects less against chosen collisions, but
+/// clients cannot choose row numbers.
 type Rows<T> = DashMap<i64, T, foldhash::fast::RandomState>;
 
 /// Decides on every request without waiting for I/O.
@@ -63,9 +63,8 @@ impl InMemoryRateLimiter {
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Set this while the windows are still locked. Then `saved_windows`, called after
-            // `take_changed` has returned true, waits for this lock, and its result includes the
-            // change.
+            // Set this while the windows are still locked. If `take_changed` then returns true, a
+            // later call of `saved_windows` waits for this lock, so its result includes the change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result
@@ -97,9 +96,9 @@ impl InMemoryRateLimiter {
         self.keys.retain(|_, strikes| strikes.is_relevant(monotonic));
     }
 
-    /// Applies the ban in the key's row if it is newer than the ban in memory, then returns a
-    /// refusal if the key is banned. Does nothing if the account's limit is zero, because the
-    /// windows then refuse all its requests.
+    /// Applies the stored ban (`request.ban`) if it is newer than the ban in memory. Then returns a
+    /// refusal if the key is banned. Does nothing if one of the account's limits is zero, because
+    /// the windows then refuse all its requests.
     pub(crate) fn apply_and_check_ban(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         if request.has_zero_limit() {
             return None;
@@ -119,8 +118,8 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Counts a strike if a window has refused the request, unless the account's limit is zero.
-    /// Returns the decision, or the ban if the key is now banned. Logs and records a new ban.
+    /// Counts a strike if a window has refused the request, unless one of the account's limits is
+    /// zero. Returns the decision, or the ban if the key is now banned. Logs and records a new ban.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,

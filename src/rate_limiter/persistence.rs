@@ -89,8 +89,8 @@ impl CountsFile {
         self.is_available
     }
 
-    /// Writes the file a last time before the server stops, even if nothing has changed, in case
-    /// the file was removed.
+    /// Writes the file a last time before the server stops. Does so even if nothing has changed,
+    /// because the file may have been removed.
     pub fn finish(&mut self) -> bool {
         self.must_write = true;
         self.write()
@@ -101,8 +101,8 @@ impl CountsFile {
         if !self.limits.take_changed() && !self.must_write {
             return Ok(());
         }
-        // If this write fails, the next call must write again, although `take_changed` then returns
-        // false.
+        // `take_changed` returns false from now on. If this write fails, `must_write` makes the
+        // next call write again.
         self.must_write = true;
         let limits = self.limits.saved_windows(now.wall.into());
         let store_id = self.store_id.clone();

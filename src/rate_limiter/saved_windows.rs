@@ -5,6 +5,6 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedWindows {
-    /// The row of each account in the store, and the account's windows.
+    /// The id and the windows of each account.
     pub accounts: Vec<(i64, AccountWindows)>,
 }

@@ -41,7 +41,8 @@ impl KeyBan {
 pub struct Strikes {
     /// The end of the minute in which strikes are counted, in monotonic time.
     closes_at: Timestamp,
-    /// The number of 429s in that minute, not counting those in its first [`BURST`].
+    /// The number of strikes in that minute: the 429s that were sent at least [`BURST`] after the
+    /// first.
     count: u32,
     /// The latest ban. If this server began it, the store may not have it yet.
     pub ban: KeyBan,
@@ -50,8 +51,8 @@ pub struct Strikes {
 }
 
 impl Strikes {
-    /// True if the ban or lifting in the key's row is newer than this server's latest ban. If two
-    /// servers begin bans at the same time, the ban in the row wins.
+    /// True if `stored`, the ban or lifting in the key's row, replaces this server's latest ban. If
+    /// two servers begin bans at the same time, the ban in the row wins.
     pub fn is_behind(&self, stored: KeyBan) -> bool {
         stored.number >= self.ban.number && stored != self.ban
     }
@@ -70,9 +71,9 @@ impl Strikes {
         is_banned.then_some(RateLimitStatus { limit: per_minute, remaining: 0, resets_in })
     }
 
-    /// Counts a 429. The first 429 begins a minute. The key is banned after `per_minute` further
-    /// 429s in this minute, not counting 429s in its first [`BURST`]. Returns the status of the ban
-    /// if the key is now banned.
+    /// Counts a 429. The first 429 begins a minute. The later 429s in this minute are strikes,
+    /// except those within [`BURST`] of the first. The key is banned at the strike with the number
+    /// `per_minute`. Returns the status of the ban if the key is now banned.
     pub fn strike(&mut self, at: Now, per_minute: u32) -> Option<RateLimitStatus> {
         let now = Timestamp::from(at.monotonic);
         // A concurrent request may have begun a ban since the caller checked. This request must not

@@ -27,13 +27,13 @@ impl FixedWindow {
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }
     }
 
-    /// Like [`FixedWindow::remaining`], but returns a new window if this one has closed.
+    /// Returns a new window if this one has closed. Otherwise returns [`FixedWindow::remaining`].
     fn current(self, now: Timestamp, window: Window) -> FixedWindow {
         let new = FixedWindow { closes_at: now + window.length(), requests: 0 };
         if self.is_open(now) { self.remaining(now, window) } else { new }
     }
 
-    /// Returns the status before another request is counted.
+    /// Returns the status at `now`, without counting a request.
     pub fn current_status(self, now: Timestamp, window: Window, limit: u32) -> RateLimitStatus {
         self.current(now, window).status(now, limit)
     }
@@ -66,8 +66,8 @@ impl FixedWindow {
         Decision::Admitted(current.status(now, limit))
     }
 
-    /// Returns the status if `limit` is reached. A limit of 0 never opens a window, so its reset is
-    /// always a full window away.
+    /// Returns the status if `limit` is reached. A limit of 0 never opens a window, so the reset in
+    /// the status is always one window length away.
     fn exhausted(
         self,
         now: Timestamp,

@@ -13,8 +13,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// The beginning of the first line, which the checksum follows. Files of other versions are
-/// rejected.
+/// The beginning of the first line, before the checksum. Files of other versions are rejected.
 const HEADER: &str = "store-orders limits 1, crc32 ";
 
 #[derive(Debug, Serialize, Deserialize)]
