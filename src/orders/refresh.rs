@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The list in memory: a snapshot, and the orders cancelled by this server that the next refresh
-/// removes from it. It also keeps track of the snapshots that responses are still sending.
+/// The list in memory: a snapshot, and the pending removals, which are orders that this server has
+/// cancelled since. Also keeps track of the snapshots that responses are still sending.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
@@ -33,8 +33,8 @@ impl ListInMemory {
         Ok(ListInMemory::new(snapshot, applied))
     }
 
-    /// Adds the orders that one transaction cancelled to the pending removals, unless the list
-    /// lacks an earlier change ([`ListState::add_removals`]).
+    /// Adds the cancelled orders of one transaction to the pending removals. Adds nothing if the
+    /// list lacks an earlier change ([`ListState::add_removals`]).
     pub fn remove(&mut self, orders: impl Iterator<Item = i64>, batch: &CancelledBatch) {
         let add = |removals: &mut Vec<i64>| removals.extend(orders);
         self.list.add_removals(batch.positions, add);
@@ -55,10 +55,10 @@ impl ListInMemory {
         is_current.then(|| Arc::clone(&self.list.snapshot))
     }
 
-    /// Replaces the snapshot with one at the position `reached`, whose refresh has dealt with the
-    /// first `removals` of the pending removals. Orders that were cancelled during the refresh stay
-    /// pending if the new snapshot lacks their cancellations ([`ListState::publish`]). Returns the
-    /// old snapshot.
+    /// Replaces the snapshot with one at the position `reached`, and returns the old one. The
+    /// refresh has applied or discarded the first `removals` of the pending removals. Orders that
+    /// were cancelled during the refresh stay pending if the new snapshot still contains them
+    /// ([`ListState::publish`]).
     pub fn publish(
         &mut self,
         snapshot: &Arc<Snapshot>,
@@ -80,15 +80,16 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the oldest outdated lists, which must be cut off so that outdated lists use at most
-    /// `bound` bytes. The newest outdated list is never among them ([`SentLists::excess`]).
+    /// Returns the outdated lists that must be cut off, the oldest first, so that the others use at
+    /// most `bound` bytes. Never returns the newest outdated list ([`SentLists::excess`]).
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
 
-    /// Plans how the snapshot catches up with the store. The caller must not plan another refresh
-    /// before this one is published. Otherwise both would delete the same number of pending
-    /// removals, but the second would delete later ones than it has applied.
+    /// Plans how the snapshot catches up with the store. The caller must publish each refresh
+    /// before it plans the next one. When a refresh is published, it deletes as many of the oldest
+    /// pending removals as its plan contains. If two refreshes were planned from the same list, the
+    /// second would delete removals that it has not applied.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
@@ -124,7 +125,7 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// Reads the changes that the snapshot lacks from the store, if the plan requires a read.
+    /// If the plan requires it, reads from the store the changes that the snapshot lacks.
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {
@@ -137,7 +138,7 @@ impl Refresh {
         Ok(ReadRefresh { base, reached, planned: self })
     }
 
-    /// The rows in the store's answer if the plan applies them, otherwise none.
+    /// Returns the rows in the store's answer, or no rows if the plan does not apply them.
     fn rows(&self) -> &[Order] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
@@ -309,8 +310,8 @@ mod tests {
     async fn rows_in_the_answer_are_applied_without_reading_the_store() {
         let state = state();
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
-        // Order 7 is still pending in these rows, so the list contains it again if the rows are
-        // applied after the removals.
+        // Order 7 is still pending in these rows. If they were applied after the removals, the list
+        // would contain order 7 again.
         let rows = vec![
             cancelled(3),
             Order::pending(7),
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(contains(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().position(), change(8));
         assert!(state.lock().list.pending_removals.is_empty());
-        // The list and these rows both lack change 9, so the store must be read.
+        // Both the list and these rows lack change 9, so the store must be read.
         let refresh = plan(&state, latest(change(10), Some((9, rows))));
         assert_eq!(refresh.catch_up, CatchUp::ReadingAfter(change(8)));
     }

@@ -12,12 +12,13 @@ pub fn find_order(list: &Snapshot, id: i64) -> Option<&Order> {
     orders.get(orders.binary_search_by_key(&id, |order| order.id).ok()?)
 }
 
-/// Appends the JSON of up to `limit` orders that match the filter, separated by commas, in
-/// ascending order from id `from`. Returns the id from which the next call must continue, or `None`
-/// if the search has reached the end of the list. After each turn, yields to other requests. Stops
-/// at the end of the page at which it has scanned
-/// [`search_orders`](super::snapshot::Sizes::search_orders) orders, even if it has found fewer than
-/// `limit`.
+/// Finds up to `limit` orders that match the filter, in ascending order from id `from`. Appends
+/// their JSON, separated by commas. Returns the id from which the next call must continue, or
+/// `None` if the search has reached the end of the list.
+///
+/// The search yields to other requests after each turn. It stops at the first page boundary after
+/// it has scanned [`search_orders`](super::snapshot::Sizes::search_orders) orders, even if it has
+/// found fewer than `limit`.
 pub async fn find_orders(
     list: &Snapshot,
     filter: &OrderFilter,
@@ -182,7 +183,8 @@ mod tests {
         #![proptest_config(testbed::property_config())]
 
         /// Each page agrees with a model and continues where the previous page ended. So no order
-        /// is on two pages, and the pages skip no order that matches the filter throughout.
+        /// is on two pages, and no order is skipped that matches the filter from the first page to
+        /// the last.
         #[test]
         fn pages_agree_with_a_model(
             orders in prop::collection::btree_map(ids(), fields(), 0..300),

@@ -1,7 +1,8 @@
-//! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use. A
-//! slow client keeps a whole snapshot in memory. While orders change, other clients make the server
-//! create more snapshots, so the oldest ones are cut off if the outdated ones together use too much
-//! memory.
+//! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use.
+//!
+//! A slow client keeps a whole snapshot in memory, even after orders have changed and other clients
+//! get a newer snapshot. If such outdated snapshots together use too much memory, the oldest are
+//! cut off.
 
 use super::refresh::ListInMemory;
 use super::sent_lists::{CutOff, SentList};
@@ -162,7 +163,7 @@ impl Body for ListBody {
 #[derive(Debug)]
 pub struct Readers {
     state: Arc<Mutex<ListInMemory>>,
-    /// Outdated lists that use more than this many bytes together are cut off.
+    /// If outdated lists together use more than this many bytes, the oldest are cut off.
     bound: usize,
     compressions: Arc<Semaphore>,
     lists_cut_off: IntCounter,
@@ -193,7 +194,7 @@ impl Readers {
 
     pub fn register(&self, snapshot: &Arc<Snapshot>) -> Reader {
         let list = self.state.lock().register(snapshot);
-        // The snapshot may have become outdated before its first response began.
+        // The snapshot may be outdated already, so outdated lists may now use too much memory.
         self.cut_off_excess();
         Reader { list, compressions: Arc::clone(&self.compressions) }
     }
@@ -226,13 +227,14 @@ impl Readers {
 }
 
 impl Reader {
-    /// Returns the list. Do not keep it across an `await`: a cut-off would not free its memory.
+    /// Returns the list. Do not keep it across an `await`, because a cut-off could not free its
+    /// memory.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.list.snapshot()
     }
 
-    /// Returns a page of the list. Fails if the list was cut off. The caller must pass a number
-    /// below the number of pages, because the error for other numbers is the same.
+    /// Returns the page with this index. Fails if the list was cut off. An index that is too high
+    /// gives the same error, so the caller must pass one below the number of pages.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }
@@ -349,7 +351,7 @@ mod tests {
             assert!(outdated() <= bound, "{} bytes", outdated());
         }
         assert!(readers.lists_cut_off().get() > 10, "{}", readers.lists_cut_off().get());
-        // The newer of the plain bodies was not cut off, but the oldest body was.
+        // The last of the plain bodies was not cut off, but the first was.
         let (_, latest) = (bodies.pop(), bodies.pop().unwrap());
         let (latest, _) = pieces(latest).await;
         assert!(latest.concat().ends_with(b"]"));

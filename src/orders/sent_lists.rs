@@ -20,13 +20,14 @@ pub struct SentList(ArcSwapOption<Snapshot>);
 pub struct SentLists(Vec<Weak<SentList>>);
 
 impl SentList {
-    /// Returns the snapshot. Do not keep it across an `await`: a cut-off would not free its memory.
+    /// Returns the snapshot. Do not keep it across an `await`, because a cut-off could not free its
+    /// memory.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.0.load_full().ok_or(CutOff)
     }
 
-    /// Ends the responses that send this list. Returns their number, which is the number of
-    /// references except the caller's, or 0 if the list was already cut off.
+    /// Ends the responses that send this list. Returns their number, or 0 if the list was already
+    /// cut off. Each of them has a reference to this list, and the caller has one more.
     pub fn cut_off(self: &Arc<SentList>) -> usize {
         self.0.swap(None).map_or(0, |_| Arc::strong_count(self) - 1)
     }
@@ -55,9 +56,9 @@ impl SentLists {
         self.outdated(current).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Returns the oldest lists that must be cut off, so that the lists other than `current` hold
-    /// at most `bound` bytes or only the newest of them is left. This one is never returned,
-    /// because otherwise a list longer than the bound could not be read while orders change.
+    /// Returns the lists that must be cut off, the oldest first, so that the lists other than
+    /// `current` hold at most `bound` bytes. Never returns the newest of these lists, because
+    /// otherwise a list longer than the bound could not be read while orders change.
     pub fn excess(&self, current: &Arc<Snapshot>, bound: usize) -> Vec<Arc<SentList>> {
         let mut excess = self.outdated_bytes(current).saturating_sub(bound);
         if excess == 0 {

@@ -131,8 +131,8 @@ struct Work {
 }
 
 impl Writer {
-    /// Starts the writer's task, so call it inside a runtime. The writer rejects requests while a
-    /// batch has been running for longer than `stuck_after`.
+    /// Starts the writer's task. Must be called within a tokio runtime. The writer rejects requests
+    /// while a batch has been running for longer than `stuck_after`.
     pub fn start(
         store: Arc<dyn Store>,
         state: Arc<Mutex<ListInMemory>>,
@@ -154,7 +154,8 @@ impl Writer {
         &self.running
     }
 
-    /// Fails if a batch has been running for longer than `stuck_after`.
+    /// Fails if a batch hangs, so that a further request is refused immediately and does not wait
+    /// behind it.
     pub fn require_not_stuck(&self) -> Result<(), CancelError> {
         match self.running.age() {
             Some(age) if age > self.stuck_after => Err(CancelError::Stuck(age)),

@@ -1,4 +1,5 @@
-//! The filter of a list: what a query of version 2 may ask of an order, and whether an order matches.
+//! The filter of version 2's list: the conditions that a query can set, and whether an order meets
+//! them.
 
 use crate::store::{Order, OrderStatus};
 use chrono::{DateTime, Utc};

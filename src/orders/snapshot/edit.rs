@@ -147,7 +147,7 @@ pub mod tests {
     }
 
     /// Returns random changes by id: a new quantity, or `None` for an order to remove. In every
-    /// fourth round, there are so many that several pages change.
+    /// fourth round, there are so many changes that several pages change.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {

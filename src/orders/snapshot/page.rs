@@ -64,19 +64,20 @@ impl Page {
         self.bytes.ends_with(b"]")
     }
 
-    /// True if the page's last id is `id` or higher.
+    /// True if the page is not entirely below `id`. If the list contains the order `id`, it is then
+    /// on this page or an earlier one.
     pub fn reaches(&self, id: i64) -> bool {
         self.orders().last().is_some_and(|last| last.id >= id)
     }
 
-    /// Creates a page of the same orders from `bytes`, in which each order must be at the same
-    /// offset.
+    /// Creates a page with the same orders but with these bytes. Each order must be at the same
+    /// offset in both pages.
     pub fn with_bytes(&self, bytes: Bytes) -> Arc<Page> {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: OnceCell::new() })
     }
 
-    /// The page's memory in bytes: its orders, their JSON in version 1, and their JSON in version 2
-    /// and the compressed bytes if the page has them already.
+    /// The page's memory in bytes: its orders and their JSON in version 1. If the page already has
+    /// the JSON in version 2 or the compressed bytes, they are included.
     pub fn held_bytes(&self) -> usize {
         let compressed = self.deflated().map_or(0, |deflated| deflated.blocks.len());
         let v2 = self.orders.v2.get().map_or(0, Encoded::held_bytes);

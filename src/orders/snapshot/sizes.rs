@@ -14,12 +14,12 @@ pub struct Sizes {
     pub short_list_bytes: usize,
     /// The number of pages that are compressed ahead of the page that is sent.
     pub pages_ahead: usize,
-    /// A search yields to other requests at the end of the page at which it has scanned this many
-    /// orders.
+    /// A search yields to other requests at the first page boundary after it has scanned this many
+    /// orders since it last yielded.
     pub turn_orders: usize,
-    /// A search ends at the end of the page at which it has scanned this many orders. The response
-    /// may then list fewer orders than the request's limit, and the next request continues the
-    /// search.
+    /// A search stops at the first page boundary after it has scanned this many orders. The
+    /// response may then list fewer orders than the request's limit, and the next request continues
+    /// the search.
     pub search_orders: usize,
 }
 
@@ -36,6 +36,6 @@ impl Default for Sizes {
     }
 }
 
-/// A little less than the largest TCP segment on the loopback interface (65,483 bytes): turns of
-/// 64 KiB would each end in a segment of 53 bytes, which costs a third of the throughput.
+/// A little less than the largest TCP segment on the loopback interface (65,483 bytes). A turn of
+/// 64 KiB would end in a second segment of only 53 bytes, which costs a third of the throughput.
 const TURN_BYTES: usize = 62 * 1024;

@@ -22,7 +22,8 @@ impl RunningBatch {
         self.began_nanos.store(nanos.max(1), Ordering::Relaxed);
     }
 
-    /// The writer calls this even if the batch panicked. Otherwise it would count as stuck.
+    /// The writer calls this even after a panic. Otherwise the batch would count as running, and
+    /// soon as stuck.
     pub fn end(&self) {
         self.began_nanos.store(0, Ordering::Relaxed);
     }
