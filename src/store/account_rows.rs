@@ -12,8 +12,8 @@ use std::fmt::Display;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
-/// The maximum number of changed accounts and keys that one poll returns. If more have changed, it
-/// returns none, and the key cache is emptied.
+/// The maximum number of changed accounts and keys that one poll returns. If more have changed, the
+/// poll returns none of them, and the key cache is emptied.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
 row! {
@@ -117,7 +117,8 @@ impl Field for Digest {
     }
 }
 
-/// The end and the length of a ban that was lifted, or never began, are NULL.
+/// If the key was never banned, or the ban was lifted, the columns for the end and the length are
+/// NULL.
 impl Field for KeyBan {
     const COLUMNS: usize = 3;
 
@@ -168,8 +169,8 @@ impl KeyRecord {
     }
 }
 
-/// Selects the columns of [`read_counted_account`] from `accounts`; `$1` is the time in Unix
-/// milliseconds.
+/// Returns a query of accounts with the columns of [`read_counted_account`]. `$1` is the time in
+/// Unix milliseconds.
 pub fn select_accounts() -> String {
     format!(
         "SELECT {}, (SELECT count(*) FROM keys
@@ -186,7 +187,8 @@ pub fn read_counted_account(row: &Row<'_>) -> Result<(Account, i64), StoreError>
     Ok((Account::read(row, 0)?, row.get("keys")?))
 }
 
-/// Selects the columns of [`KeyRecord::read`] for the keys in `keys`, a table or subquery.
+/// Returns a query of the keys in `keys`, a table or subquery, with the columns of
+/// [`KeyRecord::read`].
 pub fn select_keys(keys: &str) -> String {
     format!(
         "SELECT {}, {} FROM {keys} AS keys JOIN accounts ON accounts.id = keys.account",
@@ -195,10 +197,10 @@ pub fn select_keys(keys: &str) -> String {
     )
 }
 
-/// Selects the columns of [`KeyChange::read`] for the accounts and keys whose change number is
-/// above `after`, limited to one row more than [`MAX_CHANGED_KEYS`]. Sorts by the change number, so
-/// that an engine uses the index on this number even if its estimate of the number of rows is
-/// wrong.
+/// Returns a query of the accounts and keys whose change number is above `after`, with the columns
+/// of [`KeyChange::read`]. The query returns at most one row more than [`MAX_CHANGED_KEYS`]. It
+/// sorts by the change number, so that an engine uses the index on this number even if its estimate
+/// of the number of rows is wrong.
 pub fn select_changed_keys(after: &str) -> String {
     let most = MAX_CHANGED_KEYS + 1;
     let changed = |table: &str| {
@@ -254,8 +256,8 @@ pub struct IssuedKey {
 pub struct Rotation<'a> {
     /// The public name, `key_…`, of the key to be replaced.
     pub key_id: &'a str,
-    /// The time for which the old key stays valid after the rotation, unless it expires earlier: at
-    /// most 7 days.
+    /// The time for which the old key stays valid after the rotation: at most 7 days. The key may
+    /// expire earlier.
     pub overlap: Duration,
     /// The label of the successor. `None` copies the old key's label.
     pub label: Option<&'a str>,

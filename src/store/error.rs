@@ -35,8 +35,8 @@ pub enum StoreError {
     /// An order, account or key that the operator named does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// The action is refused: a rule forbids it, a server or another command uses the store, or
-    /// PostgreSQL rejects the statement, for example.
+    /// The action is refused, for example because a rule forbids it, because a server or another
+    /// command uses the store, or because PostgreSQL rejects the statement.
     #[error("{0}")]
     Refused(String),
     #[error("the change was made, but no standby has confirmed it: a failover can lose it")]
@@ -59,8 +59,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns the error for a store that was made by a build before the first release. `store` is
-    /// what the message calls the store.
+    /// Returns the error for a store that was made by a build before the first release. The message
+    /// calls the store `store`.
     pub fn earlier_build(store: impl Display) -> StoreError {
         StoreError::Unusable(format!(
             "{store} was made by a build before 2.0.0; create a new store, and import what that \

@@ -59,8 +59,8 @@ pub struct ChangedOrders {
 /// share its error, so the error is in an `Arc`.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
-/// The answer to a query for the last changes, or a receiver for the answer that many callers can
-/// share.
+/// The answer to a query for the last changes, or a receiver for this answer. Callers that wait for
+/// the same query share its answer.
 #[derive(Clone, Debug)]
 pub enum Freshness {
     /// The answer was available immediately.

@@ -25,12 +25,12 @@ use super::order_rows::{ImportOutcome, Records};
 /// A store, as the operator's commands use it. Every method blocks. A method that writes makes all
 /// of its changes or none.
 pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
-    /// The store's id: 128 random bits in hex. A restored store has another id.
+    /// The store's id: 128 random bits in hex. A restored store gets a new id.
     fn id(&self) -> Result<String, StoreError>;
 
     /// Stores all of these records in one transaction, or none of them. For more than
-    /// [`STEP_RECORDS`], use [`import_in_steps`]. If the store already has the id of a record,
-    /// skips the record if `skip_existing` is true; otherwise fails.
+    /// [`STEP_RECORDS`], use [`import_in_steps`]. If the store already has the id of a record, the
+    /// record is skipped if `skip_existing` is true. If `skip_existing` is false, the import fails.
     fn import(
         &self,
         records: Records<'_>,

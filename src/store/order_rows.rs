@@ -13,7 +13,7 @@ use std::time::Instant;
 use store_orders_api::types::Pet;
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-/// The status of an order in the store. The order of v1 does not have this field.
+/// The status of an order in the store. Orders in version 1 of the API do not have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, EnumString, IntoStaticStr, VariantNames)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -63,15 +63,16 @@ impl Order {
         Order::new(id, 7, 1)
     }
 
-    /// Selects the order with the id `$1` if it is cancelled, on every engine. The last column is
-    /// `change_number`.
+    /// Returns a query, valid on every engine, for the order with the id `$1`. It finds the order
+    /// only if it is cancelled. The last column is `change_number`.
     pub fn select_cancelled() -> String {
         let names = Order::names();
         format!("SELECT {names}, change_number FROM orders WHERE id = $1 AND status = 'cancelled'")
     }
 }
 
-/// The status of an order, with its cancellation.
+/// The status of an order. If the order is cancelled, it includes the time and the author of the
+/// cancellation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum OrderStatus {
@@ -132,7 +133,7 @@ impl Field for OrderStatus {
     }
 }
 
-/// Selects the name of the pet with the id `$1`, on every engine.
+/// A query, valid on every engine, for the name of the pet with the id `$1`.
 pub const SELECT_PET: &str = "SELECT name FROM pets WHERE id = $1";
 
 /// A request to cancel an order. The order's row records the key and the time.
@@ -179,8 +180,8 @@ pub struct CancelledBatch {
     pub positions: Option<(Position, Position)>,
 }
 
-/// Selects [`OrderCounts`] on every engine. With GROUP BY, SQLite would sort the rows and take
-/// twice as long.
+/// A query for [`OrderCounts`], valid on every engine. With GROUP BY, SQLite would sort the rows
+/// and take twice as long.
 pub const COUNT_ORDERS: &str = "
     SELECT count(*) FILTER (WHERE status = 'pending') AS pending,
            count(*) FILTER (WHERE status = 'shipped') AS shipped,
@@ -195,8 +196,8 @@ pub struct OrderCounts {
 }
 
 row! {
-    /// New values for an order that is pending or shipped. The fields have been validated. `None`
-    /// leaves a field of the order unchanged, so this is not an [`Order`].
+    /// New values for an order that is pending or shipped. They have been validated. `None` leaves
+    /// a field of the order unchanged.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct OrderUpdate {
         pub id: i64 = [id bigint],

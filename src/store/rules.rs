@@ -10,7 +10,8 @@ use store_orders_api::plans::{Plan, PlanLimits};
 /// The maximum time that a rotated key stays valid alongside its successor: 7 days.
 pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 
-/// The minimum time between two recorded uses of a key. A busy key costs one write per minute.
+/// The minimum time between two recorded uses of a key. So a busy key causes at most one write per
+/// minute.
 pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 
 /// After a restore, the ids of new accounts and keys begin this far above the highest id in the
@@ -76,8 +77,8 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
 }
 
 /// Returns the outcome of importing these records if the engine stored `stored` of them.
-/// `existing_id` is the first id that the store already had. It is `None` if the store had none of
-/// them but two of the records have the same id.
+/// `existing_id` is the first of their ids that the store already had. If it is `None` although a
+/// record was not stored, two of the records have the same id.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,

@@ -62,7 +62,8 @@ const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// The length of the write-ahead log, in pages (16 MiB), from which each commit of the server
 /// attempts a checkpoint. An attempt costs the commit two more fsyncs, and often cannot finish
 /// while commands read. The value makes attempts rare: it is four times SQLite's default of 1,000
-/// pages. Small batches reach the limit of commits in [`write_access`] first.
+/// pages. If batches are small, [`write_access`] makes a checkpoint after a number of commits,
+/// before the log is so long.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
 /// The embedded store. Clones share the open store, so that work on a blocking thread can own a
@@ -88,9 +89,9 @@ pub struct OpenStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in this directory for a server, which must have the server lock, or for a
-    /// process that is the only user of the store. Creates a missing store and migrates an older
-    /// one. On writes through this store, SQLite does not check CHECK constraints.
+    /// Opens the store in this directory. The caller must be a server that has the server lock, or
+    /// the only process that uses the store. Creates a missing store and migrates an older one. On
+    /// writes through this store, SQLite does not check CHECK constraints.
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreError> {
         create_if_missing(directory)?;
         let path = existing_store(directory)?;
@@ -108,14 +109,15 @@ impl SqliteStore {
         open().map_err(doing("opened")).map_err(|error| explain_unwritable(directory, error))
     }
 
-    /// Like [`SqliteStore::open_existing`], but creates the store if it is missing.
+    /// Opens the store for a command, as [`SqliteStore::open_existing`] does. Creates the store if
+    /// it is missing.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         create_if_missing(directory)?;
         SqliteStore::open_existing(directory)
     }
 
-    /// Opens the store for a command. Fails if there is no store in this directory. While a server
-    /// is running, fails if the store needs a migration, and leaves checkpoints to the server.
+    /// Opens the store for a command. Fails if there is no store in this directory. If a server is
+    /// running, leaves checkpoints to the server, and fails if the store needs a migration.
     pub fn open_existing(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = existing_store(directory)?;
         let no_server = keep_servers_away(directory);

@@ -28,8 +28,9 @@ pub trait Statements {
 }
 
 impl dyn Statements + '_ {
-    /// Inserts a row as part of the change whose number is the SQL expression `change_number`. The
-    /// store assigns the row's id, which is its first column, instead of [`UNASSIGNED`].
+    /// Inserts a row as part of the change whose number is the SQL expression `change_number`.
+    /// Leaves out the first column, the row's id, which is still [`UNASSIGNED`], because the store
+    /// assigns the id.
     pub fn insert<T: StoredRow>(
         &self,
         table: &str,
@@ -99,8 +100,8 @@ impl Row<'_> {
         self.value(0)
     }
 
-    /// Finds the column with this name. A row has few columns, so the search costs less than
-    /// copying the row's strings.
+    /// Finds the column with this name. A row has few columns, so comparing the borrowed names
+    /// costs less than copying them.
     fn column(&self, name: &str) -> Result<usize, StoreError> {
         let mut columns = 0..self.values.len();
         columns.find(|column| (self.name)(*column) == Some(name)).ok_or_else(|| {

@@ -185,7 +185,7 @@ impl<I> Answer<I> {
         Ok(LastChanges::new(history, self.orders, self.keys))
     }
 
-    /// Returns the opening of a session to the primary that gave this answer. If the primary's
+    /// Returns the data with which a session to this answer's primary begins. If the primary's
     /// journal lacks the last seen change, the session follows a new history.
     pub fn opening(self, seen: &Seen<I>) -> Opening<I> {
         let previous = seen.last.as_ref().map(|(history, _)| *history);

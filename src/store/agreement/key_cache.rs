@@ -11,7 +11,7 @@ use std::time::Duration;
 /// accepted until it answers again.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
-/// Returns the time until which keys are valid that were current at `as_of`.
+/// Returns the time until which keys are valid if they were current at `as_of`.
 pub fn keys_valid_until<T: Time>(as_of: T) -> T {
     as_of + KEYS_CURRENT_FOR
 }
@@ -43,8 +43,8 @@ pub fn keys_catch_up(
 }
 
 /// True if a key that was read at the change `read` may enter a cache that reflects the change
-/// `cached`. The cache does not read changes up to `cached` again, so an older row would stay
-/// outdated.
+/// `cached`. A key that was read before `cached` may not: the cache does not read changes up to
+/// `cached` again, so the key would stay outdated.
 pub fn may_enter_cache(read: Position, cached: Position) -> bool {
     !cached.has_more_than(read)
 }

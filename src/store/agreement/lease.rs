@@ -88,14 +88,14 @@ use std::ops::Add;
 use std::time::Duration;
 
 /// The duration of a lease, from the time at which its last confirmed heartbeat was sent. So when a
-/// session reaches a new primary, leases on the old primary can still be valid for up to this time.
+/// session reaches a new primary, leases on the old primary can still be valid for up to this long.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
 
 impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
 
-/// The lease of a session, which confirmed heartbeats renew.
+/// The lease of a session. Each confirmed heartbeat renews it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<T> {
     /// The time at which the last confirmed heartbeat was sent; `None` before the first one is
@@ -114,8 +114,8 @@ impl<T> Default for Lease<T> {
 }
 
 impl<T: Time> Lease<T> {
-    /// Renews the lease. `sent` is the time at which the heartbeat that was just confirmed was
-    /// sent.
+    /// Renews the lease after a heartbeat was confirmed. `sent` is the time at which that heartbeat
+    /// was sent.
     pub fn renew(&mut self, sent: T) -> Confirmed {
         self.renewed = Some(sent);
         Confirmed(())
@@ -126,10 +126,11 @@ impl<T: Time> Lease<T> {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// Returns the time at which the query started (`asked`) or the time at which the last
-    /// confirmed heartbeat was sent, whichever is earlier. Returns `None` before the first
-    /// heartbeat is confirmed. The answer includes every change that was acknowledged before the
-    /// returned time, because the primary had not been replaced when the heartbeat was sent.
+    /// Returns a time for the answer to a query: the answer includes every change that was
+    /// acknowledged before this time. It is the time at which the query started (`asked`) or the
+    /// last confirmed heartbeat was sent, whichever is earlier, because the primary had not been
+    /// replaced when the heartbeat was sent. Returns `None` before the first heartbeat is
+    /// confirmed.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
@@ -146,9 +147,9 @@ pub struct OldLeaseWait<T> {
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
-    /// Returns the wait of a session to `server` whose first connection was opened at `opened`.
-    /// `before` has the server and the wait of the previous session. If that server was the same,
-    /// the previous wait is not prolonged.
+    /// Returns the wait of a new session, which opened its first connection to `server` at
+    /// `opened`. `before` has the server and the wait of the previous session. If the server is the
+    /// same, the new session waits only for the rest of that wait.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,

@@ -34,8 +34,8 @@ impl<S, R: Default> ListState<S, R> {
         ListState { snapshot, snapshot_position: position, pending_removals, position }
     }
 
-    /// The position of the snapshot once the pending removals are applied. To catch up, it needs
-    /// only the rows that changed after this position.
+    /// The position of the list, that is, of the snapshot once the pending removals are applied. To
+    /// catch up, the list needs only the rows that changed after this position.
     pub fn position(&self) -> Position {
         self.position
     }
@@ -106,8 +106,8 @@ mod tests {
         list.pending_removals.len() > before
     }
 
-    /// Publishes a snapshot. If it is behind the list, it includes the first of the pending
-    /// removals. Returns the removals that stay pending.
+    /// Publishes a snapshot at the position `applied`. If this is behind the list, the snapshot
+    /// includes only the first of the pending removals. Returns the removals that stay pending.
     fn publish(list: &mut List, applied: Position) -> &[i64] {
         list.publish((), applied, |removals| drop(removals.drain(..1)));
         &list.pending_removals
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(list.plan(change(7), None), CatchUp::Removals(change(7)));
         assert_eq!(list.position(), change(7));
         cancel(&mut list, 1, (7, 8));
-        // The snapshot was read from the store, so it reflects change 8 too.
+        // This snapshot was read from the store at change 9, so it includes change 8, too.
         assert!(publish(&mut list, change(9)).is_empty());
         let reflected = list.position();
         assert_eq!((reflected, list.plan(change(9), None)), (change(9), CatchUp::Nothing));

@@ -28,10 +28,10 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the position of a list at this position, once the list has removed the orders of a
-    /// batch. `batch` has the store's positions before and after the batch. If it is `None`, or if
-    /// the list was not at the position before the batch and so lacks another change, the position
-    /// stays as it is.
+    /// Returns the position to which a list moves from this position when it removes the orders of
+    /// a batch. `batch` has the store's positions before and after the batch. The list moves only
+    /// if it was at the position before the batch. Otherwise it lacks another change, so it stays
+    /// at its position. It also stays there if `batch` is `None`.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

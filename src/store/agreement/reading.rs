@@ -14,8 +14,8 @@ pub enum ReadScope {
 }
 
 impl ReadScope {
-    /// Returns the rows that a list or cache reflecting the change `after` must read in a session
-    /// of this history. Returns `None` if the change belongs to another history.
+    /// Returns the rows that a list or cache must read in a session of this history if it reflects
+    /// the change `after`. Returns `None` if that change belongs to another history.
     pub fn rows_after(after: Position, history: u64) -> Option<ReadScope> {
         let rows =
             if after.is_beginning() { ReadScope::All } else { ReadScope::After(after.number) };
@@ -40,10 +40,11 @@ impl OrdersRead {
         OrdersRead { reached: before, is_all: before == last }
     }
 
-    /// Describes a read of one page, which contains whole changes up to the number `highest`
-    /// (`None` if the page is empty). `before` is the store's last change before the read. If the
-    /// page is full, there may be later changes, and the rows that they have rewritten are missing
-    /// from the page.
+    /// Describes a read of one page of the rows that changed after `after`. The page contains all
+    /// rows of each of its changes. `highest` is the number of the last of these changes (`None` if
+    /// the page is empty). `before` is the store's last change before the read. If the page is
+    /// full, there may be later changes, and the rows that they have rewritten are missing from the
+    /// page.
     pub fn page(
         after: Position,
         before: Position,
