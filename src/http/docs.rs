@@ -46,8 +46,8 @@ with_versions!(references);
 pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
-    /// Builds the pages. `documents` contains the document of each version with the operator's
-    /// settings, in the order of `DOCUMENTS`.
+    /// Builds the pages. `documents` contains the API document of each version, in the order of
+    /// `DOCUMENTS`, with the operator's settings inserted.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
         let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
         let changelog = include_str!("docs/generated/changelog.html");

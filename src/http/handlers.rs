@@ -200,8 +200,8 @@ async fn cancel_if_match(
     tags: RequiredTags<'_>,
 ) -> Result<Option<CancelOutcome>, HandlerFailure> {
     loop {
-        // The middleware queries the store only for operations that always read the list
-        // (`reads_list`), which this one does not. So each round makes its own query.
+        // This operation does not always read the list (`reads_list`), so the middleware has not
+        // queried the store. Each round makes its own query.
         let list = timeout_at(request.caller.deadline.into(), current_list(request)).await;
         let (list, position) =
             list.map_err(|_| cancel_failure(request, CancelError::TimedOut))??;

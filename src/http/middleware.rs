@@ -232,8 +232,8 @@ fn enforce(
     ControlFlow::Break(response)
 }
 
-/// Makes the rate limit headers show the status of the client's address. For a request that was not
-/// counted.
+/// Sets the status for the rate limit headers of a request that was not counted. The headers show
+/// the status of the client's address.
 fn show_status_of_address(scope: &mut RequestScope) {
     let now = scope.server().clock.now();
     let status = scope.server().rate_limiter.unauthenticated_status(scope.client, now);

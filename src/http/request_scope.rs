@@ -145,8 +145,8 @@ impl RequestScope {
         errors::internal_error(self.document())
     }
 
-    /// Completes the response, then counts and logs the request. The API's headers are not added to
-    /// public pages, which have set their own.
+    /// Completes the response, then counts and logs the request. Public pages have set headers of
+    /// their own, so they do not get the API's headers.
     pub fn finish(mut self, mut response: Response<Body>) -> Response<Body> {
         if self.route != RouteId::PUBLIC {
             self.set_headers(response.status(), response.headers_mut());

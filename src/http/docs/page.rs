@@ -31,7 +31,7 @@ impl ServedPage {
         page
     }
 
-    /// Creates a page that was compressed when the program was built.
+    /// Creates a page from gzip bytes, which the build script has compressed.
     pub fn from_gzip(
         content_type: &'static str,
         policy: Policy,

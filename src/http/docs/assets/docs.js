@@ -16,8 +16,8 @@ const ON_EVERY_RESPONSE = [
 const ERROR = '#/components/schemas/Error'
 
 /**
- * Adapts the document to this page: inserts this server's address, and removes what would appear
- * once per operation.
+ * Adapts the document to this page: inserts this server's address, and removes what the page would
+ * repeat for every operation.
  */
 function fitted(document, base) {
   const { paths, components } = document
