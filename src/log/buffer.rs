@@ -12,11 +12,11 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The number of pending bytes at which the writer writes without waiting for its timer.
+/// Once this many bytes are pending, the writer writes them immediately.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
 /// The maximum number of pending bytes (about 15,000 lines). Further lines are dropped and counted.
 const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
-/// The longest time that a line stays pending while the output keeps up.
+/// The writer writes pending lines at least this often, unless the output blocks.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval at which `flush` checks its deadline.
 const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(10);

@@ -1,6 +1,6 @@
 //! Writes the log line of each request. Each field that a client can choose is shortened, parsed or
 //! withheld here, so that no line contains a key.
-//! 
+//!
 //! The line is encoded here, without slog, in 3,600 instructions. With slog and slog-json it took
 //! 7,400 instructions, which was a sixth of all instructions for a request for a short list.
 //! Serializing a struct with serde would take 3,600 more, because `serde_json` searches each
@@ -58,7 +58,7 @@ pub struct RequestLine<'a> {
     pub request_id: &'a str,
     /// The method as sent: a token (RFC 9110), which needs no escaping.
     pub method: &'a str,
-    /// The path as sent, without the query. It is logged shortened, and withheld if it may contain
+    /// The path as sent, without the query. The log shortens it, or withholds it if it may contain
     /// a key.
     pub path: &'a str,
     pub status: u16,
@@ -74,7 +74,7 @@ pub struct RequestLine<'a> {
     pub refusal: Option<&'static str>,
     /// The client's address. If the peer is a trusted proxy, the address that the proxy reports.
     pub client: IpAddr,
-    /// The client's `User-Agent`. It is logged shortened, and withheld if it may contain a key.
+    /// The client's `User-Agent`. The log shortens it, or withholds it if it may contain a key.
     pub user_agent: Option<&'a HeaderValue>,
     /// The client's [`traceparent`]. Its ids are logged if it is valid.
     pub traceparent: Option<&'a HeaderValue>,
@@ -196,7 +196,7 @@ pub fn traceparent(headers: &HeaderMap) -> Option<&HeaderValue> {
     sent.next().filter(|_| sent.next().is_none())
 }
 
-/// The ids of a trace and of the span that sent a request, in hex.
+/// The ids in a `traceparent` header, in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TraceContext<'a> {
     trace_id: &'a str,
