@@ -1,4 +1,4 @@
-//! CSV with a header row; its columns may be in any order.
+//! Parses CSV files with a header row. The columns may be in any order.
 
 use super::location::LocationCounter;
 use super::record::field_names;

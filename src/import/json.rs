@@ -1,4 +1,4 @@
-//! JSON: one array, or one object per line.
+//! Parses JSON files: either one array, or one object per line.
 
 use super::location::LocationCounter;
 use super::record::{field_names, quote};

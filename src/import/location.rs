@@ -1,4 +1,4 @@
-//! Locations in a file, as an editor numbers them.
+//! Numbers lines and columns in a file as editors do.
 
 use std::fmt;
 
