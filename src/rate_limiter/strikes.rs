@@ -41,8 +41,7 @@ impl KeyBan {
 pub struct Strikes {
     /// The end of the minute in which strikes are counted, in monotonic time.
     closes_at: Timestamp,
-    /// The number of strikes in that minute: the 429s that were sent at least [`BURST`] after the
-    /// first.
+    /// The number of strikes in that minute, that is, of 429s at least [`BURST`] after the first.
     count: u32,
     /// The latest ban. If this server began it, the store may not have it yet.
     pub ban: KeyBan,

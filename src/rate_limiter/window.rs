@@ -20,8 +20,8 @@ impl FixedWindow {
         now < self.closes_at
     }
 
-    /// Returns this window as it is at `now`: without requests if it has closed, and with an end
-    /// that is at most one window length away, even if the clock was set back.
+    /// Returns this window as it is at `now`. If the window has closed, it has no requests. Its end
+    /// is at most one window length away, even if the clock was set back.
     pub fn remaining(self, now: Timestamp, window: Window) -> FixedWindow {
         let requests = if self.is_open(now) { self.requests } else { 0 };
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }

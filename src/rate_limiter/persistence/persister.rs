@@ -91,7 +91,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A clock that a test can make panic, to make a write panic.
+    /// A clock that panics while a test sets `panics`, so that a write panics.
     struct PanickingClock {
         clock: ManualClock,
         panics: AtomicBool,
