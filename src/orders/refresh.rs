@@ -190,7 +190,7 @@ impl ReadRefresh {
 /// slower than the store, this bounds the memory that the rows use.
 const BATCHES_AHEAD: usize = 4;
 
-/// Reads the changes after the position `after` from the store, and applies them to the snapshot.
+/// Reads from the store the changes after the position `after`, and applies them to the snapshot.
 /// Returns the new snapshot and its position.
 async fn read_changes(
     store: &dyn Store,

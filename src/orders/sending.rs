@@ -259,7 +259,8 @@ mod tests {
     use http_body_util::BodyExt;
     use std::io::Read;
 
-    /// Returns the state and the readers of a current list. Outdated lists may use `bound` bytes.
+    /// Returns a state whose current list is `list`, and its readers. Outdated lists may use
+    /// `bound` bytes.
     fn state_and_readers(
         list: &Arc<Snapshot>,
         bound: usize,

@@ -57,8 +57,8 @@ impl SentLists {
     }
 
     /// Returns the lists that must be cut off, the oldest first, so that the lists other than
-    /// `current` hold at most `bound` bytes. Never returns the newest of these lists, because
-    /// otherwise a list longer than the bound could not be read while orders change.
+    /// `current` hold at most `bound` bytes. Never returns the newest list other than `current`,
+    /// because otherwise a list longer than the bound could not be read while orders change.
     pub fn excess(&self, current: &Arc<Snapshot>, bound: usize) -> Vec<Arc<SentList>> {
         let mut excess = self.outdated_bytes(current).saturating_sub(bound);
         if excess == 0 {

@@ -34,7 +34,7 @@
 //! What happens when something fails:
 //!
 //! - Clients read slowly while orders change: old snapshots stay in memory, up to a bound. Beyond
-//!   the bound, the oldest are cut off, which their clients see as a broken body (`sending.rs`).
+//!   the bound, the oldest are cut off, and their clients get a broken body (`sending.rs`).
 //! - A client disconnects while a page is being compressed: the compression continues, because
 //!   other responses may need it.
 //! - A page shrinks because many of its orders were removed: the edit merges it with the next page

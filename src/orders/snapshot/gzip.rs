@@ -20,7 +20,7 @@ pub fn length(blocks: usize) -> usize {
 
 #[derive(Clone, Debug)]
 pub struct Deflated {
-    /// The blocks, which end with a full flush.
+    /// Raw deflate blocks. They end with a full flush.
     pub blocks: Bytes,
     crc: u32,
     length: u64,

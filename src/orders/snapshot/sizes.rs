@@ -10,7 +10,7 @@ pub struct Sizes {
     pub page_bytes: usize,
     /// The bytes of a long list that are sent before yielding to other requests.
     pub turn_bytes: usize,
-    /// A list of up to this many bytes is sent plain without yielding to other requests.
+    /// A list of up to this many bytes does not yield to other requests when it is sent plain.
     pub short_list_bytes: usize,
     /// The number of pages that are compressed ahead of the page that is sent.
     pub pages_ahead: usize,
