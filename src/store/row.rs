@@ -40,8 +40,8 @@ pub fn join(columns: &[StoredColumn], text: impl FnMut(&StoredColumn) -> String)
     columns.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// Defines a struct with its columns: `field: Type = [column sql_type, ...]`. A field may have
-/// several columns, which its type reads and writes as a [`Field`].
+/// Defines a struct with its columns: `field: Type = [column sql_type, ...]`. If a field has
+/// several columns, its type reads and writes all of them as a [`Field`].
 macro_rules! row {
     (
         $(#[$meta:meta])*

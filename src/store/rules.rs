@@ -30,7 +30,8 @@ fn no_order(id: i64) -> StoreError {
     StoreError::NotFound(format!("there is no order {id}"))
 }
 
-/// Returns the outcome for an order with this status that the batch did not cancel.
+/// Returns the outcome for an order that the batch did not cancel. `status` is the order's status,
+/// or `None` if the order does not exist.
 pub fn not_cancelled_outcome(status: Option<Status>) -> Result<CancelOutcome, NotExecuted> {
     match status {
         Some(Status::Shipped) => Ok(CancelOutcome::AlreadyShipped),

@@ -59,11 +59,11 @@ use write_access::WriteAccess;
 
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The length of the write-ahead log, in pages (16 MiB), from which each commit of the server
-/// attempts a checkpoint. An attempt costs the commit two more fsyncs, and often cannot finish
-/// while commands read. The value makes attempts rare: it is four times SQLite's default of 1,000
-/// pages. If batches are small, [`write_access`] makes a checkpoint after a number of commits,
-/// before the log is so long.
+/// A commit of the server attempts a checkpoint if the write-ahead log has at least this many pages
+/// (16 MiB). An attempt costs the commit two more fsyncs, and often cannot finish while commands
+/// read. The value makes attempts rare: it is four times SQLite's default of 1,000 pages. If batches
+/// are small, the log does not get so long, because [`write_access`] makes a checkpoint after a
+/// number of commits.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
 /// The embedded store. Clones share the open store, so that work on a blocking thread can own a
@@ -197,8 +197,8 @@ impl Drop for OpenStore {
             return;
         }
         // A checkpoint would damage the store that other processes find at its path. Without this
-        // setting, the last connection to close would make a checkpoint, and delete the write-ahead
-        // log by its path.
+        // setting, the last connection to close would make a checkpoint, and delete the file at the
+        // path of the write-ahead log.
         let connections = [
             self.writer.connection_mut(),
             self.scanner.get_mut(),

@@ -28,9 +28,9 @@ pub trait Statements {
 }
 
 impl dyn Statements + '_ {
-    /// Inserts a row as part of the change whose number is the SQL expression `change_number`.
-    /// Leaves out the first column, the row's id, which is still [`UNASSIGNED`], because the store
-    /// assigns the id.
+    /// Inserts a row as part of the change whose number is the SQL expression `change_number`. The
+    /// store assigns the id, which is the first column, so the id in `row` ([`UNASSIGNED`]) is left
+    /// out.
     pub fn insert<T: StoredRow>(
         &self,
         table: &str,

@@ -118,7 +118,7 @@ mod tests {
         let mut list = List::new((), change(5));
         assert!(cancel(&mut list, 1, (5, 6)));
         assert_eq!(list.position(), change(6));
-        // The first batch follows change 7 of another process, which the list does not reflect. The
+        // The first batch follows change 7, which another process made and the list lacks. The
         // second batch belongs to another history.
         assert!(!cancel(&mut list, 1, (7, 8)));
         assert!(!cancel(&mut list, 2, (6, 7)));
