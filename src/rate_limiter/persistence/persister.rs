@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// The pause between two writes. A crash loses at most the requests counted during one pause and
-/// one write, which is less than a second if the write takes less than half a second.
+/// one write. If the write takes less than half a second, these are the requests of less than a
+/// second.
 pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A write that takes longer is logged, because a hanging write returns no error.
