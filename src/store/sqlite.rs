@@ -61,9 +61,9 @@ const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A commit of the server attempts a checkpoint if the write-ahead log has at least this many pages
 /// (16 MiB). An attempt costs the commit two more fsyncs, and often cannot finish while commands
-/// read. The value makes attempts rare: it is four times SQLite's default of 1,000 pages. If batches
-/// are small, the log does not get so long, because [`write_access`] makes a checkpoint after a
-/// number of commits.
+/// read. The value makes attempts rare: it is four times SQLite's default of 1,000 pages. If
+/// batches are small, the log does not get so long, because [`write_access`] makes a checkpoint
+/// after a number of commits.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
 /// The embedded store. Clones share the open store, so that work on a blocking thread can own a
