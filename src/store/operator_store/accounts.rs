@@ -27,24 +27,25 @@ pub trait AccountCommands {
     /// Renames an account. Fails if another account has the new name.
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError>;
 
-    /// Closes an account for good, so all its keys are refused. Returns the number of keys that
-    /// were not revoked before, or 0 if the account was already closed. The account keeps its
-    /// name, so a new account needs a different one.
+    /// Closes an account for good. From then on, servers refuse all its keys. Returns how many of
+    /// its keys had not been revoked, or 0 if the account was already closed. The name stays taken,
+    /// so a new account needs a different one.
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError>;
 
     /// Moves an account to another plan. A running server applies the new limits within a second.
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
 
-    /// Returns every account, sorted by name, with the number of its valid keys. These are the
-    /// keys that are neither revoked nor expired at `now_ms`. A closed account has none.
+    /// Returns every account, sorted by name, with the number of its valid keys. A key is valid if
+    /// it is neither revoked nor expired at `now_ms`. A closed account has no valid keys.
     fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError>;
 
-    /// Returns the name of the account with this name or, if there is none, of the account with
-    /// this id, which appears in logs. Does not count the account's keys, so it is fast even if
-    /// there are many.
+    /// Returns the name of the account that has this name or this id (logs show ids). If both
+    /// exist, the name wins. Does not count the account's keys, so it is fast even if there are
+    /// many.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
-    /// Finds an account like [`AccountCommands::resolve_account`], and counts its valid keys like
+    /// Returns the account with this name or id, resolved as by
+    /// [`AccountCommands::resolve_account`], and the number of its valid keys, counted as by
     /// [`AccountCommands::accounts`].
     fn account(&self, name_or_id: &str, now_ms: i64) -> Result<(Account, i64), StoreError>;
 }
@@ -97,8 +98,8 @@ impl<E: Engine> AccountCommands for E {
             statements.execute(&update, &[&id, &utc_text(&at)])?;
             Ok(Some(id))
         })?;
-        // Count only after the change, because SQLite blocks all other writes during a change. The
-        // account cannot have got another key since then, because it is closed.
+        // Count in a separate read, because SQLite blocks all other writes during a change. A
+        // closed account cannot get another key, so none is added in between.
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
         let ended = self
@@ -151,7 +152,7 @@ fn find_account(statements: &dyn Statements, name: &str) -> Result<Option<Accoun
     statements.query_optional(&query, &[&name], |row| Account::read(row, 0))
 }
 
-/// Like [`find_account`], but fails if no account has this name.
+/// Returns the account with this name. Fails if there is none.
 fn account_row(statements: &dyn Statements, name: &str) -> Result<Account, StoreError> {
     find_account(statements, name)?.ok_or_else(|| no_account(name))
 }

@@ -21,8 +21,8 @@ const DATES: [(&str, &str); 4] = [
     ("accounts", "closed_at"),
 ];
 
-/// The columns with ids that clients read. Earlier releases imported any 64-bit integer, but
-/// JavaScript reads integers exactly only up to 2^53-1.
+/// The columns with ids that clients read. JavaScript reads integers exactly only up to 2^53-1, but
+/// earlier releases imported any 64-bit integer, so a store may have larger ids.
 const PUBLIC_IDS: [(&str, &str); 3] = [("orders", "id"), ("orders", "pet_id"), ("pets", "id")];
 
 /// The row counts of a store, and its problems. A count that could not be read is `None`.
@@ -48,18 +48,19 @@ impl CheckReport {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
 
-    /// Reports a problem if a table does not have exactly one row. Without its row, `identity` has
-    /// no store id, `change_lock` locks nothing (PostgreSQL), and `last_changes` has no numbers
-    /// (SQLite).
+    /// Reports a problem if `table` does not have exactly one row. The row of `identity` has the
+    /// store's id. In PostgreSQL, changes lock the row of `change_lock`. In SQLite, the row of
+    /// `last_changes` has the change numbers.
     pub fn require_one_row(&mut self, table: &str, rows: i64) {
         if rows != 1 {
             self.problems.push(format!("{table}: {rows} rows instead of one"));
         }
     }
 
-    /// Reports a problem if a row has a higher change number than the last change in `table`. A
-    /// server reads changed rows only when the number of the last change rises, so it would see
-    /// such a row late or never.
+    /// Reports a problem if a row has a higher change number than the last change that `table`
+    /// records (`rows`). A server looks for changed rows only when that number rises, so it would
+    /// see such a row late or never. The last three parameters are the highest change numbers of
+    /// orders, keys and accounts.
     pub fn check_change_numbers(
         &mut self,
         table: &str,
@@ -89,9 +90,9 @@ impl CheckReport {
     }
 }
 
-/// Checks dates, which the schema cannot compare with the calendar, and the ids that clients read.
-/// Then counts the rows. Reports data that cannot be read as a problem. Reads dates and ids in
-/// pages, because the write-ahead log of the embedded store cannot be emptied during a read.
+/// Checks dates, because the schema cannot tell whether a date exists, and the ids that clients
+/// read. Then counts the rows. Data that cannot be read is a problem in the report. Dates and ids
+/// are read in pages, because the embedded store's write-ahead log cannot be emptied during a read.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);
@@ -114,8 +115,8 @@ pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     (report.pets, report.accounts, report.keys) = (pets, accounts, keys);
 }
 
-/// Returns the message of an engine's error without the failed action, because
-/// [`CheckReport::read`] says what cannot be read.
+/// Returns the message of an error. If it is an engine's error, leaves out the words about what
+/// failed, because [`CheckReport::read`] says that.
 fn cause(error: StoreError) -> String {
     match error {
         StoreError::Damaged(source) | StoreError::Engine { source, .. } => source.to_string(),
@@ -192,8 +193,8 @@ fn visit_in_pages(
     column: &str,
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    // Select every row, and leave the choice to `visit`. A query for wrong values alone could read
-    // the whole table before it has filled a page.
+    // Select every row, and let `visit` find the wrong values. A query that selected only wrong
+    // values could read the whole table before it had found enough for a page.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let mut from = Some(i64::MIN);
@@ -205,7 +206,7 @@ fn visit_in_pages(
             visit(id, row)
         })?;
         // The ids of a damaged table may be in any order. Stop if the next page would not begin
-        // after this one, because the loop might never end.
+        // after this one. Otherwise the loop might never end.
         from = last.and_then(|id: i64| id.checked_add(1)).filter(|next| *next > first);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The differences between engines that the commands' shared SQL depends on.
+//! What each engine supplies for the SQL that both engines share in commands.
 
 use crate::store::statements::Statements;
 use crate::store::{ChangeScope, StoreError};
@@ -21,17 +21,18 @@ impl Scope<'_> {
 }
 
 pub trait Engine {
-    /// A SQL expression for the number of the change of orders that is being made. It is valid only
-    /// in statements of [`Engine::change`].
+    /// A SQL expression for the number of the current change of orders. It is valid only in
+    /// statements that run within [`Engine::change`].
     const ORDERS_CHANGE: &'static str;
 
-    /// Like [`Engine::ORDERS_CHANGE`], for a change of accounts and keys.
+    /// The same for a change of accounts and keys.
     const KEYS_CHANGE: &'static str;
 
     /// A query that returns the numbers in `$1`, a JSON array.
     const NUMBERS: &'static str;
 
-    /// A SQL table whose column `value` contains the objects in `$1`, a JSON array.
+    /// A table for the FROM clause. It has a row for each object in the JSON array `$1`; the column
+    /// `value` contains the object.
     const OBJECTS: &'static str;
 
     fn read<T>(

@@ -100,7 +100,7 @@ fn find_key(
 }
 
 /// Executes `UPDATE keys SET` with this assignment for one key. Fails if the key does not exist.
-/// The key's id must also be the first parameter.
+/// `parameters` must begin with the key's id, for `$1`.
 fn update<E: Engine>(
     engine: &E,
     assignment: &str,

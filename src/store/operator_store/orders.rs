@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use store_orders_api::types::utc_text;
 
-/// The maximum number of rows of a page, which one query reads. Reading so many orders takes some
+/// The maximum number of rows in a page. One query reads one page. For orders, that takes some
 /// milliseconds, so the round trip to PostgreSQL, about a millisecond, adds little.
 pub const PAGE_ORDERS: usize = 5_000;
 
@@ -45,7 +45,7 @@ pub trait OrderCommands {
         Ok(())
     }
 
-    /// Returns those of `ids` that the store already has, in the same order. Ids of cancelled
+    /// Returns those of `ids` that the store already has, in the order of `ids`. Ids of cancelled
     /// orders are included, because an id is never used again.
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
@@ -138,8 +138,8 @@ impl<E: Engine> OrderCommands for E {
 }
 
 /// Changes the orders among `ids` that are pending. If `can_change` fails for one of the orders,
-/// changes nothing. `parameters` are the values of `assignments` from `$2` on. Returns the orders
-/// that were changed.
+/// changes nothing. `assignments` may use `$2`, `$3` and so on, which get their values from
+/// `parameters`. Returns the orders that were changed.
 fn change_pending<E: Engine>(
     engine: &E,
     ids: &[i64],

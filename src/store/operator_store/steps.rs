@@ -8,8 +8,8 @@ use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
-/// The maximum number of records that one transaction changes if no server uses the store, and that
-/// one query looks up.
+/// The maximum number of records that one transaction changes while no server uses the store. Also
+/// the maximum number of ids that one query looks up.
 pub const STEP_RECORDS: usize = 10_000;
 
 /// The maximum number of records that one transaction changes while a server uses the store.
@@ -19,8 +19,8 @@ pub const STEP_RECORDS: usize = 10_000;
 /// would consist of more changes, so more list requests would have to read changes.
 pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
-/// The pause after a step, as a multiple of the step's time. A busy machine slows the steps, and so
-/// lengthens the pauses too.
+/// The pause after a step, as a multiple of the step's time. On a busy machine the steps take
+/// longer, and so do the pauses.
 const PAUSE_FACTOR: u32 = 3;
 
 /// The longest pause. Without this maximum, a command that was suspended during a step would pause
@@ -99,8 +99,8 @@ pub fn in_steps(
     Ok(())
 }
 
-/// Imports these records in steps. Their ids should ascend, so that each step changes few pages of
-/// the list. Calls `progress` after each successful step with the result so far. If `progress`
+/// Imports these records in steps. They should be sorted by id, so that each step changes few pages
+/// of the list. Calls `progress` after each successful step with the result so far. If `progress`
 /// returns `Break`, the import stops.
 pub fn import_in_steps(
     store: &dyn OperatorStore,
@@ -124,7 +124,7 @@ pub fn import_in_steps(
     })
 }
 
-/// Returns those of `ids` that the store already has, in the same order. Splits the lookup into
+/// Returns those of `ids` that the store already has, in the order of `ids`. Splits the lookup into
 /// steps, because there may be a million ids.
 pub fn existing_in_steps(
     store: &dyn OperatorStore,
