@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tempfile::{TempDir, TempPath};
 
-/// The number of pages that are copied per step: 1 MiB. An interrupt takes effect between two
+/// The number of pages that one step copies, together 1 MiB. An interrupt takes effect between two
 /// steps.
 const PAGES_PER_STEP: i32 = 256;
 
@@ -34,8 +34,8 @@ const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Called after each step with the number of copied pages and the total.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
-/// Converts an error that occurred while copying `file` to `target`. The original message may give
-/// advice that fits only a store in use, such as another `--data-dir`.
+/// Converts an error that occurred while copying `file` to `target`. The original message may
+/// contain advice that makes sense only for a store in use, such as to choose another `--data-dir`.
 fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Damaged(damage) => unsound(file, damage),
@@ -129,8 +129,8 @@ pub fn restore(
     Ok(restore_over(false, file, directory, progress)?.report)
 }
 
-/// Restores a backup like [`restore`], and sets the files of the old store aside once the copy is
-/// complete.
+/// Restores a backup as [`restore`] does, but the directory may already have a store. Once the copy
+/// is complete, moves the files of that old store aside.
 pub fn replace(
     file: &Path,
     directory: &Path,
@@ -185,8 +185,8 @@ fn refuse_old_store(directory: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Creates an empty store in this directory. The file gets its name once it is complete, so that a
-/// process that is killed leaves no empty file.
+/// Creates an empty store in this directory. The file gets its name only when it is complete. So a
+/// process that is killed does not leave an incomplete file with that name.
 pub fn create_store(directory: &Path) -> Result<(), StoreError> {
     let path = directory.join(FILE_NAME);
     refuse_existing(&path)?;
@@ -210,12 +210,13 @@ struct StagedCopy {
 }
 
 impl StagedCopy {
-    /// Creates an empty file in a temporary directory, whose name begins with `prefix`. First
-    /// removes such directories that killed processes have left next to the target.
+    /// Creates an empty file in a new temporary directory next to the target. The directory's name
+    /// begins with `prefix`. First removes the directories with this prefix that killed processes
+    /// have left there.
     fn create(target: &Path, prefix: &str) -> Result<StagedCopy, StoreError> {
         let unwritable = |error: io::Error| StoreError::unwritable(target, error);
-        // Check the directory first, because an error of `tempdir_in` would name the temporary
-        // directory.
+        // Check first that the target's directory exists. `tempdir_in` would report it missing in
+        // an error that names the temporary directory instead.
         std::fs::metadata(parent(target)).map_err(unwritable)?;
         remove_abandoned(parent(target), prefix);
         let directory = tempfile::Builder::new()
@@ -223,7 +224,7 @@ impl StagedCopy {
             .tempdir_in(parent(target))
             .map_err(unwritable)?;
         let lock = File::open(directory.path()).map_err(unwritable)?;
-        // Network file systems may not support locks on directories. On such a file system, other
+        // Ignore an error, because some network file systems cannot lock directories. There, other
         // processes cannot lock this directory either, so they do not remove it.
         let _ = lock.lock();
         let copy = StagedCopy { target: target.to_path_buf(), directory, _lock: lock };
@@ -245,8 +246,8 @@ impl StagedCopy {
         let fill = || {
             let mut copy = self.connect()?;
             copy_pages(source, &mut copy, progress, is_interrupted)?;
-            // Without WAL mode, the copy is a single file, which can be moved, and read even in a
-            // directory that is read-only.
+            // Outside WAL mode, the copy is a single file. It can be moved, and it can be read even
+            // in a read-only directory.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
         };
@@ -308,7 +309,8 @@ fn copy_pages(
 }
 
 /// Removes the temporary directories with this prefix that killed processes have left in this
-/// directory. A running process keeps its own locked. Skips those that this user may not remove.
+/// directory. Skips the directories of running processes, which keep them locked, and directories
+/// that this user may not remove.
 fn remove_abandoned(directory: &Path, prefix: &str) {
     let mut open = OpenOptions::new();
     open.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed());

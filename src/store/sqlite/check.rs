@@ -39,9 +39,10 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
     }
 }
 
-/// Runs all checks. Each check reads snapshots of its own, because a server's write-ahead log
-/// cannot be emptied while a snapshot is read. SQLite's checks, which cannot be split (see
-/// [`crate::damage_check`]), and the counts of rows read a large table in one statement.
+/// Runs all checks. They do not share a snapshot, because a server's write-ahead log cannot be
+/// emptied while a snapshot is read. Two kinds of statement still read a large table at once:
+/// SQLite's own checks, which cannot be split (see [`crate::damage_check`]), and the counts of
+/// rows.
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
     check_structure(&mut report, connection);
@@ -73,8 +74,8 @@ fn check_references(report: &mut CheckReport, connection: &Connection) {
 }
 
 fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
-    // Without a transaction, a change between two of these statements would make a correct number
-    // look too high.
+    // Read everything in one transaction. Otherwise, after a change between two of these
+    // statements, a correct row would seem to have too high a number.
     let transaction = report.read("a snapshot", connection.unchecked_transaction());
     let connection = transaction.as_deref().unwrap_or(connection);
     let last_changes = rows(connection, SELECT_LAST_CHANGES, last_changes_in);
@@ -115,7 +116,8 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let mut connection = open_existing(store.path(), access).unwrap();
-        // SQLite calls this closure again and again, for the first time during the first check.
+        // SQLite calls this closure repeatedly during the checks. The first call, during the first
+        // check, imports an order. The later calls import nothing new.
         let change = move || {
             store.import(Records::Orders(&[Order::pending(1)]), true).unwrap();
             false

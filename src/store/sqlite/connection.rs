@@ -6,8 +6,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// SQLite's busy timeout, for example while a store is opened and migrated. After that, writes wait
-/// in [`WriteGuard`] instead.
+/// How long SQLite waits for a lock, for example while a store is opened and migrated. Once the
+/// store is open, writes wait in [`WriteGuard`] instead.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The number of statements that a connection caches: enough for all statements of a server.
@@ -58,8 +58,8 @@ pub fn in_transaction<T>(
     result
 }
 
-/// Reports an error other than damage as a failed read, because most statements read. For other
-/// actions, `doing` replaces the word `read`.
+/// Recognizes errors that show damage. Any other error becomes a failed read, because most
+/// statements read. If the statement did something else, the caller corrects that with `doing`.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         let is_damage = match &source {

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 pub const FILE_NAME: &str = "store.sqlite";
 
-/// The empty file in the data directory that a waiting command locks. It is never removed, because
-/// a process that has it open and one that creates it again would lock different files.
+/// An empty file in the data directory, which a command locks while it waits to write. It is never
+/// removed. Otherwise a process that has the old file open and a process that creates a new one
+/// would lock different files.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
 /// The audit log in the data directory, to which commands append a line for each change.
@@ -25,7 +26,7 @@ pub const AUDIT_LOG_NAME: &str = "audit.log";
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 
 /// The directory to which a restore moves the files of the old store. Once all are moved, the
-/// directory gets another name.
+/// directory is renamed.
 pub const UNFINISHED_REPLACEMENT: &str = ".store-orders-replaced";
 
 /// An empty file. Its modification time, which `backup` sets, is the time of the last backup.
@@ -41,13 +42,13 @@ pub const JOURNAL: &str = "-journal";
 /// WAL mode are in this file.
 pub const LOG_INDEX: &str = "-shm";
 
-/// Creates the directory and its parents if they are missing. Only their owner can access what this
-/// function has created.
+/// Creates the directory and its missing parents, and lets only their owner access them. Leaves
+/// existing directories as they are.
 pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// Returns true if this directory has a store. Fails if this user may not read it.
+/// Returns true if this directory has a store. Fails if this user may not read the store's file.
 pub fn exists(directory: &Path) -> Result<bool, StoreError> {
     is_readable(&directory.join(FILE_NAME))
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })
@@ -63,8 +64,9 @@ pub fn is_readable(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// Replaces SQLite's error if a store could not be opened because this user cannot create files in
-/// its directory. SQLite's error does not name this cause. Returns any other error as it is.
+/// Converts an error that occurred while opening a store. If this user cannot create files in the
+/// store's directory, the new error says so, because SQLite's error does not name this cause. Any
+/// other error stays as it is.
 pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
     if !matches!(error, StoreError::Engine { .. }) {
         return error;
@@ -112,8 +114,8 @@ pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Appends this ending to the path of the store's file. In this way, SQLite names the files that it
-/// keeps next to a database.
+/// Returns the path of the store's file with this ending appended. SQLite names the files that it
+/// keeps next to a database in the same way.
 pub fn side_file(store: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(store);
     path.push(ending);
@@ -157,8 +159,9 @@ fn is_mounted(_: &Path) -> bool {
 /// the lock file of commands.
 const TRACES: [&str; 3] = ["store.sqlite-wal", COUNTS_FILE_NAME, INTENT_FILE_NAME];
 
-/// Fails if the directory lost its store, or if a restore into it did not finish. Creating an empty
-/// store would hide the loss, and SQLite would apply the lost store's write-ahead log to it.
+/// Fails if the directory lost its store, or if a restore into it did not finish. If an empty store
+/// were created instead, it would hide the loss, and SQLite would apply the lost store's
+/// write-ahead log to the new store.
 pub fn require_no_traces(directory: &Path) -> Result<(), StoreError> {
     let unfinished = std::fs::read_dir(directory)
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?

@@ -2,13 +2,13 @@
 //! `last_changes`. Rows of orders, accounts and keys have the number of their last change in the
 //! column `change_number`.
 //!
-//! Each list request and each refresh of the keys needs these numbers. They are read again only if
-//! the header of SQLite's WAL index (`store.sqlite-shm`) has changed. Every commit of any process
-//! changes the header before it returns, so an equal header means that nothing was committed
-//! (<https://sqlite.org/walformat.html>, 2.1: `iChange` counts transactions). Reading the header
-//! takes 39 instructions and one system call (1.5 µs on a busy machine). `PRAGMA data_version`
-//! would take 2,112 instructions and two system calls (7 µs). Measured with SQLite 3.54, callgrind
-//! and strace.
+//! Each list request and each refresh of the keys needs these numbers. So they are cached, and read
+//! again only if the header of SQLite's WAL index (`store.sqlite-shm`) has changed. Every commit of
+//! any process changes the header before it returns, so an equal header means that nothing was
+//! committed (<https://sqlite.org/walformat.html>, 2.1: `iChange` counts transactions). Reading the
+//! header takes 39 instructions and one system call (1.5 µs on a busy machine). `PRAGMA
+//! data_version` would take 2,112 instructions and two system calls (7 µs). Measured with SQLite
+//! 3.54, callgrind and strace.
 
 use super::connection::connect;
 use super::directory::{LOG_INDEX, side_file};
@@ -63,8 +63,8 @@ pub fn set_change_number(
 pub struct CachedLastChanges {
     connection: Connection,
     wal_index: WalIndex,
-    /// The header of the WAL index before `last_changes` was read. `None` if the header could not
-    /// be read, so that each call queries SQLite.
+    /// The header of the WAL index just before `last_changes` was read. `None` at first, or if the
+    /// header could not be read; the next call then queries SQLite.
     header: Option<Header>,
     last_changes: LastChanges,
 }

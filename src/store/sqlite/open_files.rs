@@ -1,7 +1,7 @@
 //! Detects that the files of an open store were removed, replaced or overwritten. SQLite does not
-//! notice this, and continues to use the files that it has open. So the next start may not find the
-//! changes that this process has acknowledged. Or another process may use other files of the same
-//! name, and the two processes overwrite each other's changes.
+//! notice this, and continues to use the files that it has open. Then one of two things can happen.
+//! After the next start, changes that this process has acknowledged are missing. Or another process
+//! uses the new files of the same name, and the two processes overwrite each other's changes.
 
 use super::directory::{LOG, LOG_INDEX, side_file};
 use super::store_header::StoreHeader;
@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 /// the check took a third of the time of a list of 100 orders. Writes always check.
 const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
-/// Enough bits for the milliseconds of 34 years.
+/// The number of bits for a time in [`OpenFiles::last_check`], enough for the milliseconds of 34
+/// years.
 const TIME_BITS: u32 = 40;
 
 #[derive(Debug)]
@@ -34,9 +35,9 @@ pub struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// Records the identities of the store's files. A connection must have read the store, because
-    /// this creates the log and its index. `header` is from `open_header`, which must check the
-    /// file before SQLite opens it.
+    /// Records which files the store has now. A connection must have read the store before, because
+    /// the first read creates the log and its index. `header` is from `open_header`, which must
+    /// check the file before SQLite opens it.
     pub fn new(store: &Path, header: StoreHeader) -> io::Result<OpenFiles> {
         Ok(OpenFiles {
             store: OpenFile::new(store.to_path_buf())?,
@@ -67,8 +68,8 @@ impl OpenFiles {
     }
 
     /// Records a check that began when `last_check` was `before`. `in_place_at` is the check's
-    /// time, or `None` if it failed. If another check has failed in the meantime, drops a success,
-    /// because the failure is newer.
+    /// time, or `None` if it failed. A success is recorded only if no other check has ended in the
+    /// meantime, because that one may have failed more recently.
     fn record(&self, before: u64, in_place_at: Option<u64>) {
         let relaxed = Ordering::Relaxed;
         let failures = before >> TIME_BITS;

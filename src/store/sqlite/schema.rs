@@ -66,8 +66,8 @@ pub fn require_known(connection: &Connection, path: &Path) -> Result<(), StoreEr
     }
 }
 
-/// Reads the schema version. A new file has 0. Fails if the file is not a store, or was made by an
-/// earlier build.
+/// Reads the schema version. A new file has 0. Fails if the file is not a store, or if a build
+/// before 2.0.0 created it.
 fn read_version(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     let pragma = |name: &str| {
         connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(|error| {

@@ -1,7 +1,7 @@
-//! Ensures that a store has at most one server, by an exclusive lock on the data directory. A
-//! command that must not run while a server runs, such as `restore`, takes a shared lock. The other
-//! commands also try to take it, but only while they open the store, and do without it if a server
-//! runs.
+//! Ensures, by a lock on the data directory, that a store has at most one server. A server takes
+//! the lock exclusively. A command that must not run beside a server, such as `restore`, takes it
+//! in shared mode until the command is done. Every other command tries to take it in shared mode
+//! while it opens the store. If a server has the lock, such a command continues without it.
 //!
 //! The directory itself is locked (flock(2)), because a lock file could be removed, and then a
 //! second server would lock a new file.
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The maximum time that a starting server waits for a command that keeps servers away. Most
-/// commands do so only for the short time in which they open the store.
+/// commands keep servers away only for the short time in which they open the store.
 const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
@@ -25,8 +25,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// The file in the data directory with the running server's process id and addresses, for messages.
 const DESCRIPTION_FILE_NAME: &str = "server.pid";
 
-/// The maximum number of bytes to read of a description. Descriptions that servers write are
-/// shorter.
+/// The maximum number of bytes that are read from this file. Servers write fewer.
 const MAX_DESCRIPTION_BYTES: u64 = 1_000;
 
 /// The exclusive right to serve a store. The lock is released when this value is dropped, and by
@@ -38,7 +37,7 @@ pub struct ServerLock {
 }
 
 impl ServerLock {
-    /// Takes the lock of this data directory, for which it waits up to [`KEPT_AWAY_TIMEOUT`].
+    /// Takes the lock of this data directory exclusively. Waits for it up to [`KEPT_AWAY_TIMEOUT`].
     /// Creates the directory if it is missing.
     pub fn take(directory: &Path) -> Result<ServerLock, StoreError> {
         let lock = open(directory)?;
@@ -48,8 +47,8 @@ impl ServerLock {
                 TryLockError::WouldBlock if started.elapsed() < KEPT_AWAY_TIMEOUT => {
                     std::thread::sleep(RETRY_INTERVAL);
                 }
-                // If a shared lock succeeds, a command has the lock, because a server would have
-                // locked exclusively.
+                // If a shared lock succeeds, a command has the lock. A server's lock would be
+                // exclusive.
                 TryLockError::WouldBlock if lock.try_lock_shared().is_ok() => {
                     return Err(used_by_command(directory));
                 }

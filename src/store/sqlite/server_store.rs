@@ -69,7 +69,7 @@ impl Store for SqliteStore {
                 return Ok(PolledKeys { polled, changes: None });
             };
             let mut connection = store.keys.lock();
-            // One read transaction, so that the rows match the last changes.
+            // Read the last changes and the rows in one transaction, so that they match.
             let transaction = connection.transaction()?;
             let polled = PolledChanges::new(read_last_changes(&transaction)?, as_of);
             let statements: &dyn Statements = &*transaction;
@@ -108,7 +108,7 @@ impl Store for SqliteStore {
     ) -> Result<OrdersRead, StoreError> {
         self.blocking(move |store| {
             let mut connection = store.scanner.lock();
-            // One read transaction, so that the rows match the last changes.
+            // Read the last changes and the rows in one transaction, so that they match.
             let transaction = connection.transaction()?;
             let last_change = read_last_changes(&transaction)?.orders;
             if after.number > 0 {
@@ -180,7 +180,8 @@ impl Store for SqliteStore {
     }
 
     async fn leave(&self, timeout: Duration, log: &Logger) {
-        // On a disk that blocks, the checkpoint exceeds its own timeout, so limit the wait as well.
+        // If the disk hangs, the checkpoint takes longer than its own timeout. So limit the wait
+        // for it as well.
         let emptying = self.blocking(move |store| store.checkpoint(timeout / 2));
         let error = match tokio::time::timeout(timeout, emptying).await {
             Ok(Ok(true)) => return,
@@ -225,8 +226,8 @@ impl Store for SqliteStore {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-                // Check the interval against the row, because a cache that was just reloaded may
-                // lack the last use.
+                // Check again that the last recorded use is old enough, because a key cache that
+                // was just reloaded may not know it.
                 let mut update = transaction.prepare_cached(
                     "UPDATE keys SET used_at = ?2
                      WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= ?3)",
@@ -293,9 +294,9 @@ impl Sending<'_> {
         self.flush()
     }
 
-    /// Continues after the last order that was sent, and leaves out orders that cannot be read.
-    /// Takes the ids from the index `orders_by_change`, as far as it can be read, and looks up each
-    /// order separately. Cancelled orders are left out too.
+    /// Sends the orders after the last one that was sent, except those that cannot be read or are
+    /// cancelled. Takes the ids from the index `orders_by_change`, up to the first place where it
+    /// cannot be read, and looks up each order separately.
     fn readable_rows(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut ids: Vec<i64> = Vec::new();
         let mut statement =
@@ -349,8 +350,8 @@ fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreErro
 /// the whole table is faster: reading a million orders takes as long as sorting 100,000.
 const MAX_SORTED_ORDERS: i64 = 100_000;
 
-/// Returns true if reading the whole table is faster than sorting: `after` is 0, or more than
-/// [`MAX_SORTED_ORDERS`] orders have changed after it.
+/// Returns true if reading the whole table is faster than sorting the changed orders. This is so if
+/// `after` is 0, or if more than [`MAX_SORTED_ORDERS`] orders have changed after it.
 fn needs_full_scan(connection: &Connection, after: i64) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT ?1 = 0 OR EXISTS (SELECT 1 FROM orders INDEXED BY orders_by_change
@@ -425,8 +426,8 @@ mod tests {
         store.cancel(ids.iter().map(cancellation).collect()).await.unwrap()
     }
 
-    /// Returns the ids of the orders that changed after this change, and the last change. The ids
-    /// of cancelled orders are negated.
+    /// Returns the ids of the orders that changed after the position `after`, and the position of
+    /// the last change. The ids of cancelled orders are negated.
     async fn changes(store: &SqliteStore, after: Position) -> (Vec<i64>, Position) {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {

@@ -10,9 +10,9 @@ use std::path::Path;
 /// The first bytes of a database (<https://sqlite.org/fileformat2.html>, 1.3).
 const FORMAT: &[u8] = b"SQLite format 3\0";
 
-/// The format versions for writing and for reading in the header of a database that uses a
-/// write-ahead log. In a backup, both are 1. The header begins with [`FORMAT`], the page size (two
-/// bytes) and these versions.
+/// Two bytes of the header, the format versions for writing and for reading. Both are 2 in a
+/// database that uses a write-ahead log, and 1 in a backup. In the header, they follow [`FORMAT`]
+/// and the page size (two bytes).
 const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl StoreHeader {
     }
 
     /// True if the file uses a write-ahead log, as every store does once it has been opened. False
-    /// if it was overwritten with a backup, or with a file that is no database.
+    /// if it was overwritten with a backup, or with a file that is not a database.
     pub fn uses_log(&self) -> bool {
         let mut start = [0; 20];
         self.file.read_exact_at(&mut start, 0).is_ok()
@@ -57,7 +57,8 @@ mod tests {
         back_up(directory.path(), &path("backup"), &|_, _| (), &|| false).unwrap();
         std::fs::write(path("empty"), "").unwrap();
         for (name, uses_log) in [("backup", false), ("current", true), ("empty", false)] {
-            // Overwrites the file in place, so it keeps its inode, as with `cp`.
+            // As `cp` does, this overwrites the file in place. So `header` still reads the same
+            // file.
             std::fs::copy(path(name), store.path()).unwrap();
             assert_eq!(header.uses_log(), uses_log, "{name}");
         }

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The maximum time that other writes of a server wait until they can begin. It is shorter than
-/// [`BATCH_TIMEOUT`], because a batch that arrives during such a wait must wait for it too.
+/// [`BATCH_TIMEOUT`], because a batch that arrives meanwhile cannot begin before this wait ends.
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
@@ -52,13 +52,14 @@ const CHECKPOINT_COMMITS: u32 = 250;
 #[derive(Debug)]
 pub struct WriteAccess {
     connection: Mutex<Connection>,
-    /// The number of commits since the last checkpoint that [`CHECKPOINT_COMMITS`] caused.
+    /// The number of a server's commits since it last made a checkpoint because of
+    /// [`CHECKPOINT_COMMITS`].
     commits: AtomicU32,
     /// A waiting command locks this file.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True if a write failed because the disk is full, and no checkpoint has run without an error
-    /// since.
+    /// True after a write of a server failed because the disk may be full, until a checkpoint has
+    /// run without an error.
     lacks_room: AtomicBool,
 }
 
@@ -110,8 +111,9 @@ pub struct WriteGuard<'a> {
 
 impl WriteGuard<'_> {
     /// Waits for the writes of other processes, then begins a transaction that writes. Fails if
-    /// they take until the deadline, or if the index of the write-ahead log was removed or
-    /// replaced.
+    /// they do not end by the deadline, or if the index of the write-ahead log was removed or
+    /// replaced. A server that lacks room on the disk first makes a checkpoint, and fails if that
+    /// fails.
     pub fn begin(&mut self) -> Result<WriteTransaction<'_>, StoreError> {
         let intent = &self.access.intent;
         if self.is_server {
@@ -161,8 +163,9 @@ impl WriteGuard<'_> {
         let is_due = commits >= CHECKPOINT_COMMITS;
         self.access.commits.store(if is_due { 0 } else { commits }, Ordering::Relaxed);
         if is_due {
-            // The commit is durable without the checkpoint, so an error has no effect on it. If
-            // another process reads, a later checkpoint moves the rest.
+            // Ignore an error, because the commit is durable without the checkpoint. While another
+            // process reads, the checkpoint may move only a part of the log. A later one moves the
+            // rest.
             let _ = self.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     }
@@ -202,7 +205,7 @@ impl WriteGuard<'_> {
 
 /// A transaction that writes. It is rolled back if it is dropped before [`Self::commit`].
 ///
-/// It is not rusqlite's `Transaction`, which prepares BEGIN and COMMIT each time.
+/// rusqlite's `Transaction` is not used, because it prepares BEGIN and COMMIT each time.
 pub struct WriteTransaction<'a> {
     connection: &'a Connection,
 }
@@ -241,7 +244,7 @@ impl Deref for WriteGuard<'_> {
 }
 
 /// True if the disk may be full. I/O errors count as well, because SQLite reports an exceeded quota
-/// or file size limit as one.
+/// or file size limit as an I/O error.
 fn has_no_room(error: &StoreError) -> bool {
     let StoreError::Engine { source, .. } = error else { return false };
     let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
@@ -326,9 +329,9 @@ mod tests {
                 }
             });
             let batches = batches.load(Ordering::Relaxed) - before;
-            // Between two batches, two to five commands were measured, depending on the machine.
-            // The test allows up to 20 commands per batch, and up to 5 batches per command. Without
-            // the lock, a command waits for 65 batches.
+            // In measurements, two to five commands ran between two batches, depending on the
+            // machine. The test allows up to 20 commands per batch, and up to 5 batches per
+            // command. Without the lock on the intent file, a command waited for 65 batches.
             let commands = COMMANDS * ROUNDS;
             assert!((commands / 20..=5 * commands).contains(&batches), "{batches} batches");
         });
