@@ -1,7 +1,7 @@
 //! Connects to the primary: tries the addresses of the hosts in order, each with a timeout, and
 //! takes the first server that is neither in recovery nor read-only.
 //!
-//! Each address is a separate attempt, because tokio-postgres, when it got all hosts together,
+//! Each address is tried in a separate call. When tokio-postgres got all hosts in one call, it
 //! waited 12 s for a primary that was suspended (SIGSTOP).
 
 mod link;
@@ -34,11 +34,11 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Selects whether the server accepts writes, and its identity. The timeline is empty on a standby,
-/// where the functions that it is derived from fail. Also changes two settings for which startup
-/// options do not suffice. It restricts the search path to the store's schema, which is the first
-/// one of the path that exists, and only the server knows this. It turns off `transaction_timeout`,
-/// which servers before PostgreSQL 17 would refuse as an unknown option.
+/// Selects whether the server accepts writes, and its identity. On a standby, the timeline is
+/// empty, because the functions that compute it fail there. Also changes two settings that cannot
+/// be startup options. The search path is restricted to the store's schema, which is the first
+/// existing schema in it, and only the server knows which schemas exist. `transaction_timeout` is
+/// turned off; as a startup option, servers before PostgreSQL 17 would refuse it as unknown.
 const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
     current_setting('transaction_read_only') = 'on', \
     (SELECT system_identifier::text FROM pg_control_system()), \

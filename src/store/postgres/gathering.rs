@@ -2,8 +2,8 @@
 
 use tokio::task::yield_now;
 
-/// The number of requests at which [`gather_requests`] stops, because under steady load every
-/// scheduler round could add more.
+/// [`gather_requests`] stops at this many requests. Under steady load, every scheduler round could
+/// add more, so without this limit it might never stop.
 const MAX_GATHERED: usize = 256;
 
 /// Yields to other tasks until a scheduler round adds no requests, so that requests that arrived

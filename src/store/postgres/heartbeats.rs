@@ -61,8 +61,9 @@ pub async fn seen_and_silent(
     }
 }
 
-/// Fails if a server uses the store. Before that, removes the rows of silent servers, so that a
-/// suspended server must open a new session, which reads the changes that it has missed.
+/// Removes the rows of silent servers, then fails if a server still has a row. A suspended server
+/// whose row was removed must open a new session when it continues, and so reads the changes that
+/// it has missed.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

@@ -37,9 +37,9 @@ pub fn select_last_and_known() -> String {
     )
 }
 
-/// Removes up to 5,000 rows whose successor is more than 10 minutes old. A row's own age does not
-/// matter, because it is the last change until it has a successor, and servers look up the last
-/// change. A server that was away for longer may not find the change that it has seen last, and
+/// Removes up to 5,000 rows whose successor is more than 10 minutes old. The age of the row itself
+/// does not matter: until it has a successor, it is the last change, which servers look up. A
+/// server that was away for more than 10 minutes may not find the last change that it has seen. It
 /// then rereads everything. At 2,000 changes a second the table takes 120 MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
@@ -60,8 +60,8 @@ pub type JournalSeen = journal::Seen<String>;
 /// The answer of a primary to [`select_last_and_known`].
 pub type JournalAnswer = journal::Answer<String>;
 
-/// Reads the answer to [`select_last_and_known`] from its first row. Rows that were joined to it
-/// repeat these columns.
+/// Reads the answer to [`select_last_and_known`] from the first row. If a statement joined other
+/// rows to the answer, each row repeats the answer's columns.
 pub fn parse_answer(rows: &[Row]) -> Result<JournalAnswer, StoreError> {
     let row = first(rows)?;
     let last = JournalChange { number: value(row, 0)?, id: value(row, 1)? };

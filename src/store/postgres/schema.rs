@@ -170,7 +170,7 @@ pub async fn require_current(
 }
 
 /// Reads the version that the database records; `None` if the database lacks these tables. Fails if
-/// an earlier build created them.
+/// a build before 2.0.0 created them.
 async fn read_version(
     client: &impl GenericClient,
     Schema { name, version_table, .. }: Schema<'_>,

@@ -41,11 +41,11 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the store. If it cannot be reached, keeps trying in the background, unless the
-    /// operator must act before another attempt can succeed. With `confirms_lists`, every freshness
-    /// query of a list request makes a commit that the standby must confirm. Servers without
-    /// heartbeats for `silent_for`, normally [`SILENT_FOR`](super::SILENT_FOR), are removed from
-    /// the table `replicas`.
+    /// Opens the store. If it cannot be reached, keeps trying in the background. If the operator
+    /// must act before another attempt can succeed, fails instead. With `confirms_lists`, every
+    /// freshness query of a list request makes a commit that the standby must confirm. Servers
+    /// without heartbeats for `silent_for`, normally [`SILENT_FOR`](super::SILENT_FOR), are removed
+    /// from the table `replicas`.
     pub async fn open(
         url: PostgresUrl,
         confirms_lists: bool,
@@ -77,9 +77,9 @@ impl PostgresStore {
         current(&self.sessions)?.writer.deregister(timeout).await
     }
 
-    /// Executes a batch. Repeats it if the session ends or PostgreSQL cancels a statement, in a
-    /// further session if necessary, as long as enough time is left before the deadline. All
-    /// attempts share the batch's id, so the batch takes effect only once.
+    /// Executes a batch. If the session ends or PostgreSQL cancels a statement, tries again, in the
+    /// next session if necessary, as long as enough time is left before the deadline. All attempts
+    /// share the batch's id, so the batch takes effect only once.
     async fn execute(
         &self,
         batch: &Batch,

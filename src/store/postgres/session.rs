@@ -66,8 +66,8 @@ use std::sync::Arc;
 use writer::BatchWriter;
 
 /// Six connections to one server. The fields that `server_store` and `rate_limiter` use are
-/// `pub(super)`. Accessors would not protect them better, because the session is shared in an `Arc`
-/// and the fields' types offer only methods.
+/// `pub(super)` and have no accessors: the session is shared in an `Arc`, so no field can be
+/// replaced, and the types of the fields offer only methods.
 pub struct Session {
     pub(super) writer: BatchWriter,
     pub(super) lists: ListReader,

@@ -141,9 +141,10 @@ const fn ms(duration: Duration) -> u64 {
 }
 
 const _: () = {
-    // A cancellation is answered in time, even if it waits for both locks, or first for a session
-    // and for older leases. A batch with the minimum time left can still be executed. A suspended
-    // writer holds the change lock for less time than a request may wait.
+    // A cancellation is answered in time even if it waits for both locks (1), or if it waits for a
+    // session to open and then for leases on an older primary to expire (2). A batch that has only
+    // the minimum time left can still be executed (3). A suspended writer loses the change lock
+    // before a waiting request times out (4).
     assert!(2 * ms(LOCK_WAIT) + ms(BATCH_EXECUTION_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(MIN_BATCH_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(BATCH_EXECUTION_TIME) < ms(MIN_BATCH_TIME));

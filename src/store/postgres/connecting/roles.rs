@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 /// Settings that correctness and latency depend on. `client_min_messages` is set because a level
 /// above `warning` would hide the warning of a cancelled wait for the standby. `jit` is off because
 /// it delayed a batch by 130 ms, and parallel workers are off because starting them would delay a
-/// list. `default_transaction_read_only` is not set, because operators use it to fence a primary.
+/// list. `default_transaction_read_only` is not set, because operators use it to keep servers from
+/// writing to a primary.
 const SETTINGS: [(&str, &str); 8] = [
     ("client_min_messages", "warning"),
     ("synchronous_commit", "on"),
@@ -26,8 +27,8 @@ const SETTINGS: [(&str, &str); 8] = [
 pub struct Role {
     pub name: &'static str,
     timeouts: ServerTimeouts,
-    /// If false, the planner avoids sequential scans where it can. Otherwise outdated statistics,
-    /// for example after an import, could make it choose a scan instead of an index.
+    /// If false, the planner avoids sequential scans where it can. With outdated statistics, for
+    /// example after an import, it could prefer a scan although an index is faster.
     scans: bool,
 }
 

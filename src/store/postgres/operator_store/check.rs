@@ -1,5 +1,5 @@
-//! Checks the contents of the store in one snapshot. Does not check pages and indexes, for which
-//! PostgreSQL has its own tools, or references, which PostgreSQL enforces.
+//! Checks the contents of the store in one snapshot. Leaves out pages and indexes, because
+//! PostgreSQL has its own tools for them, and references, because PostgreSQL enforces them.
 
 use super::PostgresOperatorStore;
 use super::blocking::Blocking;

@@ -1,6 +1,6 @@
-//! Gives the store a new id after point-in-time recovery. An id of an account or key may belong to
-//! a different one in the store that it was recovered from, so servers and the request counts must
-//! be able to distinguish the two stores.
+//! Gives the store a new id after point-in-time recovery. Later, the original store and the
+//! recovered one may give the same id to different accounts or keys. So servers and the request
+//! counts must be able to distinguish the two stores.
 
 use super::PostgresOperatorStore;
 use super::lock_store;
@@ -10,9 +10,9 @@ use crate::store::postgres::rows::value;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
 
-/// Gives the store another id, and leaves a gap of [`ID_GAP`] before the ids of new accounts and
-/// keys, because the original store may have issued the next ids after the point of recovery. Fails
-/// if a server uses the store. Returns the new id of the store.
+/// Gives the store another id. The ids of new accounts and keys begin [`ID_GAP`] above the last
+/// one, because the original store may have issued the ids in between after the point of recovery.
+/// Fails if a server uses the store. Returns the new id of the store.
 pub fn begin_new_store(commands: &PostgresOperatorStore) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     let renew = || {

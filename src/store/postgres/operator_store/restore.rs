@@ -23,7 +23,8 @@ use tokio_postgres::types::{ToSql, Type};
 
 /// Restores a backup of the embedded store into this store, which must be empty and not in use by
 /// servers. Writes all rows in one transaction, so if that fails, the store stays empty. The store
-/// gets a new id, and a gap of `ID_GAP` before the ids of new accounts and keys.
+/// gets a new id. The ids of new accounts and keys begin `ID_GAP` above the highest id in the
+/// backup.
 pub fn restore(
     file: &Path,
     commands: &PostgresOperatorStore,
@@ -117,8 +118,9 @@ fn refuse_names_with_nul(backup: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// Copies the store's id and the last used ids of accounts and keys. The restore into the temporary
-/// directory has already renewed the first and advanced the others.
+/// Copies the store's id and the last used ids of accounts and keys. They need no further change:
+/// the restore into the temporary directory has already given that copy a new id and added `ID_GAP`
+/// to the last used ids.
 async fn copy_ids(transaction: &Transaction<'_>, backup: &Connection) -> Result<(), StoreError> {
     let id: String = backup.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?;
     set_store_id(transaction, &id).await?;

@@ -46,9 +46,9 @@ impl PostgresOperatorStore {
     }
 
     /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
-    /// of a lease, because after that time no server has a valid lease on a replaced primary.
-    /// Afterwards the lists and key lookups of all servers include everything that was committed
-    /// here before the call.
+    /// of a lease. After that time, no server has a valid lease on a replaced primary. So when this
+    /// returns, the lists and key lookups of all servers include everything that was committed here
+    /// before the call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();

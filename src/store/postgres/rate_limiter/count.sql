@@ -24,7 +24,8 @@ FROM (SELECT *, least(requests, per_minute, per_day) AS admitted
 ORDER BY account
 ON CONFLICT (account) DO UPDATE
 SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted_at) = (SELECT
-    -- If the clock was set back, an open window is shortened to its full length from now.
+    -- If the clock was set back, an open window would last longer than its length from now. least()
+    -- moves its end forward to that length.
     CASE WHEN c.minute_closes > now THEN least(c.minute_closes, now + 60000000)
          WHEN given > 0 THEN now + 60000000 ELSE c.minute_closes END,
     minute_used + given,

@@ -53,8 +53,8 @@ struct Shared {
 }
 
 impl PostgresRateLimiter {
-    /// Starts a task that counts requests in the current session, until the limiter is dropped.
-    /// Call this within a tokio runtime.
+    /// Starts a task that counts requests in whichever session is current, until the limiter is
+    /// dropped. Must be called within a tokio runtime.
     pub fn start(
         sessions: watch::Receiver<Current>,
         unauthenticated_per_minute: u32,
@@ -200,8 +200,7 @@ impl RateLimiter for PostgresRateLimiter {
         now: Now,
         deadline: Instant,
     ) -> Decision {
-        // Without a session, refuse immediately instead of letting the request wait for the next
-        // one.
+        // Without a session, refuse immediately. The request does not wait for the next session.
         if current(&self.sessions).is_err() {
             return unavailable(&request);
         }

@@ -19,7 +19,7 @@ pub struct Durability {
     settings: Settings,
     /// The names of the synchronous standbys that are streaming.
     streaming: Vec<String>,
-    /// The number of these standbys, plus the standbys whose state the role may not see.
+    /// The number of these standbys, plus the number of standbys whose state the role may not see.
     present: usize,
     /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`]. It is
     /// read only when a session opens.

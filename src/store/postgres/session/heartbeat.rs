@@ -138,8 +138,8 @@ impl Heartbeat {
 }
 
 /// Adds the replica's row. Fails while a command keeps servers away. If such a command begins
-/// later, it finds the row and refuses to run. So data that is read after this call stays valid
-/// while the row exists.
+/// later, it finds the row and refuses to run. So what is read after this call, such as the store's
+/// id, stays valid while the row exists.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_change_number)

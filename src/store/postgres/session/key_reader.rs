@@ -49,8 +49,8 @@ impl KeyReader {
         })
     }
 
-    /// Reads the last changes, and the accounts and keys that changed after `after`.
-    /// [`PolledKeys::changes`] says when it is `None`.
+    /// Reads the last changes, and the accounts and keys that changed after `after`. See
+    /// [`PolledKeys::changes`] for the cases in which no accounts and keys are returned.
     pub async fn poll(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         let polling = async {
             let (polled, _) = self.query(&self.last_change, &[], KeyChange::read).await?;

@@ -42,11 +42,11 @@ const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 const IS_LOCKED: &str = "is_locked";
 
 /// Selects the last change, whether the journal has the last seen change (number `$1`, id `$2`),
-/// and the orders that changed after the list's change `$3`, up to one more than
-/// [`MAX_CHANGED_ORDERS`]. If `$3` is NULL, selects no orders. With `commits`, the statement also
-/// locks the row of the replica `$4`, in a mode compatible with the heartbeat's lock. The lock
-/// writes to the WAL, so the statement's commit waits for the standby. The column [`IS_LOCKED`] is
-/// true if the row was locked.
+/// and the orders that changed after the list's change `$3`. Selects at most one order more than
+/// [`MAX_CHANGED_ORDERS`], which shows that there are too many. If `$3` is NULL, selects no orders.
+/// With `commits`, the statement also locks the row of the replica `$4`, in a mode compatible with
+/// the heartbeat's lock. The lock writes to the WAL, so the statement's commit waits for the
+/// standby. The column [`IS_LOCKED`] is true if the row was locked.
 fn select(commits: bool) -> String {
     let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
     format!(
@@ -113,8 +113,8 @@ impl ListReader {
         }
     }
 
-    /// Returns the number of list requests that wait for the next query, or 0 if the query is not
-    /// needed or cannot be sent yet. Returns at least 1 otherwise, even if the clients have gone
+    /// Returns 0 if the next query is not needed or cannot be sent yet. Otherwise returns the
+    /// number of list requests that wait for it, but at least 1, even if their clients have gone
     /// away.
     fn waiting(&self, most: usize) -> usize {
         let queries = self.queries.lock();

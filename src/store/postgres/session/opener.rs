@@ -46,9 +46,9 @@ pub struct Opener {
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
-    /// Opens the first session. If this fails and another attempt may succeed, keeps trying in the
-    /// background; otherwise returns the error. The receiver always has the current session, or the
-    /// reason why there is none.
+    /// Opens the first session. If this fails but another attempt may succeed, keeps trying in the
+    /// background. If no other attempt can succeed, returns the error. The receiver always has the
+    /// current session, or the reason why there is none.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = match self.open(None).await {
             Ok(first) => Ok(first),
@@ -133,7 +133,7 @@ impl Opener {
     }
 
     /// Opens a session to the first host that is a primary and confirms a commit. A host's claim to
-    /// be the primary is not enough, because a replaced primary also makes it.
+    /// be the primary is not enough, because a replaced primary claims it too.
     async fn open_at_primary(
         &self,
         before: Option<&Session>,
@@ -251,8 +251,8 @@ impl Opener {
     }
 }
 
-/// Converts an error of the checks that this program can use the store. If it cannot, the error
-/// becomes [`OpenError::Schema`].
+/// Converts an error that occurred while checking whether this program can use the store. If the
+/// check found that it cannot, the error becomes [`OpenError::Schema`].
 fn unfit(error: StoreError) -> OpenError {
     match error {
         StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
@@ -278,8 +278,8 @@ async fn open_other_connections(
     Ok([writer, freshness?, reader?, maintenance?, heartbeat?, limits?].map(Arc::new))
 }
 
-/// Fails if the database has a different store from the session before, because requests are
-/// counted by account id, and the same id belongs to a different account in another store.
+/// Fails if the database now has a different store than in the session before. Requests are counted
+/// by account id, and in another store the same id belongs to a different account.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
     match before {
         Some(before) if before.store_id != id => Err(StoreError::Refused(

@@ -43,11 +43,11 @@
 //!   which PostgreSQL writes to the WAL, so COMMIT waits for the standby, which then has all
 //!   earlier commits too. If this wait is cancelled, COMMIT succeeds with a warning, and the batch
 //!   counts as unanswered (`Link::require_confirmed_since`). Every connection sets
-//!   `client_min_messages`, because a role with `error` once hid the warning, and an acknowledged
-//!   cancellation was lost.
-//! - An attempt that cancels nothing, because an earlier one did, does not know the position of the
-//!   earlier attempt's change, so the list gets no pending removals. The next freshness query
-//!   reports the change.
+//!   `client_min_messages`. Once it did not, and a role had the value `error`: the warning did not
+//!   arrive, and an acknowledged cancellation was lost.
+//! - If an earlier attempt cancelled the orders, the last attempt does not know the position of
+//!   that change. So the list gets no pending removals, and learns of the change from the next
+//!   freshness query.
 //!
 //! What happens when something fails:
 //!
@@ -149,8 +149,9 @@ pub struct Batch {
     keys: Vec<Arc<str>>,
     times: Vec<String>,
     unchanged_since: Vec<Option<Position>>,
-    /// The earliest deadline of the requests that still have enough time left, because no attempt
-    /// may begin after one of them was answered. `None` if no request has enough time left.
+    /// The earliest deadline of the requests that still have enough time left. `None` if no request
+    /// has. It applies to the whole batch, because no attempt may begin after one of the requests
+    /// was answered.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation passed to [`Batch::new`], in the same order.
     slots: Vec<Slot>,
@@ -268,8 +269,9 @@ impl BatchWriter {
         self.state.answer(limit, self.send(batch, limit)).await
     }
 
-    /// Sends the batch's transaction. `limit` is the time left. PostgreSQL limits the waits for
-    /// locks, because a late answer would be treated as a lost connection.
+    /// Sends the batch's transaction. `limit` is the time left. The transaction makes PostgreSQL
+    /// end its waits for locks in time, because a late answer would be treated as a lost
+    /// connection.
     async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
         let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
         let Connection { client, link, .. } = &*self.connection;
