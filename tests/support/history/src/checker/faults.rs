@@ -4,9 +4,9 @@ use super::findings::Interval;
 use crate::event::FaultBegun;
 use std::time::Duration;
 
-/// Each fault is extended by this time, in nanoseconds, at both ends. After a fault, clients may
-/// still find that their connections were closed. The recorded times of faults and answers are also
-/// inexact.
+/// For the checks, each fault begins this many nanoseconds earlier and ends as much later than
+/// recorded. After a fault, clients may still find that their connections were closed. Besides, the
+/// recorded times of faults and answers are inexact.
 const GRACE_NANOS: u64 = 250_000_000;
 
 #[derive(Default)]
@@ -49,8 +49,8 @@ impl Faults {
         })
     }
 
-    /// Returns how long there was no fault in the interval, in nanoseconds. Time in two of the
-    /// extended faults is subtracted twice.
+    /// Returns how long there was no fault in the interval, in nanoseconds. If two faults overlap,
+    /// extended by `GRACE_NANOS`, the time of the overlap is subtracted twice.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();

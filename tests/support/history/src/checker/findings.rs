@@ -1,6 +1,6 @@
-//! Collects the violations of each rule: their number and the first few. A stall of the machine is
-//! recorded only when it ends, so exceeded time limits are not compared with the stalls until the
-//! violations are read, or too many have been kept.
+//! Collects the violations of each rule: their number and the first few. A stall of the machine may
+//! explain an exceeded time limit, but is recorded only when it ends. So exceeded time limits are
+//! kept, and compared with the stalls only when the violations are read or when too many are kept.
 
 use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
@@ -10,8 +10,9 @@ use std::time::Duration;
 /// maximum number of exceeded time limits that are reported per rule.
 const MAX_KEPT: usize = 3;
 
-/// Maximum number of exceeded time limits that are kept per rule. When this number is reached, the
-/// ones that stalls explain are removed to make room. If none are, further ones are ignored.
+/// Maximum number of exceeded time limits that are kept per rule. When this number is reached,
+/// those that stalls explain are removed to make room. If there are no such ones, further exceeded
+/// time limits are ignored.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// Time for which a server continues to answer after its last read of the store, in nanoseconds.
@@ -104,18 +105,19 @@ impl Findings {
         self.stalls.push(Interval { from, to });
     }
 
-    /// Returns for how many nanoseconds of the interval the machine stalled, as far as has been
-    /// recorded.
+    /// Returns for how many nanoseconds of the interval the machine stalled, according to the
+    /// stalls recorded so far.
     pub fn stalled_time(&self, interval: Interval) -> u64 {
         interval.overlaps(&self.stalls)
     }
 
-    /// The number of violations that are not exceeded time limits.
+    /// Returns the number of violations, not counting exceeded time limits, which a stall may
+    /// explain.
     pub fn certain(&self) -> usize {
         self.found.values().map(|(times, _)| times).sum()
     }
 
-    /// For each rule, the number of exceeded time limits that stalls explain.
+    /// Returns, for each rule, the number of exceeded time limits that stalls explain.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         let mut excused = self.excused.clone();
         for (rule, late) in &self.late {
@@ -126,8 +128,8 @@ impl Findings {
         excused
     }
 
-    /// Returns the first violations of each rule. If there are more, the last one says how many.
-    /// Exceeded time limits are included only if stalls do not explain them.
+    /// Returns the first violations of each rule, and the first exceeded time limits that stalls do
+    /// not explain. If there are more violations of a rule, the text of the last one says how many.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();
         for (times, first) in self.found.values() {

@@ -71,8 +71,8 @@ impl Keys {
             findings.add(Violation::new(Rule::RevokedKeyAccepted, text, &because));
         }
         // If the account has no limit that can be reached, a 429 means that the key was not
-        // accepted: requests without a valid key count against the address of the client, and the
-        // limit of the address was reached.
+        // accepted. The request was then counted as one without a valid key, and the limit for the
+        // client's address was reached.
         let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
         if is_refused && is_valid && key.issued <= operation.begun {

@@ -10,9 +10,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 impl Orders {
-    /// Checks a whole list. If the list lacks an order that it should show unless the order was
-    /// cancelled, and a request may have cancelled the order, then the order counts as gone, so
-    /// later lists must not show it.
+    /// Checks a whole list. It must show every order that was in the store before the list was
+    /// requested, unless a request may have cancelled the order. If an order is missing that may
+    /// have been cancelled, it counts as gone, and later lists must not show it.
     pub fn check_list(
         &mut self,
         list: &Arc<Operation>,
@@ -44,9 +44,9 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// Checks a page. Between the last order of the previous page and its own last order, the page
-    /// must show every order that no request can have removed from it. The last page must show
-    /// every such order after the previous page.
+    /// Checks a page. It covers the ids after the previous page, up to its own last order; the last
+    /// page covers all ids after the previous page. In this range, it must show every order that no
+    /// request can have removed.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,
@@ -98,9 +98,9 @@ impl Orders {
         }
     }
 
-    /// Returns the imports that were not known to have succeeded and of which the list shows at
-    /// least one order, and records that they succeeded. An import is atomic, so the list must show
-    /// all other orders of these imports, except those that may have been cancelled.
+    /// Finds the imports that are first known to have succeeded because this list shows one of
+    /// their orders. Records that they succeeded, and returns them. An import is atomic, so the
+    /// list must show all of their orders, except those that may have been cancelled.
     fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
         let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();

@@ -25,7 +25,7 @@ pub struct Orders {
     pub(super) live: IdSet,
     /// The orders that lists must no longer show, as far as the checker knows.
     pub(super) gone: IdSet,
-    /// Imports that are not known to have succeeded.
+    /// The first and last ids of the imports that are not known to have succeeded.
     pub(super) imports: Vec<(usize, usize)>,
     /// Cancellations whose outcome is unknown, with the ids of their orders.
     unresolved: Vec<(usize, Arc<Operation>)>,
@@ -49,7 +49,7 @@ pub struct Order {
     pub shipped: Option<Arc<Operation>>,
     /// The operation that first proved that lists no longer show the order.
     pub gone: Option<Arc<Operation>>,
-    /// True if a violation was added because no request can have removed the order.
+    /// True if a violation says that the order was gone although no request can have removed it.
     pub is_reported: bool,
 }
 
@@ -86,8 +86,8 @@ impl Order {
         self.shipped_from != NEVER || self.may_be_changed(true, before)
     }
 
-    /// True if a command that ships orders (`ships`) or a cancellation (otherwise) that began
-    /// earlier than `before` may have changed the order.
+    /// True if a request that began earlier than `before` may have shipped the order (if `ships`)
+    /// or cancelled it (otherwise).
     fn may_be_changed(&self, ships: bool, before: u64) -> bool {
         self.changes.iter().any(|one| one.ships == ships && one.begun < before)
     }
@@ -123,8 +123,8 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// Records that a request or command begins. From now on, the orders that it names may change
-    /// or, for an import, be in the store.
+    /// Records that a request or command begins. From now on, the orders that it names may change.
+    /// The orders of an import may be in the store.
     pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {

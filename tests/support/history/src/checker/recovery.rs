@@ -34,8 +34,8 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// From the start of the first request that was refused with 503 to the end of the first one
-    /// that was executed, or of the last one so far.
+    /// Begins with the first request that was refused with 503. Ends with the answer to the first
+    /// request that was executed or, until then, with the answer to the last request.
     refused: Interval,
     is_served: bool,
 }
@@ -66,8 +66,8 @@ impl Recovery {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // If all lists have agreed, this server was ready before. It reports its readiness again,
-        // so the time of this report is not checked.
+        // If all lists have agreed, this server was ready before and reports its readiness again.
+        // Then the time of the report does not matter.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }

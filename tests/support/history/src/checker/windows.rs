@@ -3,12 +3,13 @@
 //! and across servers in the scenario `limits::servers` of `cargo xtask faults`.
 //!
 //! A minute window is identified by its closing time. The closing time in an answer can be wrong by
-//! two seconds of rounding plus the time between request and answer. A recording is shorter than a
-//! day, so an account has only one daily window.
+//! up to two seconds because of rounding, and by the time between request and answer. A recording
+//! is shorter than a day, so an account has only one daily window.
 //!
 //! The model in `tests/limits/model.rs` predicts each answer to sequential requests at known times.
 //! In a recording, the order of overlapping requests is unknown, and each answer depends on the
-//! requests that were counted before it. An answer is a violation only if no order explains it.
+//! requests that were counted before it. An answer is a violation only if it is wrong in every
+//! possible order of the requests.
 
 use super::findings::{Findings, Interval};
 use crate::event::Answered;
@@ -24,12 +25,12 @@ const WINDOW_NANOS: i64 = 60 * SECOND;
 /// be a second old.
 const ROUNDING_NANOS: i64 = 2 * SECOND;
 
-/// Maximum time until the counts are saved once saving works again, in nanoseconds: up to a second
-/// until the next write, and the write itself.
+/// Once saving works again, the counts are saved within this many nanoseconds. The next write
+/// begins within a second, and then takes some time.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
-/// The longest `Retry-After` of a full minute window. A longer `Retry-After` means that the daily
-/// limit was reached.
+/// The longest `Retry-After` that an exhausted minute window can cause: 60 s, plus a margin of 2 s.
+/// A longer one means that the daily limit was reached.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
 /// Maximum limit per minute that clients can reach. Accounts with a higher limit are not checked.
@@ -96,9 +97,9 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records a fault that may lose counts: those of the last second before `at`, and all later
-    /// ones until [`Windows::trust_counts_from`]. If counts could not be saved when the fault
-    /// began, it may lose everything that was counted since a second before saving stopped.
+    /// Records that a fault begins at `at` and may lose counts: those of the second before, and all
+    /// later ones until the time passed to [`Windows::trust_counts_from`]. If counts could not be
+    /// saved when the fault began, all counts since a second before saving stopped may be lost.
     ///
     /// A request whose count may be lost no longer counts as admitted. It can still justify a
     /// refusal, because its count may also have survived.
@@ -195,9 +196,9 @@ impl Account {
         }
     }
 
-    /// Adds a violation if a request was refused although the daily limit cannot have been reached:
-    /// the account has no limit that clients can reach, or fewer requests than the limit may have
-    /// been counted.
+    /// Adds a violation if a request was refused although the daily limit cannot have been reached.
+    /// It cannot if the account has no daily limit that clients can reach, or if all requests that
+    /// may have been counted are fewer than the limit.
     fn check_refused_by_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
         let counted = self.may_be_admitted;
         if self.per_day.is_none_or(|limit| counted < limit as usize) {
