@@ -39,9 +39,9 @@ pub trait AccountCommands {
     /// it is neither revoked nor expired at `now_ms`. A closed account has no valid keys.
     fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError>;
 
-    /// Returns the name of the account that has this name or this id (logs show ids). If both
-    /// exist, the name wins. Does not count the account's keys, so it is fast even if there are
-    /// many.
+    /// Returns the name of the account that has this name or this id (logs show ids). If one
+    /// account has the name and another one the id, the name wins. Does not count the account's
+    /// keys, so it is fast even if there are many.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
     /// Returns the account with this name or id, resolved as by

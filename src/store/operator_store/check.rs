@@ -90,9 +90,10 @@ impl CheckReport {
     }
 }
 
-/// Checks dates, because the schema cannot tell whether a date exists, and the ids that clients
-/// read. Then counts the rows. Data that cannot be read is a problem in the report. Dates and ids
-/// are read in pages, because the embedded store's write-ahead log cannot be emptied during a read.
+/// Checks that dates exist in the calendar, which the schema cannot check, and that JavaScript can
+/// read the ids exactly. Then counts the rows. Data that cannot be read is a problem in the report.
+/// Dates and ids are read in pages, because the embedded store's write-ahead log cannot be emptied
+/// during a read.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);

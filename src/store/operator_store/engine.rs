@@ -28,7 +28,7 @@ pub trait Engine {
     /// The same for a change of accounts and keys.
     const KEYS_CHANGE: &'static str;
 
-    /// A query that returns the numbers in `$1`, a JSON array.
+    /// A query that returns the numbers in the JSON array `$1`.
     const NUMBERS: &'static str;
 
     /// A table for the FROM clause. It has a row for each object in the JSON array `$1`; the column
