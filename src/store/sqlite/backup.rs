@@ -167,8 +167,8 @@ fn restore_over(
     Ok(Replaced { report, old })
 }
 
-/// Fails if the directory has a store, leftover files of one, or an unfinished replacement. SQLite
-/// would apply a leftover write-ahead log or rollback journal to the restored store.
+/// Fails if the directory has a store, leftover files of a store, or an unfinished replacement.
+/// SQLite would apply a leftover write-ahead log or rollback journal to the restored store.
 fn refuse_old_store(directory: &Path) -> Result<(), StoreError> {
     let store = directory.join(FILE_NAME);
     let [log, journal] = [LOG, JOURNAL].map(|ending| side_file(&store, ending));
