@@ -13,9 +13,9 @@ use crate::store::{ChangeScope, LastChanges, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
-/// The id of a change in the table `changes`. It includes the table's oid, because `pg_restore
-/// --clean` restores the old values of `id`, but in a new table with a different oid. `VACUUM FULL`
-/// keeps the oid.
+/// The id of a change in the table `changes`. It includes the table's oid, so that the changes of a
+/// restored database have other ids than before: `pg_restore --clean` restores the old values of
+/// `id`, but in a new table with a different oid. `VACUUM FULL` keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
 /// Selects the numbers of the last changes. It reads only a few pages, from the end of the index.

@@ -222,7 +222,7 @@ pub(super) async fn write_at_once(
 }
 
 /// Converts the error of a COMMIT, or of a statement sent together with it. If no answer has
-/// arrived, the change may have been made.
+/// arrived, the change may have been made, and the new error says that this is unknown.
 fn commit_error(error: tokio_postgres::Error) -> StoreError {
     match error.code() {
         Some(_) => lock_error(error),

@@ -276,7 +276,7 @@ fn is_transient(error: &StoreError) -> bool {
     )
 }
 
-/// The number of rows of a page, which one statement reads. A read of more rows takes several
+/// The number of rows in a page. One statement reads one page. A read of more rows takes several
 /// statements, each with its own snapshot, because a snapshot that lasts for seconds would keep
 /// vacuum from removing dead rows of the store's tables.
 pub const PAGE_ROWS: i64 = 50_000;
@@ -290,8 +290,8 @@ fn all_orders() -> String {
     )
 }
 
-/// Selects a page of the orders that changed after the change `$1`. A page has only whole changes,
-/// so it may have more rows than [`PAGE_ROWS`].
+/// Selects a page of the orders that changed after the change `$1`. A change is never split between
+/// two pages, so a page may have more rows than [`PAGE_ROWS`].
 fn changed_orders() -> String {
     format!(
         "SELECT {}, change_number
@@ -304,8 +304,8 @@ fn changed_orders() -> String {
 }
 
 /// Sends all orders that are not cancelled, page by page. An order that changes during the read may
-/// be sent in its old or new state. The caller reads such an order again later, because the
-/// returned change is the last one before the read.
+/// be sent in its old or new state. The returned position is that of the last change before the
+/// read. So the caller reads such an order again later.
 async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, StoreError> {
     let read = with_scan_connection(session, async |client, before| {
         let (query, mut from) = (all_orders(), Some(i64::MIN));

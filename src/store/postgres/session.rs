@@ -19,9 +19,9 @@
 //! | counts | [`Counter`] | counts requests |
 //!
 //! These types share [`SessionState`], and none uses another. Only `BatchWriter` holds a lock while
-//! statements run; within it, PostgreSQL takes the change lock and then the rows of orders. All
-//! other locks (of waiting lists, the lease, the last seen change, the schema check) are held to
-//! read or write one value, and never together.
+//! statements run; within it, PostgreSQL takes the change lock and then the rows of orders. Each of
+//! the other locks (of waiting lists, the lease, the last seen change, the schema check) is held
+//! only to read or write one value, and no two of them at the same time.
 //!
 //! A session ends if a connection closes or fails, a task panics, or an answer is late or must not
 //! be used. An answer must not be used, for example, if the journal lacks a change that this server

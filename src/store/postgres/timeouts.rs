@@ -53,7 +53,8 @@ pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 /// Timeout of a read or a heartbeat. A late answer on a connection of a session ends the session.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
-/// Timeout of the maintenance of rows. A late answer ends the session.
+/// Timeout of each task on the maintenance connection, such as the removal of old rows. A late
+/// answer ends the session.
 pub const MAINTENANCE_LIMIT: Duration = READ_LIMIT.saturating_mul(4);
 
 /// Timeout of a statement that reads a page of orders.

@@ -136,8 +136,8 @@ impl PostgresUrl {
     }
 }
 
-/// The maximum number of concurrent reads of a password file. Each read occupies a thread, for as
-/// long as the file system hangs.
+/// The maximum number of concurrent reads of a password file. Each read occupies a thread, and
+/// blocks it if the file system hangs.
 const MAX_PASSWORD_READS: usize = 4;
 
 /// A file with the password. It is read for each connection, because the password may change.

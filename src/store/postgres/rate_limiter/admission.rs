@@ -27,8 +27,8 @@ const SETTINGS: &str = "
 pub struct Admission(Statement);
 
 impl Admission {
-    /// Prepares the statement, and changes settings of the connection, which must serve only this
-    /// purpose.
+    /// Prepares the statement, and changes the [`SETTINGS`] of the connection. Afterwards, only
+    /// work on the request counts may use the connection.
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission(client.prepare(include_str!("count.sql")).await?))

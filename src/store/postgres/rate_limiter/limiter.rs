@@ -119,7 +119,7 @@ impl Shared {
         let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
         let counted = match session.counter.count(&requests).await {
             Ok(counted) => counted,
-            // Dropping the batch refuses its requests.
+            // This drops the batch without decisions, so its requests get a 503.
             Err(error) => return self.record_failure(ErrorChain(&error).to_string()),
         };
         if self.failure.lock().take().is_some() {

@@ -21,8 +21,8 @@ pub struct Durability {
     streaming: Vec<String>,
     /// The number of these standbys, plus the number of standbys whose state the role may not see.
     present: usize,
-    /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`]. It is
-    /// read only when a session opens.
+    /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`]. This
+    /// is checked only when a session opens.
     is_stuck: bool,
 }
 
@@ -39,8 +39,8 @@ impl Durability {
     /// open session does not need this check, because it ends if its heartbeats hang.
     ///
     /// Commits of commands and other programs do not count as stuck. PostgreSQL shows when their
-    /// statements began, but not when the wait for standbys began, and these statements may run for
-    /// long before they wait.
+    /// statements began, but not when the wait for standbys began. These statements may run for
+    /// long before they wait, so a commit could seem stuck although it is not.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
             "SELECT EXISTS (SELECT FROM pg_stat_activity
@@ -128,8 +128,8 @@ impl Settings {
         SyncStandbys::parse(&self.synchronous_standby_names)
     }
 
-    /// Warns if a failover or a power cut can lose acknowledged changes. If the settings have
-    /// changed and every synchronous standby must now confirm commits, logs that.
+    /// Warns if a failover or a power cut can lose acknowledged changes. Logs an info message if
+    /// the settings have changed and every synchronous standby must now confirm commits.
     fn log(&self, have_changed: bool, log: &Logger) {
         let names = &self.synchronous_standby_names;
         match self.standbys() {

@@ -25,8 +25,8 @@ use tokio_postgres::{Client, Error, Statement};
 const ROW_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The minimum time between two updates of the row if the address or the list has changed. It is
-/// shorter than [`ROW_INTERVAL`], because the command `status` shows the address and the list's
-/// change number.
+/// shorter than [`ROW_INTERVAL`], so that the command `status` soon shows the new address or the
+/// list's new change number.
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sends heartbeats, on a connection that nothing else uses while the session is open. The
@@ -68,9 +68,9 @@ impl Heartbeat {
         })
     }
 
-    /// Commits a heartbeat, which renews the session's lease and confirms the changes that the
-    /// heartbeat can see. Updates the replica's row with `values`, or only locks it if `values` is
-    /// `None`.
+    /// Commits a heartbeat. This renews the session's lease, and confirms all changes that the
+    /// heartbeat's transaction sees. Updates the replica's row with `values`, or only locks it if
+    /// `values` is `None`.
     pub async fn beat(&self, values: Option<&RowValues>) -> Result<Confirmed, StoreError> {
         let sent = BootInstant::now();
         let Heartbeat { connection, begin, lock, update, commit, state, .. } = self;
@@ -116,8 +116,8 @@ impl Heartbeat {
             let is_changed = written.as_ref() != Some(&values);
             let interval = if is_changed { CHANGED_ROW_INTERVAL } else { ROW_INTERVAL };
             let row = (written_at.elapsed() >= interval).then_some(&values);
-            // If the error ends the session, as a late answer does, this loop ends too. Other
-            // errors are ignored, because the lease expires if they persist.
+            // Ignore an error. If it ends the session, as a late answer does, this loop ends too.
+            // If other errors persist, the lease expires.
             let beat = self.state.answer(READ_LIMIT, self.beat(row)).await;
             if beat.is_ok() && row.is_some() {
                 (written, written_at) = (Some(values), Instant::now());

@@ -58,8 +58,8 @@ impl KeyReader {
                 polled.last_changes.keys.has_more_than(*after)
                     && after.history == self.state.history
             };
-            // Read keys only if they have changed. Otherwise a lock on the table of keys would make
-            // every poll fail, and the server would refuse valid cached keys.
+            // Read keys only if they have changed. If every poll read them, a lock on their table
+            // would make every poll fail, and the server would refuse valid cached keys.
             let Some(after) = after.filter(is_older) else {
                 return Ok(PolledKeys { polled, changes: None });
             };
@@ -79,7 +79,8 @@ impl KeyReader {
         Ok(LookedUpKeys { polled, keys })
     }
 
-    /// Runs a statement. Returns its keys, and the last changes that they reflect.
+    /// Runs a statement. Returns its rows, converted by `read`, and the last changes that they
+    /// reflect.
     async fn query<T>(
         &self,
         statement: &Statement,

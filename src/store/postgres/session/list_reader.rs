@@ -66,7 +66,8 @@ fn select(commits: bool) -> String {
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// The change that the list in memory reflects, as last reported by a request of this query.
+    /// The last change that the list in memory reflects, as reported by the latest request that has
+    /// joined this query.
     list: Option<Position>,
 }
 
@@ -128,8 +129,8 @@ impl ListReader {
         }
     }
 
-    /// Ends the queries, because the session has ended. List requests that wait now or later get an
-    /// error.
+    /// Must be called when the session has ended. List requests that are waiting or join later then
+    /// get an error.
     pub fn close(&self) {
         drop(self.queries.lock().take());
     }
@@ -149,8 +150,9 @@ impl ListReader {
     ) -> Result<(), StoreError> {
         let select = connection.client.prepare(&select(commits)).await.map_err(read_error)?;
         let mut ended = pin!(self.state.ended());
-        // Until the wait is over, another replica may have a valid lease on a replaced primary. Its
-        // lists could still contain an order that a list of this session no longer contains.
+        // Answer no list request yet: until the wait is over, another replica may have a valid
+        // lease on a replaced primary. Its next list could contain an order that this session's
+        // list lacks.
         let wait_is_over = loop {
             match self.state.wait.over(Instant::now()) {
                 Ok(wait_is_over) => break wait_is_over,

@@ -36,9 +36,10 @@ impl Maintenance {
 
     pub async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // Check the interval between two uses again, because another server may have recorded a use
-        // that this server's cache lacks. Skip locked rows, because waiting for one would delay all
-        // other keys. A skipped key keeps its old time until its next use after the interval.
+        // Check again that the last recorded use is old enough, because another server may have
+        // recorded a use that this server's cache lacks. Skip locked rows, because waiting for one
+        // would delay all other keys. A skipped key keeps its old time of use until a later use is
+        // recorded.
         let update = "
             WITH free AS (SELECT keys.row, use.at
                           FROM keys JOIN unnest($1::bigint[], $2::bigint[]) use (key, at)

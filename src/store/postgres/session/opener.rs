@@ -120,7 +120,7 @@ impl Opener {
         }
     }
 
-    /// Opens a session after the session `before`, and records the durability of commits.
+    /// Opens a session, and records the durability of commits. `before` is the previous session.
     async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
         let mut durability = Durability::default();
         let session = self.open_at_primary(before, &mut durability).await.inspect_err(|_| {

@@ -73,7 +73,8 @@ fn tokenize(setting: &str) -> Vec<Token> {
     tokens
 }
 
-/// Splits at the closing quotation mark; `""` is an escaped quotation mark.
+/// Returns the name before the closing quotation mark, and the text after that mark. In a quoted
+/// name, `""` stands for a quotation mark.
 fn split_quoted(text: &str) -> (String, &str) {
     let (mut name, mut rest) = (String::new(), text);
     while let Some((part, after)) = rest.split_once('"') {
