@@ -4,9 +4,9 @@ use super::findings::Interval;
 use crate::event::FaultBegun;
 use std::time::Duration;
 
-/// For the checks, each fault begins this many nanoseconds earlier and ends as much later than
-/// recorded. After a fault, clients may still find that their connections were closed. Besides, the
-/// recorded times of faults and answers are inexact.
+/// The checks assume that each fault began this many nanoseconds earlier, and ended this many
+/// later, than recorded. After a fault, clients may still find that their connections were closed.
+/// Besides, the recorded times of faults and answers are inexact.
 const GRACE_NANOS: u64 = 250_000_000;
 
 #[derive(Default)]

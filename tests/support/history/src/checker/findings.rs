@@ -15,7 +15,7 @@ const MAX_KEPT: usize = 3;
 /// time limits are ignored.
 const MAX_KEPT_LATE: usize = 1_000;
 
-/// Time for which a server continues to answer after its last read of the store, in nanoseconds.
+/// A server refuses requests if it has not read the store for this many nanoseconds.
 const STALE_AFTER_NANOS: u64 = 1_000_000_000;
 
 /// Stalls of this total length, in nanoseconds, can keep a server from reading the store in time.

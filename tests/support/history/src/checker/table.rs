@@ -7,8 +7,9 @@ use crate::violation::{Operation, Rule, Violation};
 use std::sync::Arc;
 
 impl Orders {
-    /// Checks that the table contains every order at most once, every order that must exist, and
-    /// each import as a whole or not at all. Each order must have a status that the answers allow.
+    /// Checks the final table. It must contain no unknown order, no order twice, every order that
+    /// must exist, and each import as a whole or not at all. Each order must have a status that the
+    /// answers allow.
     pub fn check_table(&self, table: &FinalTable, findings: &mut Findings) {
         let FinalTable { pending, shipped, cancelled } = table;
         for ids in [pending, shipped, cancelled] {
