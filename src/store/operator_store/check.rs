@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::fmt::Display;
 use store_orders_api::types::MAX_ID;
 
-/// The maximum number of problems that one check reports, or of rows that one warning names. It
+/// One check reports at most this many problems, and one warning names at most this many rows. This
 /// keeps the report of a badly damaged store readable.
 pub const MAX_PROBLEMS: usize = 20;
 
