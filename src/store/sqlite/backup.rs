@@ -34,8 +34,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Called after each step with the number of copied pages and the total.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
-/// Converts an error that occurred while copying `file` to `target`. The original message may
-/// contain advice that makes sense only for a store in use, such as to choose another `--data-dir`.
+/// Converts an error that occurred while copying `file` to `target`. Replaces some messages,
+/// because their advice, such as to choose another `--data-dir`, makes sense only for a store in
+/// use.
 fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Damaged(damage) => unsound(file, damage),

@@ -31,7 +31,8 @@ pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connecti
 }
 
 /// Resolves symbolic links in the path of the file's directory, because SQLITE_OPEN_NOFOLLOW
-/// refuses a link in any part of a path.
+/// refuses a link in any part of a path. So the path may contain links, but the file itself must
+/// not be one.
 fn resolve_directory(path: &Path) -> PathBuf {
     let resolve = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
     resolve().unwrap_or_else(|| path.to_path_buf())

@@ -64,9 +64,9 @@ pub fn is_readable(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// Converts an error that occurred while opening a store. If this user cannot create files in the
-/// store's directory, the new error says so, because SQLite's error does not name this cause. Any
-/// other error stays as it is.
+/// Converts an error that occurred while opening a store. If the cause is that this user cannot
+/// create files in the store's directory, the new error says so; SQLite's error does not. Any other
+/// error stays as it is.
 pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
     if !matches!(error, StoreError::Engine { .. }) {
         return error;

@@ -22,14 +22,15 @@ const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The file in the data directory with the running server's process id and addresses, for messages.
+/// The file in the data directory with the process id and addresses of the running server. Messages
+/// show them.
 const DESCRIPTION_FILE_NAME: &str = "server.pid";
 
 /// The maximum number of bytes that are read from this file. Servers write fewer.
 const MAX_DESCRIPTION_BYTES: u64 = 1_000;
 
 /// The exclusive right to serve a store. The lock is released when this value is dropped, and by
-/// the system when the process ends in any way.
+/// the system when the process ends, however that happens.
 #[derive(Debug)]
 pub struct ServerLock {
     directory: PathBuf,

@@ -269,8 +269,9 @@ impl Sending<'_> {
         Sending { to, unsent: Vec::new(), last_id: None }
     }
 
-    /// Sends the orders that changed after this change. If `after` is 0, leaves out cancelled
-    /// orders: the receiver's list is still empty, so they need not be removed from it.
+    /// Sends the orders that changed after the change with the number `after`. If `after` is 0,
+    /// leaves out cancelled orders: the receiver's list is still empty, so they need not be removed
+    /// from it.
     fn rows_since(&mut self, connection: &Connection, after: i64) -> Result<(), StoreError> {
         let names = Order::names();
         let select = if needs_full_scan(connection, after)? {

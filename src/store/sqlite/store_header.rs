@@ -57,7 +57,7 @@ mod tests {
         back_up(directory.path(), &path("backup"), &|_, _| (), &|| false).unwrap();
         std::fs::write(path("empty"), "").unwrap();
         for (name, uses_log) in [("backup", false), ("current", true), ("empty", false)] {
-            // As `cp` does, this overwrites the file in place. So `header` still reads the same
+            // Overwrite the file in place, as `cp` does, so that `header` still reads the same
             // file.
             std::fs::copy(path(name), store.path()).unwrap();
             assert_eq!(header.uses_log(), uses_log, "{name}");

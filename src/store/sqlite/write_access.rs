@@ -5,8 +5,8 @@
 //! the last one, so a command would find the store locked at nearly every poll. Therefore a command
 //! locks a file while it waits to write (one command at a time), and a server that finds the file
 //! locked pauses before its next batch. The lock is flock(2), which the system releases when its
-//! holder ends in any way. A command that is suspended while it has the lock delays each batch by
-//! one pause.
+//! holder ends, however that happens. A command that is suspended while it has the lock delays each
+//! batch by one pause.
 
 use super::directory::INTENT_FILE_NAME;
 use super::open_files::OpenFiles;
@@ -151,9 +151,9 @@ impl WriteGuard<'_> {
         self.access.files.require_in_place()
     }
 
-    /// Moves the write-ahead log into the store's file, if this commit is a server's and
-    /// [`CHECKPOINT_COMMITS`] commits were made since the last such checkpoint. The requests in
-    /// this commit are answered after the checkpoint.
+    /// Counts a commit, if it is a server's. After [`CHECKPOINT_COMMITS`] of them, moves the
+    /// write-ahead log into the store's file. The requests of the last of these commits are
+    /// answered only after that.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;
