@@ -1,6 +1,7 @@
 //! Finds running and silent servers by their heartbeats. A heartbeat locks the server's row in
 //! `replicas`, which changes `xmax`. At least every 10 s it writes the row instead, which changes
-//! `xmin`. Timestamps would not do, because the clock of the database may differ after a failover.
+//! `xmin`. Timestamps would be unreliable, because the clock of the database may differ after a
+//! failover.
 
 use super::error::{lock_error, read_error, write_error};
 use super::rows::value;
@@ -45,9 +46,9 @@ pub async fn remove_silent(
     heartbeats(client).await
 }
 
-/// Waits until each server sends another heartbeat, at most [`HEARTBEAT_TIMEOUT`]. Returns the
-/// heartbeats before the wait, and the ids of the servers that sent no further heartbeat. These
-/// servers were killed or suspended, or cannot reach the database.
+/// Waits until each server has sent another heartbeat, but at most for [`HEARTBEAT_TIMEOUT`].
+/// Returns the heartbeats before the wait, and the ids of the servers that sent no further
+/// heartbeat. These servers were killed or suspended, or cannot reach the database.
 pub async fn seen_and_silent(
     client: &impl GenericClient,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {

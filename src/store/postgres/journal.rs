@@ -22,8 +22,8 @@ pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// The number of columns of [`select_last_and_known`]. A statement that also selects rows puts the
-/// rows' columns after these.
+/// The number of columns of [`select_last_and_known`]. If a statement joins other rows to this
+/// answer, their columns follow.
 pub const ANSWER_COLUMNS: usize = 5;
 
 /// Selects the last change, and whether the journal has the change with the number `$1` and the id
@@ -130,8 +130,8 @@ pub async fn record_change(
 /// - The table `change_lock` is empty, so the transaction holds no lock.
 ///
 /// To abort, it inserts NULL as the number, which violates a constraint. The first case ignores
-/// damaged orders whose change number is above the journal's last one. Otherwise they could not be
-/// changed until the journal reaches this number.
+/// damaged orders whose change number is above the journal's last one. Otherwise such orders could
+/// not be changed until the journal reaches their number.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (change_number, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM change_lock) AND ($1 OR keys = $4) AND NOT EXISTS (

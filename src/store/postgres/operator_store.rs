@@ -180,9 +180,9 @@ impl Engine for PostgresOperatorStore {
     }
 }
 
-/// Commits these writes as one change, with pipelined statements. The caller passes the last
-/// changes, which it must have read before the rows on which the writes depend. If something in
-/// `scope` has changed since then, writes nothing and returns false.
+/// Commits these writes as one change, with pipelined statements. `number` and `last_changes` are
+/// what the caller read from the journal before it read the rows on which the writes depend. If
+/// something in `scope` has changed since then, writes nothing and returns false.
 pub(super) async fn write_at_once(
     connection: &Connection,
     scope: Scope<'_>,
@@ -221,8 +221,8 @@ pub(super) async fn write_at_once(
     if link.unconfirmed() == unconfirmed_before { Ok(true) } else { Err(StoreError::Unconfirmed) }
 }
 
-/// Converts the error of a COMMIT, or of a statement sent together with it. If no answer has
-/// arrived, the change may have been made, and the new error says that this is unknown.
+/// Converts the error of a COMMIT, or of a statement sent together with it. Without an answer,
+/// nobody knows whether the change was made, and the new error says so.
 fn commit_error(error: tokio_postgres::Error) -> StoreError {
     match error.code() {
         Some(_) => lock_error(error),

@@ -13,8 +13,8 @@ use tokio_postgres::{Client, GenericClient, Row};
 pub struct Migration {
     pub what: &'static str,
     pub sql: &'static str,
-    /// The oldest program that may use the database after this step. Running servers of this
-    /// version or a newer one continue. Servers of an older version become unready.
+    /// The version of the oldest program that may use the database after this step. Running servers
+    /// that are older become unready.
     pub oldest_program: &'static str,
 }
 
@@ -28,8 +28,8 @@ pub struct Schema<'a> {
     pub migrations: &'a [Migration],
 }
 
-/// The first released program. Earlier builds had other schemas, and recorded an older version as
-/// `oldest_program`.
+/// The version of the first release. Earlier builds had other schemas, and recorded an older
+/// version as `oldest_program`.
 const FIRST_RELEASE: Version = Version::new(2, 0, 0);
 
 pub const STORE: Schema<'static> = Schema {
@@ -53,12 +53,13 @@ pub const LIMITS: Schema<'static> = Schema {
     }],
 };
 
-/// Advisory lock of `migrate` and `restore`, so that only one of them at a time runs on a database.
-/// The number is "stor" in ASCII, then 1.
+/// The advisory lock that `migrate` and `restore` take, so that only one of them at a time runs on
+/// a database. The number is "stor" in ASCII, then 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 
-/// Advisory lock of commands during which no server may use the store. A server takes the lock in
-/// shared mode while it adds itself to `replicas`. The number is "stor" in ASCII, then 3.
+/// The advisory lock that a command takes if no server may use the store while the command runs. A
+/// server takes the lock in shared mode while it adds itself to `replicas`. The number is "stor" in
+/// ASCII, then 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ fn this_program() -> Version {
     parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }
 
-/// Takes the lock of `migrate` and `restore`, until it is released or the connection ends.
+/// Takes [`SCHEMA_LOCK`]. The lock is held until it is released or the connection ends.
 pub async fn lock(client: &Client) -> Result<(), StoreError> {
     let lock = "SELECT pg_advisory_lock($1)";
     client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error).map(drop)

@@ -69,7 +69,7 @@ pub const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(3);
 /// `Retry-After` of a request that could not be counted.
 pub const UNCOUNTED_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The time for which a failed batch of counts makes the server unready, unless a later batch
+/// After a batch of counts has failed, the server is not ready for this time, unless a later batch
 /// succeeds.
 pub const COUNT_FAILURE_DURATION: Duration = Duration::from_secs(2);
 

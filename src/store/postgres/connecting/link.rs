@@ -36,8 +36,9 @@ impl Link {
     }
 }
 
-/// Transfers messages until the connection ends. Processes them in the order of their arrival, so
-/// the warning of a COMMIT has been counted when the caller gets the result of the COMMIT.
+/// Transfers messages until the connection ends. Processes them in the order of their arrival. So
+/// if PostgreSQL sends a warning about a COMMIT, it is counted before the code that sent the COMMIT
+/// gets the result.
 pub async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,

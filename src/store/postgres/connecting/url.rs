@@ -58,7 +58,7 @@ impl PostgresUrl {
     }
 
     /// Returns a configuration with the URL's user, password, database and startup options. It has
-    /// no hosts, and the other parameters of the URL are ignored.
+    /// no hosts, and no other parameters of the URL.
     pub fn session(&self) -> Config {
         let mut session = Config::new();
         if let Some(user) = self.config.get_user() {
@@ -90,8 +90,8 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// Sets the database of the request counts, in the same cluster. `None` selects the default,
-    /// which is the name of the store's database with `_limits` at the end.
+    /// Sets the database of the request counts, in the same cluster. `None` selects the default:
+    /// the name of the store's database, followed by `_limits`.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;

@@ -1,4 +1,4 @@
-//! Runs the statements that both engines share on PostgreSQL. A query runs immediately, and blocks.
+//! Runs on PostgreSQL the statements that both engines share. A query runs immediately, and blocks.
 //! Writes are only collected; the caller sends them together at the end of the change.
 
 use crate::store::StoreError;

@@ -47,8 +47,8 @@ const INSERT_PETS: &str = "
 
 impl PostgresOperatorStore {
     /// Inserts these orders as one change, and returns the number of inserted rows. Cancellations
-    /// wait while the transaction holds the change lock. So its statements are pipelined: it does
-    /// not hold the lock while an answer travels to the command.
+    /// wait while the transaction holds the change lock. So the statements are pipelined, and the
+    /// transaction does not hold the lock while an answer travels to the command.
     pub fn insert_orders(
         &self,
         orders: &[Order],

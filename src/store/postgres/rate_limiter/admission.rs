@@ -23,12 +23,12 @@ const SETTINGS: &str = "
     SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off;
     SET synchronous_commit = off";
 
-/// The statement that admits batches, prepared on one connection.
+/// The statement in `count.sql`, prepared on one connection.
 pub struct Admission(Statement);
 
 impl Admission {
-    /// Prepares the statement, and changes the [`SETTINGS`] of the connection. Afterwards, only
-    /// work on the request counts may use the connection.
+    /// Prepares the statement, and changes the `SETTINGS` of the connection. Afterwards, only work
+    /// on the request counts may use the connection.
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission(client.prepare(include_str!("count.sql")).await?))

@@ -140,8 +140,8 @@ impl Shared {
         let _ = sender.send(self.memory.strike(&request, &key_id, decision, now));
     }
 
-    /// Returns a refusal if the request must be refused whatever the account's counts are. This
-    /// saves a round trip.
+    /// Returns a refusal if the request must be refused regardless of the account's counts. This
+    /// saves a round trip to PostgreSQL.
     fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         // With a daily limit of zero every request is refused.
         if request.limits.per_day == 0 {

@@ -12,7 +12,7 @@ use slog::{Logger, info, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
-/// The durability of a primary's commits at the time of the query. The default applies while a
+/// The durability of a primary's commits at the time of the query. The default is used while a
 /// server reaches no primary.
 #[derive(Debug, Default)]
 pub struct Durability {

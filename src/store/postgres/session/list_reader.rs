@@ -44,6 +44,7 @@ const IS_LOCKED: &str = "is_locked";
 /// Selects the last change, whether the journal has the last seen change (number `$1`, id `$2`),
 /// and the orders that changed after the list's change `$3`. Selects at most one order more than
 /// [`MAX_CHANGED_ORDERS`], which shows that there are too many. If `$3` is NULL, selects no orders.
+///
 /// With `commits`, the statement also locks the row of the replica `$4`, in a mode compatible with
 /// the heartbeat's lock. The lock writes to the WAL, so the statement's commit waits for the
 /// standby. The column [`IS_LOCKED`] is true if the row was locked.

@@ -38,8 +38,8 @@ impl SessionState {
         SessionState { history, wait, replica, lease: Mutex::default(), confirmed, ended }
     }
 
-    /// Renews the lease. `sent` is the time at which the heartbeat that was just confirmed was
-    /// sent.
+    /// Renews the lease, because a heartbeat was confirmed. `sent` is the time at which the
+    /// heartbeat was sent.
     pub fn renew_lease(&self, sent: BootInstant) -> Confirmed {
         self.lease.lock().renew(sent)
     }

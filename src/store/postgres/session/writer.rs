@@ -338,8 +338,8 @@ impl BatchWriter {
         Ok(Some((before, Position { history, number })))
     }
 
-    /// Removes this server's row, between two batches. Uses this connection, because a heartbeat
-    /// may lock the row for longer than the lock timeouts of the other connections.
+    /// Removes this server's row, between two batches. A heartbeat may lock the row for longer than
+    /// the lock timeouts of the session's other connections, so this uses the writer's connection.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         let removal = async {
             let _writing = self.writing.lock().await;
@@ -355,11 +355,11 @@ pub fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
     (remaining >= MIN_BATCH_TIME).then_some(remaining)
 }
 
-/// Returns how long a batch with this time left waits for each of its two locks; `None` if the
-/// session's `lock_timeout` applies.
+/// Returns how long a batch with this time left may wait for each of its two locks. Returns `None`
+/// if there is time for two waits of [`LOCK_WAIT`], the `lock_timeout` of the connection.
 fn lock_wait(limit: Duration) -> Option<Duration> {
     let wait = limit.saturating_sub(BATCH_EXECUTION_TIME) / 2;
-    // At least 1 ms, because 0 means no limit to PostgreSQL.
+    // At least 1 ms, because PostgreSQL takes 0 for "no limit".
     (wait < LOCK_WAIT).then_some(wait.max(Duration::from_millis(1)))
 }
 
