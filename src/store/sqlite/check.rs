@@ -40,9 +40,9 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
 }
 
 /// Runs all checks. They do not share a snapshot, because a server's write-ahead log cannot be
-/// emptied while a snapshot is read. Two kinds of statement still read a large table at once:
-/// SQLite's own checks, which cannot be split (see [`crate::damage_check`]), and the counts of
-/// rows.
+/// emptied while a snapshot is read. But SQLite's own checks cannot be split (see
+/// [`crate::damage_check`]), and so each reads whole tables in one snapshot. Each count of rows
+/// reads one table.
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
     check_structure(&mut report, connection);

@@ -170,9 +170,9 @@ impl WriteGuard<'_> {
         }
     }
 
-    /// Handles an error of a write. If the disk is full, a server makes a checkpoint immediately,
-    /// because the write-ahead log may fill the disk before it is long enough for an automatic
-    /// checkpoint. If the checkpoint fails, the server repeats it before its next write.
+    /// Handles an error of a write. If the disk may be full, a server makes a checkpoint
+    /// immediately, because the write-ahead log may fill the disk before it is long enough for an
+    /// automatic checkpoint. If the checkpoint fails, the server repeats it before its next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);

@@ -175,8 +175,8 @@ fn is_session(current: &Current, session: &Arc<Session>) -> bool {
     current.as_ref().is_ok_and(|current| Arc::ptr_eq(current, session))
 }
 
-/// Removes the next batch of requests from the queue, with at most [`MAX_ACCOUNTS`] different
-/// accounts. Returns `None` if the queue is closed.
+/// Waits for requests, and removes a batch of them from the queue. The batch has requests of at
+/// most [`MAX_ACCOUNTS`] accounts. Returns `None` if the queue is closed.
 async fn next_batch(queue: &Queue) -> Option<Vec<WaitingRequest>> {
     let mut queue = queue.lock().await;
     let mut batch = vec![queue.recv().await?];

@@ -68,9 +68,9 @@ impl Opener {
         why.into()
     }
 
-    /// Replaces sessions until the server stops. After a panic, continues with the next attempt,
-    /// because otherwise the server would refuse all requests until somebody restarts it. The panic
-    /// hook logs the panic.
+    /// Replaces sessions until the server stops. After a panic, makes another attempt. If this task
+    /// ended, the server would refuse all requests until somebody restarts it. The panic hook logs
+    /// the panic.
     async fn keep_replacing(
         self,
         mut session: Option<Arc<Session>>,

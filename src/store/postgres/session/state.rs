@@ -117,7 +117,7 @@ impl SessionState {
         let answer = with_time_limit(limit, work).await;
         match &answer {
             Ok(_) => self.require_open()?,
-            // An error without a SQLSTATE was not reported by PostgreSQL.
+            // The error has no SQLSTATE, so PostgreSQL did not report it.
             Err(error) if postgres_error(error).is_some_and(|error| error.state.is_none()) => {
                 self.end(&ErrorChain(error));
             }
@@ -149,9 +149,9 @@ impl SessionState {
         ended.ok().and_then(|why| why.clone()).unwrap_or_default()
     }
 
-    /// Runs a task of the session. If the task panics, ends the session, because the next session
-    /// starts the task again. Otherwise a session without heartbeats, for example, would refuse
-    /// every list and key until the server is restarted.
+    /// Runs a task of the session. If the task panics, ends the session; the next session starts
+    /// the task again. If the session continued without its heartbeats, for example, the server
+    /// would refuse every list and key until it is restarted.
     pub async fn guard<T>(&self, task: &str, work: impl Future<Output = T>) -> Option<T> {
         let result = AssertUnwindSafe(work).catch_unwind().await;
         result.map_err(|_| self.end(&format_args!("the task that {task} panicked"))).ok()

@@ -97,9 +97,10 @@ const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 const OWN: &str = "own";
 
 /// Returns a statement that cancels the pending orders of a batch and selects the resulting state
-/// of each order. With READ COMMITTED its snapshot is taken after the change lock. So each order
-/// that it does not cancel was already shipped or cancelled (perhaps by an earlier attempt of this
-/// batch), is absent, or does not meet the request's condition (`unchanged_since`).
+/// of each order. With READ COMMITTED, the statement reads a snapshot that is taken after the
+/// change lock. So it cancels every order of the batch except those that have shipped, are already
+/// cancelled (perhaps by an earlier attempt of this batch), do not exist, or do not meet the
+/// request's condition (`unchanged_since`).
 fn update_orders() -> String {
     format!(
         "
