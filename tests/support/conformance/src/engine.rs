@@ -5,11 +5,11 @@ use store_orders::store::OperatorStore;
 
 /// A new, empty store of one engine.
 pub trait Engine: Sync {
-    /// Opens the store like a running server. A second call may return the same server or, if the
-    /// engine supports several servers, a different one.
+    /// Opens the store as a running server does. If the engine supports several servers, each call
+    /// opens another one. Otherwise, all calls return the same server.
     fn server_store(&self) -> anyhow::Result<ServedStore>;
 
-    /// Opens the store like a command that runs alongside servers and other commands. Use the
+    /// Opens the store as a command does, while servers and other commands may be running. Use the
     /// result on the calling thread, which must not be a thread of a Tokio runtime.
     fn commands(&self) -> anyhow::Result<Box<dyn OperatorStore>>;
 }
@@ -19,7 +19,7 @@ pub trait Engine: Sync {
 pub struct Case {
     /// The requirement as a sentence in snake case.
     pub name: &'static str,
-    /// Returns an error if the engine violates the requirement. Needs a new store and a thread that
-    /// does not belong to a Tokio runtime.
+    /// Returns an error if the engine violates the requirement. Call it with a new store, and not
+    /// on a thread of a Tokio runtime.
     pub run: fn(&dyn Engine) -> anyhow::Result<()>,
 }

@@ -1,12 +1,12 @@
-//! Conformance cases for the engines of the store. Each case gets a new store from its engine, and
-//! opens it like a server and like a command through the trait `Engine`, so the cases do not depend
-//! on the engine.
+//! Conformance cases for the engines of the store. A case opens a new store in two ways: as a
+//! running server does, and as an operator's command does. The trait `Engine` hides how an engine
+//! does this, so the same cases run on every engine.
 //!
 //! | Module | Content |
 //! |---|---|
 //! | `cases` | the cases for all engines, by topic |
 //! | `engine` | the interface that an engine implements, and the type of a case |
-//! | `listing` | reads orders, accounts and keys like a server, and orders like a command |
+//! | `listing` | reads orders, accounts and keys as a server does, and orders as a command does |
 //! | `postgres` | the PostgreSQL engine and its additional cases |
 //! | `records` | test records: orders, keys and cancellations |
 //! | `served_store` | a blocking interface to a server's store |

@@ -1,4 +1,4 @@
-//! Reads orders, accounts and keys like a server, and orders like an operator's command.
+//! Reads orders, accounts and keys as a server does, and orders as an operator's command does.
 
 use crate::ServedStore;
 use anyhow::Context;
@@ -17,9 +17,11 @@ pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
     Ok(block_on(store.query_freshness(None)?.wait())?.last_changes)
 }
 
-/// Returns the id of a changed order, and a line that describes the order's new state: its JSON in
-/// version 1 of the API, followed by ` shipped` if it has shipped. If it was cancelled, so that
-/// lists no longer show it, the line is `-` and the id.
+/// Returns the id of a changed order, and a line for its new state:
+///
+/// - pending: the order's JSON in version 1 of the API
+/// - shipped: this JSON and ` shipped`
+/// - cancelled: `-` and the id, because lists no longer show the order
 fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
     let json = serde_json::to_string(&v1::Order::from(order))?;
     let text = match order.status {
@@ -30,9 +32,8 @@ fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
     Ok((order.id, text))
 }
 
-/// Returns orders that changed after `after`, formatted by `format_change`, and how far the read
-/// has got. PostgreSQL may return only the first of many changes. Fails unless the store sends the
-/// orders in ascending order of their ids.
+/// Returns the orders of [`ServedStore::orders_since`], formatted by `format_change`, and how far
+/// this read got. Fails unless the store sends the orders in ascending order of their ids.
 pub fn changes_since(
     store: &ServedStore,
     after: Position,
@@ -44,8 +45,8 @@ pub fn changes_since(
     Ok((changes, read))
 }
 
-/// Returns the ids of the orders that changed after `after`. The id of an order that lists no
-/// longer show is negated.
+/// Returns the ids of the orders that changed after `after`. The id of a cancelled order is
+/// negated.
 pub fn changed_ids(store: &ServedStore, after: Position) -> anyhow::Result<Vec<i64>> {
     let changes = changes_since(store, after)?.0;
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
@@ -58,7 +59,8 @@ pub fn beginning(store: &ServedStore) -> anyhow::Result<Position> {
 
 pub type AccountsAndKeys = (BTreeMap<i64, Account>, HashMap<Digest, KeyRecord>);
 
-/// Returns the accounts and keys that changed after `after`, and the position of their last change.
+/// Returns the accounts and keys that changed after `after`, and the position of the store's last
+/// change of accounts or keys.
 pub fn keys_since(
     store: &ServedStore,
     after: Position,
@@ -88,15 +90,15 @@ pub fn keys(store: &ServedStore) -> anyhow::Result<HashMap<Digest, KeyRecord>> {
     Ok(keys_since(store, beginning(store)?)?.0.1)
 }
 
-/// Reads the whole list like a server that has just started. Each string is an order in the format
-/// of `format_change`.
+/// Reads the whole list, as a server does when it starts. Each string is an order in the format of
+/// `format_change`.
 pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     let changes = changes_since(store, beginning(store)?)?.0;
     Ok(changes.into_iter().map(|(_, text)| text).collect())
 }
 
-/// Reads the orders with the given status, or all orders if it is `None`, like an operator's
-/// command.
+/// Reads all orders, or only those with the given status, in the way in which an operator's command
+/// does.
 pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::Result<Vec<Order>> {
     let mut orders = Vec::new();
     commands.for_each_order(status, &mut |order| {
@@ -106,13 +108,14 @@ pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::R
     Ok(orders)
 }
 
-/// Reads all orders like an operator's command. Each string is the JSON of an order.
+/// Reads all orders in the way in which an operator's command does. Returns each as JSON.
 pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>> {
     let orders = stored(commands, None)?;
     Ok(orders.iter().map(serde_json::to_string).collect::<Result<_, _>>()?)
 }
 
-/// A list that is kept current by reading only changes, like a server's list.
+/// A list that is kept current in the way in which a server keeps its list: by reading only what
+/// has changed.
 pub struct Follower {
     reached: Position,
     list: BTreeMap<i64, String>,

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `database` | a new database and connections to it |
 //! | `own_servers`, `durability` | cases that start their own PostgreSQL servers |
-//! | `handbook` | the handbook's console sessions, most of them on such servers |
+//! | `handbook` | checks the console sessions in the handbook; most of these cases start servers |
 //! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `connecting`, `sessions` | the other cases |
 
 mod checking;
@@ -30,8 +30,8 @@ pub use database::{Database, PostgresUnderTest};
 pub struct PostgresCase {
     /// The requirement as a sentence in snake case.
     pub name: &'static str,
-    /// Returns an error if the store violates the requirement. Needs a thread that does not belong
-    /// to a Tokio runtime.
+    /// Returns an error if the store violates the requirement. Do not call it on a thread of a
+    /// Tokio runtime.
     pub run: fn(&PostgresUnderTest) -> anyhow::Result<()>,
 }
 

@@ -10,7 +10,8 @@ use store_orders::store::{
 };
 use store_orders_api::plans::Plan;
 
-/// Time until the deadline of cancellations: longer than any case takes.
+/// The time from creating a cancellation to its deadline. No case takes that long, so no
+/// cancellation expires.
 const TIME_TO_DEADLINE: Duration = Duration::from_secs(600);
 
 /// 2026-12-24T09:30:00Z, in Unix milliseconds.

@@ -1,4 +1,4 @@
-//! Runs the cases for all engines on the embedded engine, SQLite. Each is a test with the case's
+//! Runs the cases for all engines on SQLite, the embedded engine. Each case is a test of the same
 //! name.
 
 use conformance::{Case, Engine, ServedStore, cases};
@@ -8,7 +8,7 @@ use store_orders::store::OperatorStore;
 use store_orders::store::sqlite::{ServerLock, SqliteStore};
 use tempfile::TempDir;
 
-/// A new store in a temporary directory, locked like the store of a running server.
+/// A new store in a temporary directory. It holds the lock that a running server takes.
 struct Embedded {
     store: SqliteStore,
     _lock: ServerLock,

@@ -79,8 +79,8 @@ pub fn a_cancellation_past_its_deadline_is_not_executed(engine: &dyn Engine) -> 
     Ok(())
 }
 
-/// The statement that cancels also checks `unchanged_since`, so the order cannot change between the
-/// check and the cancellation.
+/// An order that has changed since `unchanged_since` is not cancelled. The statement that cancels
+/// also checks this, so the order cannot change in between.
 pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
     engine: &dyn Engine,
 ) -> anyhow::Result<()> {
@@ -130,7 +130,8 @@ pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
     ensure!(possible.iter().any(|expected| outcomes == expected), "{outcomes:?}");
     let unchanged = commands.order(2)?.context("order 2")?;
     ensure!(unchanged == Order { complete: true, ..pending(2) }, "{unchanged:?}");
-    // A batch in which no request's condition holds changes nothing.
+    // Both orders of this batch have changed since the given positions, so the batch changes
+    // nothing.
     let last = last_changes(&store)?.orders;
     let none = store.cancel(&[since(imported, 2), since(before, 5)])?;
     ensure!(none.outcomes == [changed, changed] && none.positions.is_none(), "{none:?}");

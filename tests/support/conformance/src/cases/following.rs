@@ -33,9 +33,9 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     Ok(())
 }
 
-/// Order 1 changes before a list is requested. It changes again before the server has read the
-/// changes for this list, which fill two pages in PostgreSQL. The list must contain at least the
-/// first change.
+/// Order 1 changes, then a list is requested. Before the server reads the changes for this list,
+/// order 1 changes again. The list must still contain the first change. There are so many changes
+/// that PostgreSQL returns them in two pages.
 pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1])?;
@@ -64,7 +64,8 @@ pub fn concurrent_long_imports_are_never_missed(engine: &dyn Engine) -> anyhow::
 }
 
 /// Three threads commit concurrently: a server that cancels, and two commands that import and ship.
-/// A reader that fetches only changes must end with the same list as the store.
+/// A fourth thread keeps a list current by reading only changes. In the end, its list must equal
+/// the store's.
 fn check_follower(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     let cancelled = 1..=rounds * 40;

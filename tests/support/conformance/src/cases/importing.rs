@@ -21,8 +21,8 @@ const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 /// Enough records that orders can be cancelled while the import runs.
 const LONGER: i64 = STEP_RECORDS as i64 * 30;
 
-/// The time that a cancellation may take. It is the longest time for which a server lets a request
-/// wait for the store.
+/// The time that a cancellation may take. A server lets a request wait for the store no longer than
+/// this.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn orders(ids: impl IntoIterator<Item = i64>) -> Vec<Order> {
@@ -205,8 +205,8 @@ pub fn orders_are_cancelled_while_pets_are_imported(engine: &dyn Engine) -> anyh
     cancel_during_import(engine, Records::Pets(&pets))
 }
 
-/// Cancels one order after another while these records are imported. A cancellation fails if the
-/// import makes it wait longer than its deadline.
+/// Cancels one order after another while these records are imported. Fails if the import delays a
+/// cancellation beyond its deadline.
 fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Result<()> {
     const CANCELLED: i64 = 100_000;
     let (store, commands) = (engine.server_store()?, engine.commands()?);
@@ -217,8 +217,8 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
         ensure!(outcomes == [Ok(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // Cancel an order before the import starts, because a new server's session to PostgreSQL
-    // executes no cancellation in its first second.
+    // A new session to PostgreSQL executes no cancellation in its first second. So cancel one order
+    // here, and the wait is over before the import starts.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {

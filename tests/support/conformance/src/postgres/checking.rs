@@ -1,4 +1,5 @@
-//! The report of `check` on a corrupt store, and commands that fail on one.
+//! Corrupt stores: `check` reports the problems, and commands do not write if the row of the change
+//! lock is missing.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;

@@ -28,7 +28,7 @@ const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Counts a request of account 1, which must be admitted. Returns the number of requests that the
+/// Counts a request of account 1, and fails if it is not admitted. Returns how many requests the
 /// account may still send in this minute.
 fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
     let limits = store.rate_limiter(1_000, Logger::root(Discard, o!()));
@@ -97,7 +97,7 @@ pub fn concurrent_migrations_create_one_database(server: &PostgresUnderTest) -> 
     database.server_of_owner().map(drop)
 }
 
-/// The row that `add_server` adds gets no heartbeats, like the row of a suspended server.
+/// `add_server` adds a row that gets no heartbeats. The row of a suspended server gets none either.
 pub fn a_new_store_id_removes_the_row_of_a_suspended_server(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -123,7 +123,7 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     let refused = refusal(other.server_at(other.url_counting_in(Some(&name))?, SILENT_FOR))?;
     ensure!(refused.contains("has the request counts of another store"), "{refused}");
     other.server_of_owner()?;
-    // Simulate a restore of the store's database without the counts.
+    // Simulate that only the store's database was restored: the database of the counts is missing.
     database.execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
     let commands = PostgresOperatorStore::connect(&url)?;
     let id = commands.id()?;
@@ -133,7 +133,7 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     Ok(())
 }
 
-/// A server refuses a request with a banned key, or of an account whose limit is 0, without
+/// A server refuses a request with a banned key, or of an account whose daily limit is 0, without
 /// counting it. So it can refuse such requests even while the table of counts is locked.
 pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     server: &PostgresUnderTest,

@@ -41,9 +41,9 @@ pub struct Database<'a> {
 }
 
 impl PostgresUnderTest {
-    /// Uses the server at this host and port, such as `127.0.0.1:5432`. Connections try several
-    /// servers, separated by commas, in the given order. The role must be able to log in without a
-    /// password.
+    /// Uses the server at this host and port, such as `127.0.0.1:5432`. There may be several,
+    /// separated by commas; connections then try them in this order. The role must be able to log
+    /// in without a password.
     pub fn new(server: &str, role: &str) -> PostgresUnderTest {
         PostgresUnderTest { server: server.to_string(), role: role.to_string() }
     }
@@ -91,8 +91,8 @@ impl Database<'_> {
         Ok((relay, url.parse()?))
     }
 
-    /// Returns the owner's URL, with this database for the request counts. `None` selects the
-    /// default name.
+    /// Returns the owner's URL, with this database for the request counts, or with the default
+    /// database if it is `None`.
     pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
         let url: PostgresUrl = self.url().parse()?;
         Ok(url.with_limits_database(limits_database.map(str::to_string)))
@@ -192,8 +192,8 @@ impl Database<'_> {
         Ok(migrate(&self.url().parse()?)?.lines)
     }
 
-    /// Returns the process ids of the PostgreSQL backends for five connections of each server's
-    /// session. If a session is lost and opened again, the ids change.
+    /// Returns the ids of the PostgreSQL processes that serve the sessions of this store's servers:
+    /// five for each session. If a session is lost and opened again, its ids change.
     pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (
@@ -210,7 +210,7 @@ impl Database<'_> {
         Ok(role)
     }
 
-    /// Opens the store like a command that connects as `role`.
+    /// Opens the store as a command does. It connects as `role`.
     pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresOperatorStore> {
         Ok(PostgresOperatorStore::connect(&self.url_for(role).parse()?)?)
     }
@@ -223,13 +223,13 @@ impl Database<'_> {
         self.server_of(&self.server.role)
     }
 
-    /// Opens the store like a server that connects as `role`.
+    /// Opens the store as a server does. It connects as `role`.
     pub fn server_of(&self, role: &str) -> anyhow::Result<ServedPostgres> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }
 
-    /// Opens the store at `url` like a server. This server removes the rows of other servers that
-    /// send no heartbeats for `silent_for`.
+    /// Opens the store at `url` as a server does. If another server sends no heartbeats for
+    /// `silent_for`, this server removes its row.
     pub fn server_at(
         &self,
         url: PostgresUrl,
@@ -238,7 +238,7 @@ impl Database<'_> {
         self.open(url, false, silent_for)
     }
 
-    /// Opens the store like a server with the setting `confirm-lists`.
+    /// Opens the store as a server with the setting `confirm-lists` does.
     pub fn server_that_confirms_lists(&self) -> anyhow::Result<ServedPostgres> {
         self.open(self.url().parse()?, true, SILENT_FOR)
     }
@@ -305,7 +305,7 @@ impl Engine for Database<'_> {
     }
 }
 
-/// The connection works only while `runtime` runs.
+/// Connects to the database at `url`. The connection works only while `runtime` runs.
 fn connect(runtime: &Runtime, url: &str) -> anyhow::Result<Client> {
     let connected = runtime.block_on(tokio_postgres::connect(url, NoTls));
     let (client, connection) = connected.with_context(|| url.to_string())?;

@@ -17,8 +17,8 @@ const REPLICAS: &str = "src/handbook/replicas.md";
 const READY: &str = "readyz: ready";
 
 /// The handbook's example: a store with the primary on the host `db1` and the standby `s1` on
-/// `db2`, and a server that uses this store. Drop this value after the two [`Postgres`] values of
-/// [`Site::start`], because dropping it deletes their directories.
+/// `db2`, and a server that uses this store. [`Site::start`] also returns the two running
+/// PostgreSQL servers. Drop them before this value, because dropping it deletes their directories.
 struct Site {
     server: ServerProcess,
     admin: String,
@@ -73,8 +73,9 @@ impl Site {
         })
     }
 
-    /// Runs the commands `setup` and then the session `text` of the page in a shell, and compares
-    /// the output with the page. Names on the page, such as `db1`, stand for the real addresses.
+    /// Checks a console session of the page. Runs `setup` and then the commands of the session
+    /// `text` in a shell, and compares their output with the page. Names on the page, such as
+    /// `db1`, stand for the real addresses.
     fn console(&self, page: &str, text: &str, setup: &str) -> anyhow::Result<()> {
         let [db1, db2] = self.ports.map(|port| format!("127.0.0.1:{port}"));
         let (store, admin, [port, _]) = (url(self.ports), &self.admin, self.ports);

@@ -137,7 +137,7 @@ pub fn the_error_for_a_role_that_cannot_create_tables_names_a_fix(
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let role = database.new_role()?;
-    // The role must not be able to create tables. Since PostgreSQL 15 this is the default, unless
+    // Make sure that the role cannot create tables. Since PostgreSQL 15 this is the default, unless
     // the template database grants the right.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
     let refused =

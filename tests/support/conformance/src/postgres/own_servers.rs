@@ -21,15 +21,16 @@ use tokio::runtime::{self, Runtime};
 /// host, and then opens a session to the second host.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Maximum time until every server of the store uses the other host.
+/// Maximum time until every server of the store has left a host that became read-only.
 const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time without an answer after which a server closes its session to PostgreSQL.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The id of the next transaction. Warnings begin 40 million ids before the wraparound; this id is
-/// 36 million ids before it. `set_next_transaction` requires the first id of a segment of pg_xact,
-/// so the id is a multiple of 1,048,576.
+/// The first transaction id that PostgreSQL assigns after it is started again. PostgreSQL warns
+/// when fewer than 40 million ids are left before the wraparound; from this id, 36 million are
+/// left. It is a multiple of 1,048,576, because `set_next_transaction` requires the first id of a
+/// segment of pg_xact.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
 /// The directory of a case's own PostgreSQL servers, and the runtime for connections to them.
@@ -49,8 +50,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Waits until a commit on the connection `role`, such as `writer`, waits for the standby, and
-    /// then cancels this wait.
+    /// Waits until a commit is waiting for the standby, and then cancels the commit's wait. `role`
+    /// names the connection that commits, such as `writer`.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -101,7 +102,7 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     import(&*database.commands()?, 1..=10)?;
     let running = database.server_of_owner()?;
     servers.wait(standby.promote())?;
-    // Let the old primary commit even though its standby was promoted.
+    // Its standby was promoted, so let the old primary commit without one.
     servers.wait(primary.set("synchronous_standby_names", ""))?;
     let fenced = Instant::now();
     servers.wait(primary.set("default_transaction_read_only", "on"))?;
@@ -310,7 +311,8 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     Ok(())
 }
 
-/// A line is logged exactly once and verbatim, even if it has quotes and dollar signs.
+/// A line of the audit log appears in PostgreSQL's log exactly once and verbatim, even if it has
+/// quotes and dollar signs.
 pub fn the_log_of_postgresql_is_the_audit_log(_: &PostgresUnderTest) -> anyhow::Result<()> {
     let servers = OwnServers::new()?;
     let primary = servers.wait(servers.cluster.primary("primary", &[]))?;
@@ -318,8 +320,8 @@ pub fn the_log_of_postgresql_is_the_audit_log(_: &PostgresUnderTest) -> anyhow::
     let line = r#"{"command":"orders cancel","reason":"it's $$ 100 %"}"#;
     let database = server.new_store()?;
     database.commands()?.append_to_audit_log(line)?;
-    // The store already has the newest schema, so this command changes nothing and must log no
-    // line.
+    // The store already has the newest schema, so this command changes nothing and must not add a
+    // line to the audit log.
     data_on(&database)?.0.run(&["migrate"])?;
     let log = std::fs::read_to_string(servers.cluster.path().join("primary.log"))?;
     let logged = log.matches(&format!("audit of store-orders: {line}\n")).count();

@@ -1,4 +1,4 @@
-//! The rows of servers in the table `replicas`, which `status` lists.
+//! Each server has a row in the table `replicas`. The command `status` lists these rows.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
@@ -11,7 +11,8 @@ use store_orders::store::OperatorStore;
 use store_orders::store::postgres::ReplicaRow;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// Maximum time until a server's row shows its new address and the last change of its list.
+/// Maximum time until a new address of a server, or a new change number of its list, is in the
+/// server's row.
 const ROW_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub fn a_server_is_named_with_its_program_and_address(
@@ -59,7 +60,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
 }
 
 /// The row of a killed server stays in the table, and at first no running server is there to remove
-/// it. If commands treated the killed server as running, they would pause for its requests.
+/// it. If commands treated the killed server as running, long commands would pause for requests
+/// that no server gets.
 pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;

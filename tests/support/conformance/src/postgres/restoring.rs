@@ -27,7 +27,8 @@ use tempfile::TempDir;
 use testbed::postgres::Installed;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// The number of account and key ids that are skipped by a restore, and for a new store id.
+/// How many account ids and key ids are left unused when a backup is restored, or when a store gets
+/// a new id.
 const ID_GAP: i64 = 1_000_000;
 
 /// Creates an embedded store with rows of every kind.
@@ -183,8 +184,8 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     store.deregister(Duration::from_secs(5))?;
-    // Add the row of a killed server with a time in the future, as an old primary whose clock was
-    // ahead may have written it.
+    // Add the row of a killed server. Its time is in the future, because an old primary whose clock
+    // was ahead may have written it.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
     // A server must be able to start afterwards, with the same database for the counts as before.

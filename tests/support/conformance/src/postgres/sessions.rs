@@ -1,5 +1,5 @@
-//! Sessions whose statements fail, or wait for locks or slow statements of other sessions, and
-//! settings that sessions override.
+//! What sessions withstand: statements that fail, locks and slow statements of other sessions, and
+//! settings of roles.
 
 use super::counting::expect_admitted;
 use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
@@ -21,8 +21,8 @@ use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::sync::mpsc;
 
-/// Longer than a batch of cancellations waits for the change lock, and than a request waits to be
-/// counted (2 s each).
+/// Longer than a batch of cancellations waits for the change lock (2 s), and longer than a request
+/// waits to be counted (2 s).
 const EXTRA_LOCK_TIME: Duration = Duration::from_secs(3);
 
 pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Result<()> {
@@ -226,8 +226,8 @@ fn wait_for_sleeping_statement(database: &Database<'_>, what: &str) -> anyhow::R
     wait_blocking(what, WAIT_TIMEOUT, || database.value::<bool>(sleeps, &[]).ok()?.then_some(()))
 }
 
-/// A statement that removes old rows may take longer than a second. Requests that read a row must
-/// not wait for it.
+/// A statement that removes old rows of the journal may take longer than a second. Requests that
+/// look up a pet or an order must not wait for it.
 pub fn rows_are_looked_up_while_old_changes_are_removed(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -356,8 +356,8 @@ pub fn role_settings_do_not_affect_sessions(server: &PostgresUnderTest) -> anyho
     Ok(())
 }
 
-/// The time in a server's row does not show whether the server still runs, because after a failover
-/// the database's clock may be ahead of the clock that set this time.
+/// A command waits for a server even if the time in the server's row is old. After a failover, the
+/// database's clock may be ahead of the clock that set this time, so the server may still run.
 pub fn a_command_waits_for_a_server_regardless_of_clocks(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
