@@ -9,7 +9,7 @@ use store_orders_client::ErrorBody;
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    /// The body, compressed if the response was.
+    /// The body. It is still compressed if the server compressed it.
     pub body: Vec<u8>,
 }
 

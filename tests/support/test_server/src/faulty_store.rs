@@ -1,5 +1,5 @@
-//! A store that fails, panics, blocks or is late when a test says so, to simulate a faulty disk or
-//! a bug.
+//! A store with faults that a test switches on: it fails, panics, stays silent or is late. They
+//! simulate a faulty disk or a bug.
 
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::sleep;
 
-/// Waiting calls check at this interval whether the store is still silent.
+/// The interval at which waiting calls check whether the store is still silent.
 const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,9 +26,14 @@ pub enum Fault {
     None,
     Fails,
     Panics,
-    /// Freshness queries wait for [`FaultyStore::answer_queries`]. Lookups of keys wait for it or
-    /// until another fault is set. Polls of changes, cancellations, bans, and reads of a pet or of
-    /// a cancelled order wait until another fault is set. The other calls work.
+    /// Some calls wait:
+    ///
+    /// - Freshness queries wait for [`FaultyStore::answer_queries`].
+    /// - Lookups of keys wait for [`FaultyStore::answer_queries`], or until another fault is set.
+    /// - Polls of changes, cancellations, bans, and reads of a pet or of a cancelled order wait
+    ///   until another fault is set.
+    ///
+    /// All other calls work.
     Silent,
     /// Cancellations reach the store only after their deadline.
     Late,
@@ -66,12 +71,13 @@ impl FaultyStore {
         })
     }
 
-    /// Sets the fault of all further calls, and of calls that wait until another fault is set.
+    /// Sets the fault of all further calls. Calls that wait until another fault is set then
+    /// continue with the new fault.
     pub fn set(&self, fault: Fault) {
         *self.fault.lock() = fault;
     }
 
-    /// Until the guard is dropped, calls that record the last uses of keys wait.
+    /// Makes calls that record the last uses of keys wait until the returned guard is dropped.
     pub async fn block_last_used(&self) -> MutexGuard<'_, ()> {
         self.last_used.lock().await
     }
@@ -85,8 +91,8 @@ impl FaultyStore {
         self.order_reads.load(Ordering::SeqCst)
     }
 
-    /// Begins a new history for `cancelled_order`, as a failover that loses changes does. Calls for
-    /// the old history then fail.
+    /// Begins a new history, as a failover that loses changes does. Only `cancelled_order` notices:
+    /// it then fails for the old history.
     pub fn fail_over(&self) {
         self.failovers.fetch_add(1, Ordering::SeqCst);
     }
@@ -123,8 +129,8 @@ impl FaultyStore {
             Fault::Fails => {
                 Err(StoreError::Engine { doing: "read", source: "a test says so".into() })
             }
-            // Do not use `panic!`, which may print a backtrace. Printing it would take longer than
-            // cached keys stay current.
+            // Do not use `panic!`, because it may print a backtrace. That takes so long that the
+            // server's cached keys would no longer be current.
             Fault::Panics => std::panic::resume_unwind(Box::new("a test lets the store panic")),
             Fault::None | Fault::Silent | Fault::Late => Ok(&self.store),
         }

@@ -1,6 +1,6 @@
-//! A server in the test's process, and methods to send requests to it. They check each response
-//! against the document: over HTTP/1.1 in the wire check's proxy, which sees the bytes, and over
-//! TLS and HTTP/2 after the HTTP client has received the response.
+//! A server in the test's process, and methods to send requests to it. Each response is checked
+//! against the document. Over HTTP/1.1, the wire check's proxy does this while it passes on the
+//! bytes. Over TLS and HTTP/2, it is done after the HTTP client has received the response.
 
 use crate::wire_check::{
     Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, WireCheckProxy,
@@ -98,7 +98,7 @@ impl TestServer {
         }
     }
 
-    /// Creates a generated client for version 1, which does not retry requests.
+    /// Creates a client of version 1 that does not retry requests.
     pub fn client(&self, key: &Key) -> Client {
         Client::builder(format!("{}/v1", self.origin()), &key.text)
             .without_retries()
@@ -150,8 +150,8 @@ impl TestServer {
         self.setup.restarted()
     }
 
-    /// Stops the server without the final write of the counts, so the next process finds the files
-    /// as after a crash.
+    /// Stops the server, but does not write the counts a last time. So the next process finds the
+    /// files as they are after a crash.
     pub async fn crash(self) -> TestSetup {
         self.server.stop().await;
         self.setup.restarted()

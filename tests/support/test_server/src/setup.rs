@@ -1,5 +1,5 @@
-//! The setup of a test's server: its store, clock, rate limiter and settings, and the orders,
-//! accounts and keys that tests add.
+//! The setup of a test's server: its store, clock, rate limiter and settings. Tests add orders,
+//! accounts and keys to it.
 
 use crate::{CapturedLog, FaultyStore, TestCertificate};
 use chrono::DateTime;
@@ -39,7 +39,7 @@ pub struct TestSetup {
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
     pub(super) certificate: Option<TestCertificate>,
-    /// If set, the server uses this store, whose faults a test controls, instead of `store`.
+    /// If set, the server uses this store instead of `store`. A test controls its faults.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 
@@ -99,7 +99,8 @@ impl TestSetup {
         self
     }
 
-    /// Wraps the server's store in a [`FaultyStore`], whose faults the test controls.
+    /// Wraps the server's store in a [`FaultyStore`], and returns it, so that the test can set its
+    /// faults.
     pub fn add_faulty_store(&mut self) -> Arc<FaultyStore> {
         let faulty = FaultyStore::new(&self.store);
         self.faulty_store = Some(Arc::clone(&faulty));
@@ -158,8 +159,8 @@ impl TestSetup {
         self
     }
 
-    /// Returns the setup as a new process would find it: the monotonic clock starts at zero, and
-    /// the counts come from their file.
+    /// Returns the setup as it would be after a restart of the process: the monotonic clock starts
+    /// at zero, and the counts come from their file.
     pub fn restarted(mut self) -> TestSetup {
         self.clock = Arc::new(self.clock.restarted());
         self.rate_limiter =
@@ -176,7 +177,7 @@ impl TestSetup {
         self
     }
 
-    /// Calls `write` with the counts file, as the server's thread for this file does.
+    /// Calls `write` with the counts file. In a real server process, a thread does this.
     pub fn with_counts_file(&self, write: fn(&mut CountsFile) -> bool) {
         write(self.counts_file.lock().unwrap().as_mut().unwrap());
     }

@@ -1,5 +1,5 @@
-//! Checks responses against the documents, and finds the parts of the documents that no test
-//! covers.
+//! Checks responses against the documents, and finds promises of the documents that no request or
+//! response fulfils.
 
 use super::documented::{
     DocumentFacts, DocumentedResponse, ListedCode, Operation, WireCheck, responses,
@@ -97,10 +97,10 @@ impl WireCheck {
         }
     }
 
-    /// Returns the promises of this version's document, which tests must cover: query parameters,
-    /// the statuses of each operation, and for each status its headers, error codes, body fields
-    /// and enum values. Also returns the listed error codes that no operation documents, except
-    /// those that only a proxy sends.
+    /// Returns the promises that the document of this version makes. Each operation promises its
+    /// query parameters and its statuses. Each status promises its headers, error codes, body
+    /// fields and enum values. The document also promises the listed error codes that no operation
+    /// documents, except those that only a proxy sends.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();
@@ -114,7 +114,8 @@ impl WireCheck {
         promises
     }
 
-    /// Returns the codes that only the proxy sends, according to the documents.
+    /// Returns the codes that, according to the documents, only a proxy in front of the server
+    /// sends.
     pub fn proxy_codes(&self) -> BTreeSet<&str> {
         let codes = self.documents.iter().flat_map(|document| &document.codes);
         codes.filter(|code| code.is_from_proxy).map(|code| code.name.as_str()).collect()
@@ -141,8 +142,8 @@ impl WireCheck {
     }
 }
 
-/// If a code's description contains this sentence, no server sends the code. Only the proxy with
-/// the configuration of `store-orders nginx-conf` does.
+/// If a code's description contains this sentence, the server never sends the code. Only a proxy in
+/// front of it does, with the configuration that `store-orders nginx-conf` prints.
 const PROXY_SENDS: &str = "A proxy in front of the service sends this.";
 
 const NO_OPERATION: &str = "no operation";

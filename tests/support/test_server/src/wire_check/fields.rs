@@ -1,5 +1,6 @@
-//! Labels for the fields of a body, such as `Order.shipDate`. Schemas yield the labels that must be
-//! seen, and bodies the labels that were seen. The difference shows which fields no body contained.
+//! Labels for the fields of a body, such as `Order.shipDate`. A schema gives the labels that tests
+//! must see, and the bodies of responses give the labels that they have seen. The difference shows
+//! which fields no body contained.
 
 use codegen::pointer::component;
 use serde_json::Value;
@@ -20,8 +21,8 @@ struct Field {
 }
 
 impl Fields {
-    /// Reads a schema with its references resolved. Labels begin with the name of the schema's
-    /// component, or with `name` if the schema is not a component.
+    /// Reads a schema whose references are resolved. In labels, the schema has the name of its
+    /// component, or `name` if it is not a component.
     pub fn new(schema: &Value, name: &str) -> Fields {
         let name = component(schema).unwrap_or(name);
         let properties = schema["properties"].as_object().into_iter().flatten();

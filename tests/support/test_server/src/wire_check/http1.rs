@@ -35,8 +35,9 @@ impl Framing {
         }
     }
 
-    /// Returns the body at the start of `bytes`, and its length including the framing; `None` if
-    /// the body is incomplete. `ended` is true if no more bytes will arrive.
+    /// Returns the body at the start of `bytes`, and how many bytes it occupies there, including
+    /// its framing. Returns `None` if the body is incomplete. `ended` is true if no more bytes will
+    /// arrive.
     fn body(self, bytes: &[u8], ended: bool) -> Option<(Vec<u8>, usize)> {
         match self {
             Framing::Length(length) => Some((bytes.get(..length)?.to_vec(), length)),
@@ -104,8 +105,8 @@ pub struct ResponseReader {
 }
 
 impl ResponseReader {
-    /// Returns the responses that end in these bytes, each with its request, which is removed from
-    /// `asked`.
+    /// Returns the responses that end in these bytes, each with its request. Removes these requests
+    /// from `asked`.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -133,8 +134,9 @@ impl ResponseReader {
         self.head(Some(asked)).map(|(response, ..)| response.status)
     }
 
-    /// Returns the next response without its body, the framing of this body, and the length of the
-    /// head; `None` if the head is incomplete or invalid, or if responses are ignored.
+    /// Parses the head of the next response. Returns the response with an empty body, the framing
+    /// of its real body, and the length of the head. Returns `None` if the head is incomplete or
+    /// invalid, or if responses are ignored.
     fn head(&self, asked: Option<&SentRequest>) -> Option<(ReceivedResponse, Framing, usize)> {
         if self.is_desynchronised {
             return None;

@@ -39,7 +39,7 @@ impl SentRequest {
 pub struct ReceivedResponse {
     pub status: u16,
     pub headers: HeaderMap,
-    /// The body, compressed if the response was.
+    /// The body. It is still compressed if the server compressed it.
     pub body: Vec<u8>,
 }
 

@@ -12,9 +12,9 @@ pub struct Observer {
     shared: SharedObserver,
 }
 
-/// A handle for the tasks that pass responses to an [`Observer`]. Its mutex is not poisoned if a
-/// task panics. Otherwise, dropping the observer of a failed test would panic again and abort all
-/// tests.
+/// A handle for the tasks that pass responses to an [`Observer`]. It uses a mutex that a panic does
+/// not poison. With a poisoned mutex, dropping the observer of a failed test would panic again and
+/// abort all tests.
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 

@@ -5,8 +5,8 @@ use super::documented::{DocumentedResponse, Operation};
 use super::response::{code_label, header_label, parameter_label};
 use std::collections::BTreeSet;
 
-/// Parts that the schemas allow in lists of version 2, but that no list contains. As the
-/// operation's description says, these lists do not contain cancelled orders.
+/// Parts that the schemas of version 2's lists allow, but that no list contains, because lists do
+/// not contain cancelled orders.
 const NEVER_RETURNED: [&str; 2] =
     ["v2/listOrders 200 value Order.status cancelled", "v2/listOrders 200 field Order.cancelledAt"];
 
@@ -63,8 +63,8 @@ fn response_labels(documented: &DocumentedResponse) -> Vec<String> {
     let headers = documented.headers.iter().map(|header| header_label(&header.name));
     let codes = documented.codes.iter().map(|(_, code)| code_label(code));
     let fields = documented.fields.iter().flat_map(|fields| fields.promised());
-    // Leave out the error codes of the schema, which apply to all statuses. The examples have the
-    // codes of each status.
+    // Leave out the error codes that the schema lists, because it lists those of all statuses
+    // together. The examples have the codes of each status.
     let fields = fields.filter(|label| !label.starts_with(" value Error.code "));
     let fields = fields.map(str::to_string);
     std::iter::once(String::new()).chain(headers).chain(codes).chain(fields).collect()

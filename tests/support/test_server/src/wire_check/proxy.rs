@@ -1,9 +1,9 @@
 //! The wire check's proxy between an HTTP/1.1 client and the server.
 //!
-//! The proxy passes bytes on unchanged, so that malformed requests, half-closed connections and
-//! slow readers reach the server as they are. It checks each response when the last byte arrives,
-//! before it passes that byte on. So when a test has received a response, the proxy has already
-//! checked it.
+//! The proxy passes bytes on unchanged. So the server also sees malformed requests, half-closed
+//! connections and slow readers. The proxy checks each response when its last byte arrives, before
+//! it passes that byte on. So when a test has received a response, the proxy has already checked
+//! it.
 
 use super::http1::{RequestReader, ResponseReader};
 use super::messages::SentRequest;

@@ -38,7 +38,8 @@ impl PublishedDocument {
         self.check.documents.first().unwrap()
     }
 
-    /// Returns the promises of this document that the server broke in these requests and responses.
+    /// Returns how these requests and responses break this document's promises: where a response
+    /// differs from the document, and which promises no response or request fulfils.
     fn broken_promises(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
         let name = format!("{}.json", self.full_version());
         let is_binding = |operation: &Operation| !rules.is_excused(operation);
@@ -66,8 +67,8 @@ impl PublishedDocument {
         broken
     }
 
-    /// Returns false if the request has a parameter that was added to its operation later, because
-    /// programs that were written for this document do not send such a parameter.
+    /// True if a program that was written for this document can have sent the request. It cannot if
+    /// the request has a parameter that was added to the operation later.
     fn can_send(&self, sent: &SentRequest, today: &WireCheck) -> bool {
         let (Some(then), Some(now)) = (self.check.operation(sent), today.operation(sent)) else {
             return true;
@@ -92,9 +93,12 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// True if the server may have removed or changed this operation of a published document. This
-    /// is so if that document marks the operation as beta or experimental, or if the last published
-    /// document with the operation deprecates it and its `x-sunset` there has passed.
+    /// True if the server may have removed or changed this operation of a published document. There
+    /// are two reasons:
+    ///
+    /// - The document that the operation is from marks it as beta or experimental.
+    /// - The newest published document that has the operation deprecates it, with an `x-sunset`
+    ///   that has passed.
     fn is_excused(&self, operation: &Operation) -> bool {
         let mut all = self.published.iter().flat_map(|published| &published.check.operations);
         let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);
@@ -108,8 +112,8 @@ fn is_beta(operation: &Operation) -> bool {
     matches!(operation.document["x-stability"].as_str(), Some("beta" | "experimental"))
 }
 
-/// Returns the promises of published documents that the server broke in these requests and
-/// responses. `today` is the check for today's documents, and `day` is today's date.
+/// Returns how these requests and responses break the promises of published documents. `today` is
+/// the check for today's documents, and `day` is today's date.
 pub fn replay(
     published: &[PublishedDocument],
     today: &WireCheck,

@@ -68,8 +68,8 @@ pub fn shown_labels(response: &DocumentedResponse, received: &ReceivedResponse) 
     shown
 }
 
-/// Returns the violations of a public page's response. Its status must be 200, 304, 308 or 405, and
-/// it must not have rate limit headers.
+/// Returns the violations in a response to a request for a public page. The status must be 200,
+/// 304, 308 or 405, and there must be no rate limit headers.
 pub fn public_page_violations(received: &ReceivedResponse) -> Vec<String> {
     let counted = received.headers.keys().filter(|name| name.as_str().starts_with("x-ratelimit"));
     let mut wrong: Vec<_> =
@@ -124,9 +124,9 @@ fn body_violations(
     wrong
 }
 
-/// If the response is documented with error codes, returns a violation unless the body's `status`
-/// equals the HTTP status and its `code` is documented for this status. With [`Reader::Open`], any
-/// code is allowed.
+/// Checks `status` and `code` in the body, if error codes are documented for the response. `status`
+/// must be the HTTP status, and `code` must be documented for this status. With [`Reader::Open`],
+/// any code is allowed.
 fn code_violation(
     reader: Reader,
     response: &DocumentedResponse,

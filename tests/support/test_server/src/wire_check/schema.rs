@@ -5,7 +5,7 @@ use codegen::validation::strict_schema;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// The strictness of a check: [`Reader::Closed`] for today's documents, [`Reader::Open`] for older
+/// How strict a check is: [`Reader::Closed`] for today's documents, [`Reader::Open`] for published
 /// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {

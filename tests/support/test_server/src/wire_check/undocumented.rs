@@ -4,14 +4,13 @@
 //! - A request to a documented path with another method gets 401, 405 `method_not_allowed` with one
 //!   `Allow` header, 429 or 5XX. If the path's operation is deprecated, the response also has the
 //!   deprecation headers.
-//! - Both kinds of responses have the format of `Error` and the headers of every response. 401, 429
-//!   and 5XX also have their documented headers.
+//! - All these responses have the format of `Error`, and the headers that every response has. 401,
+//!   429 and 5XX also have their documented headers.
 //! - Public pages need no key. A request to one gets 200, 304, 308 or 405, without rate limit
 //!   headers. A page that does not exist is treated like any other unknown path.
-//! - Responses to requests that dropshot or hyper rejects before our code runs are not checked.
-//!   These requests have a path that does not begin with `/`, has dot segments or cannot be decoded
-//!   as UTF-8, or the method `CONNECT` or one outside `METHODS`. The other responses that are not
-//!   checked are 414 and 431.
+//! - Some responses are not checked: 414 and 431, and those to requests that dropshot or hyper
+//!   rejects before our code runs. The path of such a request does not begin with `/`, has dot
+//!   segments or cannot be decoded as UTF-8. Or its method is `CONNECT`, or not in `METHODS`.
 
 use super::documented::{DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::SentRequest;
@@ -57,8 +56,8 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// Determines the target of a request from its request line and, if this is not enough, from the
-/// status of its response.
+/// Determines the target of a request from its request line. If this is not enough, the status of
+/// the response decides.
 pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };
@@ -141,7 +140,7 @@ pub fn other_method(
     responses(&described, reader)
 }
 
-/// Returns the headers of a 404 for an unknown path. They are the headers of a 401 without
+/// Returns the headers of a 404 for an unknown path. They are those of a 401, except
 /// `WWW-Authenticate`.
 fn not_found_headers(document: &Value) -> Map<String, Value> {
     let headers = &document["components"]["responses"]["Unauthorized"]["headers"];
