@@ -6,8 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An attempt of a call, and the wait after the attempt. The callback of
-/// [`ClientBuilder::on_attempt`](crate::ClientBuilder::on_attempt) gets this value.
+/// An attempt of a call, and the wait that follows. The callback of
+/// [`ClientBuilder::on_attempt`](crate::ClientBuilder::on_attempt) gets this value after each
+/// attempt.
 ///
 /// Its `Display` output is one line for a log. The line never contains the key.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +26,8 @@ pub struct Attempt<'a> {
     pub request_id: Option<&'a str>,
     /// The time until the next attempt; `None` if the client will not try again. The actual wait
     /// may be longer, because the next attempt also waits for the rate limit and for calls that
-    /// began earlier. If the call may not wait that long, it fails without another attempt.
+    /// began earlier. If the call may not wait for the longer time, it fails without another
+    /// attempt.
     pub wait: Option<Duration>,
 }
 

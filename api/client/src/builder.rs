@@ -123,8 +123,8 @@ impl ClientBuilder {
     }
 
     /// Sets the maximum time to open a connection: 5 seconds by default. This time and
-    /// [`read_timeout`](Self::read_timeout) both start with the request. So this time is limited to
-    /// nine tenths of the read timeout, even if you set a longer one.
+    /// [`read_timeout`](Self::read_timeout) both start with the request, and this one must expire
+    /// first. So it is at most nine tenths of the read timeout, even if you set more.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -142,9 +142,10 @@ impl ClientBuilder {
     /// limit by default. An expired call fails with [`CallTimeout`](crate::ErrorKind::CallTimeout),
     /// whose message says what the call was doing.
     ///
-    /// A call does not begin a wait that is known to end after this limit. Instead of a wait for a
-    /// retry, it fails immediately with the error of its last attempt; instead of a wait for the
-    /// rate limit, with [`RateLimit`](crate::ErrorKind::RateLimit).
+    /// A call does not begin a wait that is known to end after this limit. It fails immediately
+    /// instead. If it would have waited for a retry, the error is that of its last attempt. If it
+    /// would have waited for the rate limit, the error is
+    /// [`RateLimit`](crate::ErrorKind::RateLimit).
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = Some(timeout);
         self
@@ -152,7 +153,7 @@ impl ClientBuilder {
 
     /// Limits the number of concurrent calls to `calls`, or to 1 if `calls` is 0. The client, its
     /// clones and their [`v2`](Client::v2) clients share this limit. A call counts until its
-    /// response has ended, including its waits for the rate limit and for retries. Further calls
+    /// response has ended, also while it waits for the rate limit or for a retry. Further calls
     /// wait until another call ends, or fail when their [`call_timeout`](Self::call_timeout)
     /// expires. [`RetryPolicy::total`] does not include this wait. There is no limit by default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
@@ -161,10 +162,10 @@ impl ClientBuilder {
     }
 
     /// Sets the HTTP client to start from, for example with a proxy or a private certificate
-    /// authority. This crate adds the key, replaces the timeouts and turns off redirects, but does
-    /// not set `User-Agent`: if you set none with
-    /// [`user_agent`](reqwest::ClientBuilder::user_agent), none is sent. Without a custom HTTP
-    /// client, `User-Agent` is `store-orders-client/VERSION`.
+    /// authority. This crate adds the key, replaces the timeouts and turns off redirects. It does
+    /// not add a `User-Agent`: set one with [`user_agent`](reqwest::ClientBuilder::user_agent),
+    /// otherwise none is sent. Programs that do not call this method send
+    /// `store-orders-client/VERSION`.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = Some(http);
         self
@@ -180,9 +181,9 @@ impl ClientBuilder {
             .http
             .unwrap_or_else(|| reqwest::Client::builder().user_agent(user_agent))
             .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
-            // The read timeout starts before the connection opens. If it expired before the connect
-            // timeout, a request that was never sent would look as if the server may have executed
-            // it.
+            // The read timeout starts before the connection opens. So the connect timeout must
+            // expire first. Otherwise, a request that was never sent would look as if the server
+            // may have executed it.
             .connect_timeout(self.connect_timeout.min(self.read_timeout / 10 * 9))
             .read_timeout(self.read_timeout)
             // The API never redirects, and no other host may see the key.

@@ -25,8 +25,8 @@ pub struct Call {
     /// The queue in which calls wait for the rate limit. All clients that come from one `build`
     /// share it, including clones and clients of version 2.
     pub(crate) queue: Arc<CallQueue>,
-    /// The permit of this call. It is released when the last clone of this value is dropped, which
-    /// is after the body of the response was read.
+    /// The permit of this call. It is released when the last clone of this value is dropped. This
+    /// happens after the body of the response was read.
     permit: Arc<OnceLock<OwnedSemaphorePermit>>,
     sent: Arc<OnceLock<Sent>>,
 }

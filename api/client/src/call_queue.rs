@@ -19,7 +19,7 @@ struct State {
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
     /// The time until which the rate limit forbade requests when all waiting calls were last
-    /// notified. All are notified again only if this time changes.
+    /// notified. If this time changes, all of them are notified again.
     held_until: Option<Instant>,
 }
 
@@ -32,8 +32,9 @@ struct Waiting {
     notify: Arc<Notify>,
 }
 
-/// Permission to send one request, until the result of the request is recorded. Dropping it before
-/// that frees its slot, and the server is assumed to have counted the request.
+/// Permission to send one request. It ends when the result of the request is recorded. If it is
+/// dropped earlier, the request is no longer in flight, and the server is assumed to have counted
+/// it.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     queue: &'a CallQueue,
@@ -192,8 +193,8 @@ mod tests {
         let finished = Arc::new(Mutex::new(Vec::new()));
         let calls: Vec<_> = (0..20).map(|_| queue.next_call()).collect();
         let began = Instant::now();
-        // The calls enter the queue in reverse order, because a call that enters again after a 429
-        // also comes after calls with higher numbers.
+        // The calls enter the queue in reverse order, so a lower number enters after higher ones.
+        // The same happens when a call enters again after a 429.
         let tasks = calls.iter().rev().map(|call| {
             let (queue, finished, call) = (queue.clone(), finished.clone(), *call);
             tokio::spawn(async move {
@@ -254,8 +255,8 @@ mod tests {
             let mut dropped = pin!(queue.wait(queue.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
-        // After 42 seconds the unpolled call may send first. It does not send, and so blocks the
-        // others for `RESPONSE_TIMEOUT` (5 seconds).
+        // After 42 seconds, the unpolled call is the first that may send. It does not send, so the
+        // other call waits for `RESPONSE_TIMEOUT` (5 seconds).
         queue.wait(queue.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();
         assert!((47.0..48.1).contains(&seconds), "{seconds}");

@@ -101,10 +101,10 @@ impl Error {
         self.head().map(|head| head.status)
     }
 
-    /// True if the rate limit stopped the call. Either the last response was a 429, from the API
-    /// (`rate_limit_exceeded` or `key_banned`) or from a proxy, or the call would have had to wait
-    /// too long for the rate limit ([`ErrorKind::RateLimit`]). [`retry_after`](Self::retry_after)
-    /// says how long to wait, if that is known.
+    /// True if the rate limit stopped the call, in one of two ways. The last response was a 429,
+    /// from the API (`rate_limit_exceeded` or `key_banned`) or from a proxy. Or the call would have
+    /// had to wait too long for the rate limit ([`ErrorKind::RateLimit`]).
+    /// [`retry_after`](Self::retry_after) says how long to wait, if that is known.
     pub fn is_rate_limited(&self) -> bool {
         self.kind() == ErrorKind::RateLimit || self.status() == Some(StatusCode::TOO_MANY_REQUESTS)
     }
@@ -120,9 +120,9 @@ impl Error {
         self.head()?.rate_limit()
     }
 
-    /// The time to wait, from `Retry-After` in the response. For [`ErrorKind::RateLimit`], the time
-    /// until the rate limit allows requests again; zero if only other calls kept this call waiting.
-    /// `None` if no such time is known.
+    /// The time to wait, from `Retry-After` in the response; `None` if there is no valid
+    /// `Retry-After`. For [`ErrorKind::RateLimit`], it is the time until the rate limit allows
+    /// requests again, or zero if only other calls kept this call waiting.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.sent.stopped {
             Some(Stopped::RateLimit { holds_for }) => Some(holds_for),
@@ -180,8 +180,8 @@ impl Error {
         format!("{status}{what}")
     }
 
-    /// Returns the message for a connection that failed, with the innermost cause, or for a timeout
-    /// that expired. Both name the server's host if it is known.
+    /// Returns the message for a timeout that expired, or for a connection that failed. The latter
+    /// has the innermost cause. Both name the server's host if it is known.
     fn connection_message(&self) -> String {
         let source = self.0.source.as_deref();
         let source = source.and_then(|source| source.downcast_ref::<reqwest::Error>());

@@ -1,4 +1,4 @@
-//! Converts smaller integers to identifiers of orders and pets.
+//! Converts integers of smaller types than `i64` to identifiers of orders and pets.
 
 use crate::generated::v1::types::{OrderId, PetId};
 

@@ -1,5 +1,5 @@
-//! Computes when the next request may be sent, from the rate limits in responses. Sends nothing,
-//! does not wait and reads no clock.
+//! Computes from the rate limits in responses when the next request may be sent. The module only
+//! computes: it sends nothing, does not wait and reads no clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,10 +8,11 @@ use tokio::time::Instant;
 /// The maximum response time of the service. A request that has no response after this time no
 /// longer counts as in flight, because the program may have stopped polling the call.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum random extra wait after a limit. Without it, all clients of an account would send
-/// their next requests at the same instant.
+/// The maximum random wait that is added to the time until the limit allows requests again. Without
+/// it, all clients of an account would send their next requests at the same instant.
 const MAX_JITTER: Duration = Duration::from_secs(1);
-/// Limits `Retry-After`, so that the addition to the current instant cannot overflow.
+/// The maximum that is used of a `Retry-After`, so that adding it to the current instant cannot
+/// overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 
 /// The time at which the next request may be sent.
@@ -108,8 +109,8 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // Other 429s of the same burst report about the same end of the limit, so the end with
-            // the first jitter is kept.
+            // The 429s of a burst report about the same end of the limit. So the end that the first
+            // one set, with its jitter, is kept unless a later 429 reports a later end.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);
@@ -137,9 +138,9 @@ impl RateLimitState {
         }
     }
 
-    /// Records a request whose response is missing or reports no limit. If the server may have
-    /// counted the request, lowers the number of remaining requests that a response has reported,
-    /// but not below 1.
+    /// Records a request that got no response, or a response that reports no limit. If the server
+    /// may have counted the request, one less remains. This applies only if an earlier response has
+    /// reported how many remain, and the number never falls below 1.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {

@@ -12,8 +12,8 @@ pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// Returns the request's [`Call`]. Before `answer` sends the request, it replaces the client's
-    /// template with a new call.
+    /// Returns the request's [`Call`]. At first this is the client's template. The module `answer`
+    /// replaces it with a new call before it sends the request.
     fn call(&mut self) -> &mut Call;
 
     /// Creates the span of the call, with the operation and the identifiers in its parameters.

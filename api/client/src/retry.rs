@@ -1,4 +1,5 @@
-//! Decides whether to retry and computes the wait. Sends nothing and does not wait itself.
+//! Decides whether a request is retried, and computes the wait before that. The module only
+//! computes: it sends nothing and does not wait.
 
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use std::time::Duration;
 /// `DELETE` requests, which are safe to repeat.
 ///
 /// If no attempts remain, or if the wait would end after [`total`](Self::total) (during a ban, for
-/// example), the call fails immediately with the error of the last attempt. A call that waits to
-/// send fails with [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the rate limit lasts
-/// longer than the remaining time.
+/// example), the call fails immediately with the error of the last attempt. A call that waits for
+/// the rate limit fails with [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the limit
+/// lasts longer than the remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     attempts: u32,

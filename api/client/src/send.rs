@@ -86,7 +86,8 @@ impl<'a> Attempts<'a> {
         by_policy.into_iter().chain(self.sent.ends.map(|(at, _)| at)).min()
     }
 
-    /// Waits for the rate limit. Returns `None` without waiting if retries are switched off.
+    /// Waits until the rate limit allows this call to send. If retries are switched off, returns
+    /// `None` immediately.
     async fn turn(
         &self,
         number: u64,
@@ -147,9 +148,9 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns an error for progenitor if the client ends a call itself. The hook must return an error
-/// of reqwest, which has no constructor, so a made-up response is converted to one. Programs never
-/// see it, because [`Error::new`](crate::Error) uses [`Sent::stopped`] instead.
+/// Returns the error that progenitor gets if the client itself ends a call. It must be an error of
+/// reqwest. Programs cannot construct one, so a made-up response is converted to one. It is never
+/// shown, because [`Error::new`](crate::Error) uses [`Sent::stopped`] instead.
 fn placeholder_error() -> reqwest::Result<Response> {
     let mut response = http::Response::new("");
     *response.status_mut() = StatusCode::REQUEST_TIMEOUT;

@@ -16,7 +16,7 @@ macro_rules! client_of_version {
         }
 
         impl $name {
-            /// `root` is the base URL without the version.
+            /// Creates a client whose base URL is `root`, followed by the path of the version.
             pub(crate) fn from_parts(
                 root: &str,
                 http: reqwest::Client,
@@ -54,7 +54,8 @@ macro_rules! client_of_version {
 
 pub(crate) use client_of_version;
 
-/// Formats a client without the HTTP client, whose default headers contain the key.
+/// Implements `Debug` for a client. Leaves out the inner `reqwest` client, because its default
+/// headers contain the key.
 pub(crate) fn debug(
     name: &str,
     base_url: &str,

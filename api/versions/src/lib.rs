@@ -1,5 +1,5 @@
-//! The table of API versions, shared by the server and the tools, which do not depend on each
-//! other.
+//! The table of API versions. It is a crate of its own, because the server and the tools share it
+//! but do not depend on each other.
 
 #[derive(Debug)]
 pub struct Version {
@@ -17,7 +17,8 @@ pub struct Version {
     pub path: &'static str,
     /// The path under which the server publishes the reference page of the document.
     pub reference: &'static str,
-    /// The difference from other versions, in a few words, for people who choose a version.
+    /// What distinguishes this version from the others, in a few words, for people who choose a
+    /// version.
     pub about: &'static str,
 }
 

@@ -11,8 +11,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const LIST: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\
                     Content-Length: 2\r\n\r\n";
 
-/// Returns a listener, on which the test plays the server, and a builder of a client without
-/// retries.
+/// Returns a listener and the builder of a client without retries. The test accepts the client's
+/// connections itself.
 async fn listen() -> (TcpListener, ClientBuilder) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -39,7 +39,8 @@ async fn concurrent_calls_are_limited_by_max_in_flight() {
     let mut first = next_request(&listener).await.unwrap();
     let mut second = next_request(&listener).await.unwrap();
     assert!(next_request(&listener).await.is_none());
-    // The call is in flight until its response's body ends, so no other request may arrive yet.
+    // The first call is in flight until the body of its response ends, so no other request may
+    // arrive yet.
     first.write_all(LIST.as_bytes()).await.unwrap();
     assert!(next_request(&listener).await.is_none());
     first.write_all(b"[]").await.unwrap();

@@ -81,7 +81,7 @@ impl Reply {
     }
 }
 
-/// A scripted server. It stops at the latest with the runtime of the test.
+/// A scripted server. It runs until its replies are used up, or until the runtime of the test ends.
 pub struct ScriptedServer {
     /// The base URL, which ends in `/v1`.
     pub base_url: String,

@@ -38,8 +38,8 @@ impl Recorder {
         all.len() as u64
     }
 
-    /// Returns one line, with all fields except the target, for each event of the client. If
-    /// `events` is false, returns a line for each of the client's spans instead.
+    /// Returns one line for each event of the client, or for each of its spans if `events` is
+    /// false. The line has all fields except the target.
     fn lines(&self, events: bool) -> Vec<String> {
         let all = self.0.lock().unwrap();
         let records = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
