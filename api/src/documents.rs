@@ -15,7 +15,8 @@ pub struct Document {
     pub version: &'static str,
     /// The name of the version, such as `v1`.
     pub name: &'static str,
-    /// The difference from other versions, in a few words, for people who choose a version.
+    /// What distinguishes this version from the others, in a few words, for people who choose a
+    /// version.
     pub about: &'static str,
     pub base_path: &'static str,
     /// The path under which the server publishes the document.
@@ -46,7 +47,8 @@ macro_rules! documents {
         /// The document of each version, in ascending order.
         pub static DOCUMENTS: [&Document; COUNT] = [$(&$name),*];
 
-        /// Returns the operations that `H` implements, in the order of [`DOCUMENTS`].
+        /// Returns, for each version in the order of [`DOCUMENTS`], the description of its API with
+        /// the methods of `H` as handlers.
         pub fn api_descriptions<H, C>() -> Result<[ApiDescription<C>; COUNT], DocumentError>
         where
             C: ServerContext,

@@ -36,8 +36,7 @@ pub trait Schemas: Send + Sync + 'static {
     fn add_to(generator: &mut SchemaGenerator);
 }
 
-/// Emits the document of an API with this title and this version. The document contains all schemas
-/// of `S`.
+/// Emits the document of an API, with this title and version, and with all schemas of `S`.
 pub fn emitted<S: Schemas>(
     api: ApiDescription<StubContext>,
     title: &str,
@@ -67,7 +66,7 @@ fn openapi(
     api.openapi(title, version).json().map_err(DocumentError::new)
 }
 
-/// Returns an API with one operation whose response has every schema, because the real operations
+/// Returns an API with one made-up operation, whose response has every schema. The real operations
 /// do not emit the schemas of errors.
 fn schemas_api<S: Schemas>() -> Result<ApiDescription<StubContext>, DocumentError> {
     let mut api = ApiDescription::new();

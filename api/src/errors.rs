@@ -13,8 +13,8 @@ use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// Returns the status of a code. The codes listed here do not belong to an operation, because the
-/// middleware or a proxy sends them before a request reaches one.
+/// Returns the status of a code. The codes that are listed in the function belong to no operation:
+/// the middleware or a proxy sends them before a request reaches one.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
@@ -27,7 +27,8 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Replaces the first numbers in an example's message, in their order, with `numbers`.
+/// Returns the message of an example. Its first number is replaced by the first of `numbers`, its
+/// second by the second, and so on.
 pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
     for number in numbers {
@@ -74,11 +75,13 @@ static OUTSIDE_VERSIONS: LazyLock<Bytes> = LazyLock::new(|| {
 /// 401.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentCredentials {
-    /// No `Authorization` header, no `X-API-Key` header, and no query parameter named like a key.
+    /// No `Authorization` header, no `X-API-Key` header, and no query parameter that is named
+    /// `api_key` or similarly.
     Nothing,
     /// An `X-API-Key` header instead of an `Authorization` header.
     ApiKeyHeader,
-    /// A query parameter named like a key instead of an `Authorization` header.
+    /// A query parameter that is named `api_key` or similarly, instead of an `Authorization`
+    /// header.
     QueryParameter,
     Basic,
     /// A scheme other than `Bearer` and `Basic`, or a value without a scheme.

@@ -15,14 +15,15 @@ pub static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remainin
 /// `X-RateLimit-Reset`, the Unix timestamp at which the limit resets.
 pub static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// The headers that deprecated operations add, apart from `Link`: the date of deprecation (RFC
-/// 9745), and the date after which the operation may be removed (RFC 8594).
+/// The headers that a deprecated operation adds to its responses, apart from `Link`: the date of
+/// deprecation (RFC 9745), and the date after which the operation may be removed (RFC 8594).
 pub static ON_DEPRECATED: [(HeaderName, &str); 2] = [
     (HeaderName::from_static("deprecation"), v1::DEPRECATION_EXAMPLE),
     (HeaderName::from_static("sunset"), v1::SUNSET_EXAMPLE),
 ];
 
-/// The `Link` of deprecated operations to the changelog, relative to the server.
+/// The value of `Link` for deprecated operations. It links to the changelog, with an address that
+/// is relative to the server.
 pub const DEPRECATION_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
 /// Sets the `Link` header of an error. It links to the guide's section on the error's code, and to

@@ -34,7 +34,7 @@ pub struct Request<'a, C, K = ()> {
 }
 
 impl<'a, C, K> Request<'a, C, K> {
-    /// Converts dropshot's request, sent by this caller.
+    /// Converts a request of dropshot, which this caller sent.
     pub fn new(context: &'a RequestContext<C>, caller: &'a K) -> Request<'a, C, K>
     where
         C: ServerContext,
@@ -57,12 +57,12 @@ pub trait Success: Send + Sync + 'static {
     fn into_response(self) -> Result<Response<Body>, Failure>;
 }
 
-/// The body that all errors of a document have in common.
+/// The type of body that all errors of a document have.
 pub trait ErrorBody: Serialize {
     /// The error code, as in the document.
     fn code(&self) -> &'static str;
 
-    /// The status of the response, which the body repeats.
+    /// The status of the response. The body repeats it.
     fn status(&self) -> StatusCode;
 }
 
@@ -94,7 +94,7 @@ impl JsonSchema for NoContent {
     }
 }
 
-/// A JSON body of this type, as a value or already encoded.
+/// A JSON body of the type `T`: a value, or JSON that is already encoded.
 #[derive(Debug)]
 pub struct Json<T>(Content<T>);
 
@@ -111,13 +111,12 @@ impl<T> From<T> for Json<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// Takes JSON that is already encoded, and compressed with gzip if `is_gzip`. The caller must
-    /// ensure that it is the JSON of a `T`.
+    /// Creates a body from JSON that is already encoded. If `is_gzip`, it is also compressed with
+    /// gzip. The caller must ensure that it is the JSON of a `T`.
     pub fn encoded(json: Body, is_gzip: bool) -> Json<T> {
         Json(Content::Encoded { json, is_gzip })
     }
 
-    /// Returns a response with this status. Fails if the value cannot be serialized.
     pub fn into_response(self, status: StatusCode) -> Result<Response<Body>, Failure> {
         match self.0 {
             Content::Value(value) => json_response(status, &value),
@@ -171,7 +170,7 @@ fn encoded_response(status: StatusCode, json: Body) -> Response<Body> {
     response
 }
 
-/// The response that dropshot sends for a handler's result: a success of `S`, or an error.
+/// The response that dropshot sends for a handler's result: the success `S`, or an error.
 #[derive(Debug)]
 pub struct HandlerResponse<S>(Response<Body>, PhantomData<fn() -> S>);
 
@@ -209,7 +208,8 @@ impl<S: Success> HttpResponse for HandlerResponse<S> {
     }
 }
 
-/// The success that dropshot documents. Used only as a type, never as a value.
+/// Describes the success `S` to dropshot, which reads only the type. No value of it is ever
+/// created.
 struct DocumentedSuccess<S>(PhantomData<fn() -> S>);
 
 impl<S> From<DocumentedSuccess<S>> for Result<Response<Body>, HttpError> {
@@ -241,7 +241,7 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// Used by operations that do not document a 400, because no value of their parameters is invalid.
+/// For operations whose parameters accept every value, and which therefore document no 400.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))
@@ -301,8 +301,8 @@ pub struct Sent<B = NoBody> {
 pub struct Sender(Extensions);
 
 impl Sender {
-    /// Returns the caller, which the middleware stored in the request's extensions. Fails if it
-    /// stored no `K`.
+    /// Returns the caller, a `K` that the middleware stored in the request's extensions. Fails if
+    /// they contain no `K`.
     pub fn caller<K: Send + Sync + 'static>(&self) -> Result<&K, Failure> {
         self.0.get().ok_or_else(|| Failure::internal(&"the request was not authenticated"))
     }
@@ -378,7 +378,8 @@ where
     }
 }
 
-/// A type in a request body whose members have bounds that serde does not check.
+/// A type that occurs in request bodies. Serde does not check the bounds of its members, so this
+/// trait does.
 pub trait CheckedBody {
     /// Fails if a member is out of bounds.
     fn check(&self) -> Result<(), Invalid>;

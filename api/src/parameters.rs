@@ -17,8 +17,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// The maximum length of an unknown parameter's name that an error repeats. Keys are longer, so no
-/// error repeats a whole key.
+/// An error repeats the name of an unknown parameter only if it is not longer than this. Keys are
+/// longer, so no error repeats a whole key.
 const MAX_NAME_CHARS: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ pub enum Invalid {
     Malformed(Location, &'static str, String),
     Missing(Location, &'static str),
     Repeated(Location, &'static str),
-    /// An unknown query parameter was sent. The name is `None` if it is empty, too long or has
-    /// unusual characters. The list has the supported names.
+    /// An unknown query parameter was sent. The first field is its name, or `None` if the name is
+    /// empty, too long or has unusual characters. The second field lists the supported names.
     Unknown(Option<String>, &'static [&'static str]),
     /// The body could not be parsed, for this reason.
     Body(String),
@@ -82,7 +82,8 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// The parameter that selects a page in every list with pages.
+/// The name of the parameter that selects a page of a list. All lists that have pages use this
+/// name.
 const CURSOR: &str = "cursor";
 
 /// The parameters of an operation in one location.
@@ -152,8 +153,8 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Returns the value of a parameter. Fails like [`optional`](Self::optional), and if the
-    /// parameter was not sent.
+    /// Returns the value of a parameter. Fails in the same cases as [`optional`](Self::optional),
+    /// and if the parameter was not sent.
     pub fn required<R: Rule>(&self, name: &'static str, rule: &R) -> Result<R::Value, Invalid> {
         self.optional(name, rule)?.ok_or(Invalid::Missing(self.location, name))
     }
@@ -165,7 +166,8 @@ impl<'a> SentParameters<'a> {
         rule: &R,
     ) -> Result<R::Value, Invalid> {
         rule.parse(text).ok_or_else(|| {
-            // In a query, a plain `+` means a space.
+            // In a query, `+` means a space. So if a value has a space, the client may have sent a
+            // `+` and meant a plus sign.
             let hint = if name == CURSOR && text.is_empty() {
                 "; leave it out for the first page"
             } else if R::MAY_HAVE_PLUS && self.location == Location::Query && text.contains(' ') {
@@ -186,8 +188,8 @@ fn repeatable(name: &str) -> Option<String> {
     repeats.then(|| name.to_string())
 }
 
-/// An extractor of an operation's parameters. Extraction itself never fails: the value contains the
-/// error if a parameter is invalid.
+/// An extractor of an operation's parameters. Invalid parameters do not make it fail: the value
+/// then contains the error.
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 
@@ -233,7 +235,7 @@ pub trait Rule {
     /// Describes the valid values in words.
     fn expected(&self) -> String;
 
-    /// Returns true if a parsed value is within the bounds or matches the pattern of the rule.
+    /// True if a parsed value is within the rule's bounds and matches its pattern, if it has any.
     fn holds(&self, _: &Self::Value) -> bool {
         true
     }
@@ -403,8 +405,9 @@ impl Rule for Time {
 /// Parses a date-time of RFC 3339, section 5.6, with any offset. Returns `None` for any other text,
 /// and if the year in UTC does not have four digits.
 ///
-/// Unlike chrono, rejects U+2212 as a minus sign, and second 60 except at the end of a day in UTC.
-/// A leap second becomes the next second, because most programs cannot represent it.
+/// This is stricter than chrono: it rejects U+2212 as a minus sign, and accepts second 60 (a leap
+/// second) only at the end of a day in UTC. It converts a leap second to the next second, because
+/// most programs cannot represent it.
 pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
     if !text.is_ascii() {
         return None;

@@ -41,7 +41,7 @@ impl<T> Serialize for Documented<T> {
     }
 }
 
-/// A type with the schema of `T` inline instead of a reference.
+/// A type that is documented with the whole schema of `T`, not with a reference to it.
 #[derive(Debug)]
 pub struct Inline<T>(PhantomData<T>);
 
