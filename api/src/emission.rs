@@ -103,7 +103,7 @@ fn tidy(value: &mut Value) {
         Value::Number(number) => {
             let whole = number.as_f64().filter(|float| float.fract() == 0.0);
             if let (None, Some(whole)) = (number.as_i64(), whole) {
-                // The generator rejects bounds beyond 2^53, up to which `f64` is exact.
+                // `f64` is exact up to 2^53, and the generator rejects bounds beyond that.
                 #[expect(clippy::cast_possible_truncation, reason = "the value is whole and exact")]
                 let whole = whole as i64;
                 *number = whole.into();

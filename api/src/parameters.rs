@@ -132,7 +132,7 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Takes the variables of the path, which dropshot has decoded.
+    /// Takes the variables of the path. Dropshot has already decoded them.
     fn from_path(variables: BTreeMap<String, String>) -> SentParameters<'a> {
         let values = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
         SentParameters { location: Location::Path, values: values.collect() }
@@ -403,7 +403,7 @@ impl Rule for Time {
 }
 
 /// Parses a date-time of RFC 3339, section 5.6, with any offset. Returns `None` for any other text,
-/// and if the year in UTC does not have four digits.
+/// and for a time whose year in UTC does not have four digits.
 ///
 /// This is stricter than chrono: it rejects U+2212 as a minus sign, and accepts second 60 (a leap
 /// second) only at the end of a day in UTC. It converts a leap second to the next second, because

@@ -215,7 +215,7 @@ impl std::fmt::Debug for ClientBuilder {
     }
 }
 
-/// Checks the base URL and returns it without the version and trailing slashes.
+/// Checks the base URL. Returns it without slashes at its end, and without a version at its end.
 fn parse_root(text: &str) -> Result<String, BuildError> {
     let url = Url::parse(text).map_err(|_| BuildError::BaseUrl("is not a URL"))?;
     let path = url.path().trim_end_matches('/');

@@ -65,7 +65,6 @@ impl Call {
         Self { permit: Arc::default(), sent: Arc::default(), ..self.clone() }
     }
 
-    /// Waits for a permit if `max_in_flight` is set.
     pub(crate) async fn acquire_permit(&self) {
         if let Some(permits) = &self.permits {
             // Fails only if the semaphore is closed, which never happens.

@@ -1,4 +1,4 @@
-//! Defines enums of values to which the API may add, such as error codes.
+//! Defines enums to which the API may add values, such as the enum of error codes.
 
 /// Defines an enum of strings, with a variant `Other` for strings that this version of the client
 /// does not know.

@@ -52,7 +52,8 @@ impl<'a> Attempts<'a> {
         loop {
             let turn = self.turn(number, deadline).await?;
             let method = request.method().clone();
-            // `None` if the request's body is a stream, which cannot be sent twice.
+            // `again` is `None` if the body of the request is a stream, because a stream cannot be
+            // sent twice.
             let again = request.try_clone();
             if let Some((at, _)) = self.sent.ends {
                 // This timeout also limits the body of the response.
@@ -221,8 +222,9 @@ mod tests {
         Response::from(response.body("").unwrap())
     }
 
-    /// Runs a call against a server that responds 429 `times` times, then 200. Returns the status,
-    /// the number of requests, and the seconds that passed on the paused clock.
+    /// Runs a call against a server that responds with 429 to the first `times` requests, and with
+    /// 200 afterwards. Returns the status, the number of requests, and the seconds that passed on
+    /// the paused clock.
     async fn run(
         policy: RetryPolicy,
         times: usize,
