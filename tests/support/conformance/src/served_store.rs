@@ -69,8 +69,8 @@ impl ServedStore {
     }
 
     /// Returns orders that changed after `after`, in the sequence in which the store sends them,
-    /// and how far this read got. After many changes, PostgreSQL may return the orders of the first
-    /// ones only.
+    /// and how far this read got. If there were many changes, PostgreSQL may read only the first of
+    /// them.
     pub fn orders_since(&self, after: Position) -> Result<(Vec<Order>, OrdersRead), StoreError> {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {

@@ -129,7 +129,7 @@ pub fn a_stopped_import_keeps_whole_steps(engine: &dyn Engine) -> anyhow::Result
         expect_unfinished(import_in_steps(&*commands, Records::Orders(&all), false, stop))?;
     ensure!(stopped.why.is_none() && stopped.completed.imported == STEP_RECORDS, "{stopped:?}");
     ensure!(list(&store)?.len() == STEP_RECORDS && commands.check()?.problems.is_empty());
-    // A stop after the last step has no effect.
+    // Here, the only step is also the last one, so the stop comes too late and the import succeeds.
     let last = Records::Orders(all.get(..STEP_RECORDS).context("there are more")?);
     let skipped = import_in_steps(&*commands, last, true, stop)?.skipped;
     ensure!(skipped == STEP_RECORDS);

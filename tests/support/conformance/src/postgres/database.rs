@@ -26,7 +26,8 @@ pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 /// The number of databases that this process has named. It makes their names unique.
 static DATABASE_COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A PostgreSQL server, or the servers of a cluster, and a superuser who owns the databases.
+/// The address of a PostgreSQL server, or of several that form a cluster, and the superuser who
+/// owns the databases there.
 pub struct PostgresUnderTest {
     server: String,
     role: String,
@@ -91,8 +92,8 @@ impl Database<'_> {
         Ok((relay, url.parse()?))
     }
 
-    /// Returns the owner's URL, with this database for the request counts, or with the default
-    /// database if it is `None`.
+    /// Returns the owner's URL. It names this database for the request counts. With `None`, the
+    /// default database is used.
     pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
         let url: PostgresUrl = self.url().parse()?;
         Ok(url.with_limits_database(limits_database.map(str::to_string)))

@@ -102,7 +102,7 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     import(&*database.commands()?, 1..=10)?;
     let running = database.server_of_owner()?;
     servers.wait(standby.promote())?;
-    // Its standby was promoted, so let the old primary commit without one.
+    // The standby was promoted, so let the old primary commit without a standby.
     servers.wait(primary.set("synchronous_standby_names", ""))?;
     let fenced = Instant::now();
     servers.wait(primary.set("default_transaction_read_only", "on"))?;
