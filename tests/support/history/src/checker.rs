@@ -1,5 +1,5 @@
-//! Checks events against the rules as they arrive. Only the last list of each client is kept, so
-//! the memory use does not grow with the number of lists.
+//! Checks each event against the rules when the event arrives. Keeps only the last list of each
+//! client, so the memory use does not grow with the number of lists.
 
 mod faults;
 mod findings;
@@ -87,8 +87,8 @@ impl Checker {
         }
     }
 
-    /// Returns the first violations of each rule. Exceeded time limits and unexpected 503s are
-    /// included only if the stalls recorded so far do not explain them.
+    /// Returns the first few violations of each rule. Leaves out exceeded time limits and
+    /// unexpected 503s that the stalls recorded so far explain.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
     }
@@ -99,8 +99,8 @@ impl Checker {
         self.findings.excused()
     }
 
-    /// Returns the number of violations that stalls cannot explain, that is, of all except exceeded
-    /// time limits and unexpected 503s.
+    /// Returns the number of violations, not counting exceeded time limits and unexpected 503s,
+    /// because stalls may explain those.
     pub fn certain(&self) -> usize {
         self.findings.certain()
     }
@@ -179,8 +179,8 @@ impl Checker {
         }
     }
 
-    /// Checks that the answer arrived, that it was in time, and that a 503 has `Retry-After` and is
-    /// allowed.
+    /// Checks that a server answered, and that it did so in time. A 503 must have `Retry-After`,
+    /// and the recording must allow 503s. Skips operators' commands, which no server answers.
     fn check_delivery(&mut self, operation: &Arc<Operation>, answer: &Answer) {
         let Some(server) = &operation.asked.server else { return };
         let interval = Interval { from: operation.begun, to: operation.ended() };
@@ -199,9 +199,9 @@ impl Checker {
         let excused = self.faults.excuse(server, interval);
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
-            // Do not check how long the client waited. If a connection closes just when the client
-            // hands a request to it, hyper may report no error, so the client waits until its
-            // timeout (api/UPSTREAM.md).
+            // The fault excuses the lost answer, however long the client waited for it. If a
+            // connection closes just when the client hands a request to it, hyper may report no
+            // error, and the client waits until its timeout (api/UPSTREAM.md).
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");

@@ -24,7 +24,7 @@ pub enum What {
     Asks(Asked),
     /// A response has arrived completely, or was lost, or a command has ended.
     Gets {
-        /// The number of the request, [`Asked::op`].
+        /// The [`Asked::op`] of the request or command.
         op: u64,
         answer: Answer,
     },
@@ -40,8 +40,8 @@ pub enum What {
         per_day: Option<u32>,
     },
     Fault(FaultBegun),
-    /// A standby became the primary. The counts of requests that are sent at least a second later
-    /// will not be lost.
+    /// A standby became the primary. If a request is sent a second later or more, its count must
+    /// not be lost.
     Promoted,
     /// From this time, syncs of a server's disk fail, hang or do nothing.
     Unsynced,
@@ -118,7 +118,7 @@ pub enum Request {
     Revoke(String),
 }
 
-/// Selects a page of a walk over the orders.
+/// One page of a walk. A walk requests all pages of a list, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
@@ -174,16 +174,17 @@ pub struct Answered {
 #[serde(deny_unknown_fields)]
 pub struct FaultBegun {
     pub name: String,
-    /// The servers whose answers may be late or lost until the fault is undone, because the server
-    /// is stopped or its network to the clients is disturbed.
+    /// The servers that the fault stops, or whose network to the clients it disturbs. Until the
+    /// fault is undone, their answers may be late or lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
     /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if request counts may be lost: those of the last second before the fault, or more if
-    /// counts could not be saved, and all later ones. The loss ends a second after a standby is
-    /// promoted or, if none is promoted, when the lists are compared.
+    /// True if the fault may lose request counts: those of the second before it, and all later ones
+    /// until a second after a standby is promoted. If no standby is promoted, counts may be lost
+    /// until the lists are compared. If counts could not be saved before the fault, older ones may
+    /// be lost, too.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

@@ -6,27 +6,29 @@ use std::time::Duration;
 
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// The number of answers, by kind of request and by status or a word such as `lost`.
+    /// The number of answers for each kind of request and each result. A result is a status, or a
+    /// word such as `lost`.
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
-    /// For each fault, the longest times without a success from its start until the next fault.
+    /// For each fault, the longest outages before the next fault began.
     pub outages: BTreeMap<String, Outage>,
-    /// The time of each 204, in nanoseconds on the recording's clock.
+    /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,
     /// The longest time from a request to a server until its answer arrived or was lost.
     pub slowest: Duration,
     /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
-    /// The time of the last success of each kind of request at each server. For requests other than
-    /// lists, a comparison of lists counts as a success.
+    /// The time of the last success of each kind of request at each server. When the lists are
+    /// compared, this time is set to now for all kinds except lists, because writers and limited
+    /// clients pause during a comparison.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }
 
-/// The longest times without a success at one server. Time before the start of the fault, or before
-/// the first such success at the server, does not count.
+/// For each kind of request, the longest time from one success at a server to the next success
+/// there. If the fault began between the two, the time is counted from the start of the fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     pub lists: Duration,
@@ -72,8 +74,6 @@ impl Figures {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
                 self.fault = Some((fault.name.clone(), event.at));
             }
-            // Writers and limited clients pause while the lists are compared. This pause is not an
-            // outage.
             What::Compared { .. } => self.reset_outages(event.at),
             What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
             _ => {}
@@ -94,10 +94,9 @@ impl Figures {
             Answer::List(_) | Answer::Page { .. } => ("200".to_string(), true),
             Answer::Status(Answered { status, .. }) => {
                 let is_success = match kind {
-                    // Each of these answers proves that the server ran a transaction, even if the
-                    // order does not exist.
+                    // A 404 or 409 is a success, too: it proves that the server ran a transaction.
                     Kind::Cancel => matches!(status, 204 | 404 | 409),
-                    // A 429 proves that the rate limiter has decided on the request.
+                    // A 429 is a success, too: it proves that the rate limiter works.
                     _ => matches!(status, 200 | 429),
                 };
                 (status.to_string(), is_success)
@@ -158,7 +157,7 @@ impl Figures {
         [summary].into_iter().chain(self.outages.iter().map(outage)).collect()
     }
 
-    /// The number of requests with this answer: a status, or a word such as `lost`.
+    /// Returns the number of requests with this result, which is a status or a word such as `lost`.
     pub fn count(&self, status: &str) -> u64 {
         self.answers.iter().filter(|((_, text), _)| text == status).map(|(_, times)| times).sum()
     }
@@ -168,7 +167,7 @@ impl Figures {
         self.answers.iter().filter(|((name, _), _)| *name == kind).map(|(_, times)| times).sum()
     }
 
-    /// The number of requests to servers that were answered or lost.
+    /// Returns the number of requests to servers, not counting those that are still running.
     pub fn requests(&self) -> u64 {
         [Kind::List, Kind::Cancel, Kind::Pet]
             .iter()

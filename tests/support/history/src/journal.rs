@@ -46,7 +46,7 @@ impl Journal {
     }
 
     /// Records that a client is about to send a request, or an operator to run a command. Returns
-    /// its number.
+    /// the number of the request or command.
     pub fn asks(
         &self,
         client: &str,
@@ -84,9 +84,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Reports the figures and the violations, and returns the violations. A run in which no
-    /// cancellation was answered 204 also counts as a violation in the report. Stalls of the
-    /// machine excuse such a run, exceeded time limits and unexpected 503s, but nothing else.
+    /// Adds the figures and the violations to the report, and returns the violations. A run without
+    /// a 204 to a cancellation also counts as a violation in the report. Stalls of the machine can
+    /// excuse such a run, exceeded time limits and unexpected 503s, but nothing else.
     pub fn report_violations(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
         let is_idle = figures.acknowledged.is_empty();
@@ -108,8 +108,8 @@ impl Journal {
         self.state.lock().checker.violations()
     }
 
-    /// True if there is a violation that stalls cannot explain. Exceeded time limits and unexpected
-    /// 503s do not count, because a stall that is still in progress may explain them.
+    /// True if there is a violation. Exceeded time limits and unexpected 503s do not count, because
+    /// a stall that is still in progress may explain them.
     pub fn is_violated(&self) -> bool {
         self.state.lock().checker.certain() > 0
     }
@@ -128,7 +128,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Reads the clock while the lock is held, so that the events are in the order of their times.
+    /// Records an event. Reads the clock while the caller holds the lock of the state, so that
+    /// events are recorded in the order of their times.
     fn note_in(&self, state: &mut State, what: What) {
         let event = Event { at: self.now(), what };
         if let Some(file) = &mut state.file {

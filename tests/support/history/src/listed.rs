@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use testbed::DataDir;
 
-/// An order. `status` is present on pages and in the operator's list.
+/// An order. Pages and the operator's list contain its `status`; the list of v1 does not.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {

@@ -25,10 +25,10 @@ pub enum Rule {
     /// show the cancelled order.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
-    /// An absent order does not reappear, and a shipped order stays shipped. No later list shows an
-    /// absent order, no later page of pending orders shows a shipped one, and no later cancellation
-    /// of either is answered 204. In the final table, an absent order is not pending, and a shipped
-    /// one is shipped.
+    /// An order that is gone (absent from a list, or answered 404) does not come back, and a
+    /// shipped order stays shipped. No later list shows a gone order, and no later page of pending
+    /// orders shows a shipped one. No later cancellation of either is answered 204. In the final
+    /// table, a gone order is not pending, and a shipped one is shipped.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
     /// A list or page does not show an order that had already disappeared from the previous list of
@@ -46,8 +46,8 @@ pub enum Rule {
     /// time of faults at its server.
     #[strum(message = "an answer is late")]
     LateAnswer,
-    /// Every request is answered, unless a fault at its server may lose answers. A client that
-    /// gives up waiting breaks [`Rule::LateAnswer`] instead.
+    /// Every request is answered, unless a fault at its server may lose answers. If the client gave
+    /// up waiting, this is a violation of [`Rule::LateAnswer`] instead.
     #[strum(message = "a request has no answer")]
     NoAnswer,
     /// Every 503 has `Retry-After`.
@@ -57,9 +57,9 @@ pub enum Rule {
     /// 503.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
-    /// Between the end of the command that issues a key and the start of a command that revokes it,
-    /// no request with the key is answered 401. A request is answered 429 only if the account has a
-    /// limit that can be reached.
+    /// From the end of the command that issues a key to the start of a command that revokes it, no
+    /// request with the key is answered 401. Nor is a request answered 429, unless the account has
+    /// a limit that can be reached.
     #[strum(message = "a valid key is refused")]
     ValidKeyRefused,
     /// Accounts stay within their limits per minute and per day.
@@ -79,13 +79,14 @@ pub enum Rule {
     /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.
     #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
-    /// Each answer is possible: a request of its kind can have this status, a 204, 404 or 409 fits
-    /// what is known about the order, lists show only known orders, and no 503 arrives unless the
-    /// recording allows 503s.
+    /// Each answer is possible. A request of its kind can have this status. A 204, 404 or 409 fits
+    /// what is known about the order. Lists show only known orders. No request is answered 503,
+    /// unless the recording allows 503s.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
-    /// The final table contains every order that must exist, each order at most once and in a
-    /// status that some request can have caused, and of an import either all orders or none.
+    /// The final table is possible. It contains every order that must exist, and no order twice.
+    /// Some request can have caused each order's status. Each import is there with all of its
+    /// orders or none.
     #[strum(message = "the final table cannot be true")]
     ImpossibleTable,
 }
@@ -146,7 +147,7 @@ pub struct Violation {
     pub rule: Rule,
     /// The details, such as `order 5`. They are printed after the rule's message.
     pub text: String,
-    /// The operations that contradict each other, by start time.
+    /// The operations that contradict each other, in the order of their start times.
     pub because: Vec<Arc<Operation>>,
     /// True if the violation is an exceeded time limit or an unexpected 503, which a stall of the
     /// machine may excuse.

@@ -1,6 +1,6 @@
-//! The clients of a recording. Writers cancel orders, listers request the list, walkers request all
-//! pages, limited clients reach the limits of their accounts (one of their keys is banned), and
-//! callers use keys that may be revoked. Every request is recorded.
+//! The clients of a recording. Writers cancel orders, listers request the list, and walkers request
+//! all pages. Limited clients use up the limits of their accounts, one of them until its key is
+//! banned. Callers use keys that may be revoked. Every request is recorded.
 
 mod pool;
 
@@ -27,7 +27,7 @@ pub struct Load {
 /// A load that two cores can handle while they also run the servers.
 pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 
-/// The pauses between two requests: of a writer, and of a lister or walker.
+/// The pause of a writer between two requests. Listers and walkers pause for `LISTER_RESTS`.
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
@@ -56,17 +56,17 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (10_000, 50),
 ];
 
-/// The number of accounts in [`LIMITS`] whose clients use up a window and then pause until it
-/// closes. The clients of these accounts start [`LIMITED_BEGIN_AFTER`] apart, so that the limit of
-/// one account is in use at almost any time. After each two concurrent requests to an account, its
-/// clients pause for [`LIMITED_RESTS`].
+/// The number of accounts in [`LIMITS`] whose clients use up a window and wait until it closes.
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
+/// The pause of limited clients between two rounds of requests.
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
+/// The clients of the [`WAITING`] accounts start one after the other, at this interval, so that at
+/// almost any time some account is using up its window.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// The number of refusals after which a client pauses until the window closes. They cannot lead to
-/// a ban, which takes as many strikes as the limit per minute.
+/// The number of refusals after which clients wait until the window closes. So few refusals cannot
+/// lead to a ban, which takes [`PER_MINUTE`] strikes.
 const REFUSALS: u32 = 4;
 
 /// Pause of a caller between two rounds of requests.

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The number of recently chosen orders that a writer may choose again, to race with another
-/// writer.
+/// A writer may choose an order again if it is one of this many orders that were chosen last. Two
+/// writers may then cancel it at the same time.
 const NEIGHBOURS: usize = 6;
 
-/// Time for which a key is used after it was revoked.
+/// How long callers use a key after it was revoked.
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
 
 /// The factor by which clients lengthen their pauses when there should be little load.
@@ -31,7 +31,8 @@ pub struct Pool {
     /// The keys of callers, oldest first. A revoked key also has a time, until which callers still
     /// use it.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
-    /// Read-locked by writers and limited clients during their requests.
+    /// Read-locked by writers and limited clients during their requests; write-locked by
+    /// [`Pool::rest`], which makes them wait.
     turns: RwLock<()>,
     /// Read-locked during each command of the operator; write-locked during a fault in which no
     /// command may run.
@@ -110,8 +111,8 @@ impl Pool {
         }
     }
 
-    /// Permits a writer or limited client to send requests until the result is dropped. Waits if a
-    /// [`Pool::rest`] is in progress.
+    /// Permits a writer or limited client to send requests until the result is dropped. Waits as
+    /// long as a result of [`Pool::rest`] exists.
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
