@@ -1,4 +1,4 @@
-//! The server's own decisions, compiled from its source files.
+//! The decisions of the real server, compiled from its source files.
 
 #[path = "../../../../src/store/agreement/journal.rs"]
 pub mod journal;

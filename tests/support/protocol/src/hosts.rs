@@ -4,12 +4,10 @@ use crate::agreement::journal::{Answer, Change, Seen};
 
 const MAX_CHANGES: u8 = 3;
 
-/// The bit in the id of a change that marks it as a cancellation of the order or a revocation of
-/// the key.
+/// This bit is set in the id of a change that cancels the order or revokes the key.
 const ENDS: u8 = 0x80;
 
-/// The bit in the id of a change that marks it as a change of keys. All other changes concern
-/// orders.
+/// This bit is set in the id of a change of keys, and not in the id of a change of orders.
 const KEYS: u8 = 0x40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +19,8 @@ pub enum ChangeScope {
 /// A set of changes, one bit each.
 pub type Set = u8;
 
-/// The ids of the changes in a journal. The first change has the number 1.
+/// A journal: the ids of its changes, in the order of their numbers. The first change has the
+/// number 1.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Journal {
     ids: [u8; MAX_CHANGES as usize],
@@ -85,7 +84,8 @@ impl Journal {
         self.ids().iter().filter(|id| **id & ENDS != 0).fold(0, |all, id| all | set_of(*id))
     }
 
-    /// The answer of this journal's server to a replica whose last seen change is in `seen`.
+    /// Returns the answer that a server with this journal gives to a replica. `seen` contains the
+    /// last change that the replica has seen.
     pub fn answer(&self, seen: &Seen<u8>) -> Answer<u8> {
         let is_known = self.is_known(seen);
         let [orders, keys] =

@@ -15,7 +15,7 @@ use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
 const MAX_QUERIES: usize = 2;
 
-/// The changes whose rows are on the first page when all rows are read, which takes two pages.
+/// A read of all rows takes two pages. The rows of these changes are on the first page.
 const FIRST_PAGE: Set = 0b0101_0101;
 
 /// A replica that only cancels; its list and keys are not modelled.
@@ -32,8 +32,8 @@ impl Canceller {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
     }
 
-    /// Opens a session to the leader. A session opens only after a confirmed commit, and only the
-    /// leader can confirm commits.
+    /// Opens a session to the leader. No session to another host can open, because a session opens
+    /// only after a confirmed commit, and only the leader can confirm commits.
     pub fn open(&mut self, host: usize, server: Server) {
         let wait = new_wait(server, &self.before);
         (self.session, self.before) = (Some((host, wait)), Some((server, wait)));
@@ -68,9 +68,9 @@ impl Session {
     }
 }
 
-/// The next query, which all waiting list requests share. Lists that are sent after its answer must
-/// reflect the changes `must_reflect`. `list` is the position of the replica's list when the last
-/// of these requests arrived.
+/// The next query, which all waiting list requests share. The lists that they get must reflect the
+/// changes `must_reflect`. `list` is the position of the replica's own list when the last of these
+/// requests arrived.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct NextQuery {
     must_reflect: Set,
@@ -111,15 +111,16 @@ pub struct Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
-    /// Cancellations that are removed from the snapshot at the end of the read.
+    /// The pending removals that are applied to the snapshot at the end of the read; none in a read
+    /// of all rows.
     removed: Set,
     after: Position,
-    /// The last change of the server, read before the current query for rows; `None` until it has
-    /// been read.
+    /// The position of the server's last change of orders, read before the rows of the current
+    /// query. `None` until it has been read.
     before: Option<Position>,
-    /// The number of pages that the current query has read, and the highest change number on these
-    /// pages; `highest` stays `None` in a read of all rows.
+    /// The number of pages that the current query has read.
     pages: u8,
+    /// The highest change number on these pages; always `None` in a read of all rows.
     highest: Option<i64>,
 }
 
@@ -208,8 +209,8 @@ impl Replica {
         }
     }
 
-    /// Opens a session to the leader. A session opens only after a confirmed commit, and only the
-    /// leader can confirm commits.
+    /// Opens a session to the leader. No session to another host can open, because a session opens
+    /// only after a confirmed commit, and only the leader can confirm commits.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
         let opening = journal.answer(&self.seen).opening(&self.seen);
@@ -250,8 +251,9 @@ impl Replica {
         Some(change)
     }
 
-    /// Takes a list request. The list must reflect the changes `must_reflect`, which include all
-    /// changes that the lists of earlier requests must reflect, except changes that have been lost.
+    /// Takes a list request, whose list must reflect the changes `must_reflect`. This set replaces
+    /// the set of the earlier requests that share the query, because it includes all changes of
+    /// that set except those that have been lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -325,8 +327,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes one step of a read of rows: the server's last changes before the rows, then each page
-    /// of rows, then the last changes after the rows.
+    /// Takes the next step of a read of rows. The first step reads the server's last changes, the
+    /// next ones read a page of rows each, and the last one reads the server's last changes again.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -456,8 +458,8 @@ impl Replica {
         Some(())
     }
 
-    /// Handles the answer to the lookup of the key: caches the key unless the cache reflects later
-    /// changes or another history, and authorises the request if the answer is recent enough.
+    /// Handles the answer to the lookup of the key. Caches the key, unless the cache reflects later
+    /// changes or another history. Authorises the request if the answer is recent enough.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
             return None;
@@ -489,8 +491,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if this replica would authorise a request with a row of the key that has none of the
-    /// changes in `end`.
+    /// True if this replica would authorise a request by a row of the key that contains none of the
+    /// revocations `end`.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

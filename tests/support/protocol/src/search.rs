@@ -7,11 +7,12 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Mutex;
 use std::thread;
 
-/// The index of the step that first reached a state, and the state. The index refers to the vector
-/// `steps` in [`search`]. For the initial state, it is `usize::MAX`.
+/// The number of a state, and the state. The number is the index, in the vector `steps` of
+/// [`search`], of the step that first reached the state. The initial state has the number
+/// `usize::MAX`.
 type Numbered = (usize, World);
 
-/// A broken promise, the index of the last state before it (as in [`Numbered`]), and the step that
+/// A broken promise, the number of the last state before it (see [`Numbered`]), and the step that
 /// broke it.
 type BrokenAfter = (Broken, usize, Step);
 
@@ -21,8 +22,8 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::all(scope);
     let worlds = ReachedWorlds::default();
     worlds.insert(&World::new(scope));
-    // For each state except the initial one: the index of the state before it, and the step between
-    // the two.
+    // For each state except the initial one, the number of the state before it, and the step from
+    // that state.
     let mut steps: Vec<(usize, Step)> = Vec::new();
     let mut level = vec![(usize::MAX, World::new(scope))];
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -50,8 +51,8 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
 }
 
 /// Hashes of the reached states. They are split into parts, so that threads rarely wait for the
-/// same lock. For a million states, the probability that two states share a hash is less than 1 in
-/// 10^7.
+/// same lock. A state is missed if its hash is that of another state. With a million states, this
+/// has a probability below 1 in 10^7.
 #[derive(Default)]
 struct ReachedWorlds([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
 
@@ -96,8 +97,9 @@ fn hash_of(world: &World) -> u64 {
     hasher.finish()
 }
 
-/// A hasher for small numbers: it multiplies eight bytes at a time into the state and folds the
-/// product's halves. The hasher of std would take most of a search's time.
+/// A hasher that is fast for small numbers: it multiplies eight bytes at a time into the state and
+/// folds the product's halves. With the hasher of std, a search would spend most of its time in
+/// hashing.
 #[derive(Default)]
 struct Mixer {
     state: u64,
@@ -136,8 +138,8 @@ impl Hasher for Mixer {
         self.mix(value as u64);
     }
 
-    /// Derived implementations of `Hash` call this with the discriminant of an enum, which is
-    /// small.
+    /// Hashes only one byte. Derived implementations of `Hash` call this with the discriminant of
+    /// an enum, which fits into a byte.
     fn write_isize(&mut self, value: isize) {
         self.write_u8(value as u8);
     }

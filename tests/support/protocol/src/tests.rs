@@ -6,7 +6,7 @@ use crate::hosts::ChangeScope;
 use crate::search::search;
 use crate::world::Scope;
 
-/// Two changes, failovers, and only one query at a time.
+/// The largest scope: two changes, failovers, and one query at a time.
 const SCOPE: Scope = Scope {
     change_scope: ChangeScope::Orders,
     changes: 2,

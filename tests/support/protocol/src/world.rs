@@ -19,7 +19,7 @@ pub struct Scope {
     /// True if the replica starts without a list and reads rows in pages.
     pub reads_pages: bool,
     /// True if primaries are replaced and time passes. A list request and its query are then one
-    /// step, which keeps the number of states small; otherwise they are two steps.
+    /// step, to keep the number of states small. Otherwise, they are two steps.
     pub has_failovers: bool,
     /// True if the leader may be restored: either the whole server, or only its rows while it runs.
     pub has_restores: bool,
@@ -367,8 +367,7 @@ impl World {
         Some(())
     }
 
-    /// If the leader has lost an acknowledged change, the first and third promises no longer cover
-    /// this change.
+    /// Excludes acknowledged changes that the leader has lost from the first and third promises.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);

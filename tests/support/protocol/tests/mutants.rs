@@ -6,7 +6,8 @@
 //! - In `publish`, the comparisons that decide whether `position` moves; in `page`, `read.max`; and
 //!   `Opening::record` for the first change. Without one of these, replicas read lists again and
 //!   again or reject all answers. The tests of `list.rs` and the conformance tests of PostgreSQL
-//!   then fail. Code that records a change before the commit is confirmed does not compile.
+//!   then fail. A mutant that calls `Opening::record` before the commit is confirmed does not
+//!   compile.
 //! - `is_all` after a read of all rows. Without it, a list may show part of an import's step, but
 //!   still contains everything up to the position that it claims.
 //! - In `shared_queries.rs`, `is_awaited`, `record_answer` and the replacement of `next`. Without
