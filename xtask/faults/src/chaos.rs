@@ -24,7 +24,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use topology::Topology;
 
-/// The flags of chaos runs. All other scenarios use only the first `--seed`.
+/// The flags of chaos runs. Other scenarios ignore these flags, except for the first `--seed`.
 #[derive(Args, Debug)]
 pub struct ChaosArgs {
     /// Seed of the random choices. If the flag is repeated, each seed gets its own chaos run
@@ -40,7 +40,8 @@ pub struct ChaosArgs {
 }
 
 impl ChaosArgs {
-    /// Returns the seed of all scenarios outside of `chaos::`, which do not run once for each seed.
+    /// Returns the seed for the scenarios outside of `chaos::`. They run only once, even if the
+    /// command line has several seeds.
     pub fn scenario_seed(&self) -> u64 {
         self.seeds.first().copied().unwrap_or(1)
     }
@@ -69,8 +70,8 @@ impl ChaosArgs {
                     repeat_command: self.repeat_command(&group, *seed),
                 };
                 let duration = plan.duration;
-                // The name has no `::` after the group, because otherwise the filter `postgres::`
-                // would also select this run.
+                // The name has `_` after the group, and not `::`, because otherwise the filter
+                // `postgres::` would also select this run.
                 let scenario =
                     Scenario::new(format!("{group}_seed_{seed}"), move |tools, report| {
                         let plan = plan.clone();

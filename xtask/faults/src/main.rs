@@ -2,7 +2,7 @@
 //! themselves fail.
 //!
 //! `cargo xtask faults` runs this. Servers and PostgreSQL are child processes that listen on free
-//! loopback ports. They are ended by their process ids.
+//! loopback ports. This program ends them by their process ids.
 
 mod chaos;
 mod limits;

@@ -61,7 +61,7 @@ pub struct Scenario {
     run: Box<Run>,
 }
 
-/// Creates a scenario from an async function, whose future must be boxed.
+/// Creates a scenario from an async function.
 macro_rules! scenario {
     ($name:expr, $run:expr) => {
         $crate::scenario::Scenario::new($name, |tools, report| Box::pin($run(tools, report)))
@@ -131,8 +131,8 @@ impl Scenario {
         code
     }
 
-    /// Runs the scenario. SIGINT or SIGTERM ends the scenario early. Its values are then dropped,
-    /// so no process keeps running and no disk stays mounted.
+    /// Runs the scenario, or ends it early at SIGINT or SIGTERM. Ending it drops its values, so no
+    /// process keeps running and no disk stays mounted.
     async fn run_until_interrupted(
         &self,
         tools: &Tools,

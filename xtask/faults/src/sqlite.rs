@@ -1,5 +1,5 @@
-//! Scenarios of a server on its embedded store: commands on slow disks, and a file that is mounted
-//! alone. Random faults are in the chaos runs.
+//! Scenarios of a server on its embedded store: commands on slow disks, and a store's file that is
+//! mounted without its directory. Chaos runs inject random faults.
 
 mod commands;
 mod mounted_file;

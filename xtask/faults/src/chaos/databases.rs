@@ -23,7 +23,7 @@ pub struct Databases {
     /// Indexes of the current primary and standby in `nodes`.
     pub primary: usize,
     pub standby: usize,
-    /// The relay from the standby to the primary.
+    /// The relay through which the standby connects to the primary.
     pub link: Relay,
 }
 
@@ -70,9 +70,10 @@ impl Databases {
         node.with_context(|| format!("node {number} of PostgreSQL does not run"))
     }
 
-    /// Kills a node with SIGKILL, if it runs. The operating system keeps running, so it keeps what
-    /// PostgreSQL has written, synced or not. Chaos runs cut the power only of embedded stores,
-    /// because PostgreSQL itself guarantees that committed data survives a power cut.
+    /// Kills a node with SIGKILL, if it runs. Nothing that PostgreSQL has written is lost, not even
+    /// unsynced data, because the operating system keeps running. Chaos runs cut the power only of
+    /// embedded stores, because PostgreSQL itself guarantees that committed data survives a power
+    /// cut.
     pub fn kill(&mut self, number: usize) -> anyhow::Result<()> {
         self.nodes.get_mut(number).and_then(Option::take).map_or(Ok(()), Postgres::kill)
     }

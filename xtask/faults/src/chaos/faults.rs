@@ -5,8 +5,8 @@ use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A fault is undone when its time is over. A promotion is not: instead, the new primary gets a new
-/// standby.
+/// The kinds of faults. A fault is undone when its time is over. Only a promotion is not undone:
+/// the new primary gets a new standby instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum FaultKind {
     /// A server is killed (SIGKILL) and started again
@@ -166,10 +166,12 @@ pub struct Fault {
     pub duration: Duration,
     /// A random number that selects the affected server.
     pub server_choice: usize,
-    /// For faults of the network between servers and PostgreSQL: true if all servers are affected.
-    /// For `PromoteKilled` and `PromotePaused`: true if all servers but one are cut off from the
-    /// old primary, as they always are in `PromoteCut`. For `ServerClock`: true if the clock is
-    /// moved forward.
+    /// Its meaning depends on the kind. If true:
+    ///
+    /// - a fault of the network between servers and PostgreSQL affects all servers;
+    /// - `PromoteKilled` and `PromotePaused` cut off all servers but one from the old primary, as
+    ///   `PromoteCut` always does;
+    /// - `ServerClock` moves the clock forward.
     pub affects_all: bool,
     /// The delay that `ClientsDelay` adds to the network, and `DiskSlow` to each fsync.
     /// `StoreDelay` adds a quarter of it.
@@ -199,14 +201,14 @@ enum Layer {
     All,
 }
 
-/// If the first fault of a group need not be alone, the group gets a second fault with a
-/// probability of one in this number.
+/// On average, one in this number of groups gets a second fault. Groups whose first fault must be
+/// alone do not count.
 const GROUPS_PER_PAIR: u8 = 2;
 
 /// Selects faults with a seeded random generator. Each round contains each kind that is possible in
-/// the topology as often as its weight says, in random order. In the first round, a fault that
-/// takes effect at a COMMIT is alone in its group. Otherwise a second fault could prevent all
-/// commits, and the run could end without having tested this kind.
+/// the topology as often as its weight says, in random order. A second fault can prevent all
+/// commits, and with them the effect of a fault at a COMMIT. So in the first round, a fault at a
+/// COMMIT is alone in its group. Even a run with a single round then tests such faults.
 pub struct FaultSchedule {
     topology: Topology,
     random: fastrand::Rng,
@@ -227,7 +229,8 @@ impl FaultSchedule {
         usize::try_from(time.as_secs() / FAULT_AND_RECOVERY_TIME.as_secs()).unwrap_or(usize::MAX)
     }
 
-    /// Returns the kinds of faults that should have occurred, with an effect, within `time`.
+    /// Returns the kinds of faults that a run of this length must have injected. Each of them must
+    /// also have had an effect.
     pub fn kinds_in(self, time: Duration) -> BTreeSet<FaultKind> {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;

@@ -20,21 +20,23 @@ const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.
 const HUNG_TIME: Duration = Duration::from_millis(300);
 
-/// The longest time for which a fault is prolonged until it affects an operation. It is longer than
-/// the operator's pause between two commands, because some faults affect only commands.
+/// If a fault has not affected an operation when its duration is over, it is prolonged until it
+/// has, but at most by this time. This is longer than the operator's pause between two commands,
+/// because some faults affect only commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Like [`EFFECT_TIMEOUT`], for each fault in a group of two. This time is short, because one fault
-/// may prevent the effect of the other.
+/// Replaces [`EFFECT_TIMEOUT`] for each fault in a group of two. This time is short, because one
+/// fault may prevent the effect of the other.
 const PAIR_EFFECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const CLOCK_STEP_SECONDS: i64 = 100_000;
 
-/// The delay in each direction between a server and PostgreSQL before the server is stopped. It
-/// makes requests last longer than [`DRAIN_TIME`], so that some are still in progress.
+/// In a rolling restart, the network between a server and PostgreSQL gets this delay in each
+/// direction before the server is stopped. Requests then last longer than [`DRAIN_TIME`], so some
+/// are still in progress when the server is told to stop.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
-/// Time without new requests before a server is stopped.
+/// In a rolling restart, clients send a server no new requests for this time before it is stopped.
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 
 impl FaultGroup {
@@ -91,9 +93,9 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// If the fault stops a single server or disturbs the network between the server and its
-    /// clients, returns the server's name, and whether responses are only delayed (true) or may be
-    /// lost (false).
+    /// Returns the name of the server that the fault kills or suspends, or whose network to the
+    /// clients it disturbs. The second value is true if responses are only delayed, and false if
+    /// they may be lost. Returns `None` for all other faults.
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -197,8 +199,8 @@ impl Fault {
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 if self.kind == FaultKind::PromotePaused {
-                    // The resumed node still considers itself the primary, so servers must not use
-                    // it.
+                    // The resumed node still considers itself the primary. The rules detect servers
+                    // that rely on its answers.
                     site.databases()?.third()?.signal_all(Signal::CONT)?;
                 }
                 if self.cuts_off_others() {

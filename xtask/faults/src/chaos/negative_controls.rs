@@ -88,8 +88,8 @@ impl NegativeControl {
         }
     }
 
-    /// Performs a chaos run until the negative control's rule is broken. If the run ends without
-    /// that, reports a violation.
+    /// Performs a chaos run in which the negative control's rule must be broken. Reports a
+    /// violation if it is not.
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {

@@ -32,8 +32,8 @@ const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
 
 /// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
-/// The bounds of the random time for which [`KILLED_IMPORT`] continues after its whole input has
-/// been written, until it is killed.
+/// The bounds of a random time. [`KILLED_IMPORT`] is killed this long after its whole input has
+/// been written.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {

@@ -28,7 +28,7 @@ const ORDERS: usize = 400;
 /// Time without faults at the beginning and at the end of the run.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// How long the run waits after a fault until all servers execute requests, and then again until
+/// The time limit of two waits after a fault: until all servers execute requests, and then until
 /// their lists are equal. If a wait fails, the run continues, because the rules have shorter time
 /// limits and report a violation.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
@@ -90,8 +90,8 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that each kind of fault that the schedule has within the run's duration has occurred,
-/// with an effect, at least once.
+/// Checks that each kind of fault that was due within the run's duration has occurred at least once
+/// and had an effect.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
@@ -166,9 +166,9 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Injects groups of faults until `plan.duration` has passed or a violation is found. If a slow
-/// machine has injected fewer groups in this time than [`FaultSchedule::count_in`] returns,
-/// continues until it has injected as many, or until twice the time has passed.
+/// Injects groups of faults until `plan.duration` has passed or a violation is found. On a slow
+/// machine, fewer groups than [`FaultSchedule::count_in`] returns may fit into this time. The run
+/// then continues until it has injected as many, or until twice the time has passed.
 async fn inject_faults(
     site: &mut Site,
     plan: &Plan,
@@ -215,11 +215,13 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, execute requests, and list the same orders, or until these
-/// waits time out. Records when servers become ready, and digests of their lists. Returns the time
-/// until all servers have executed requests. This time does not include the comparison of lists,
-/// because the comparison first waits for requests of clients to end, and a request that a fault
-/// has disturbed may end only at the client's timeout.
+/// Waits until all servers are ready, execute requests, and list the same orders. Each of these
+/// waits has a time limit, after which the next one begins. Records when servers become ready, and
+/// digests of their lists.
+///
+/// Returns the time until all servers have executed requests. The comparison of lists is not
+/// included. It first waits until the clients' requests have ended, and a request that the fault
+/// disturbed may end only at the client's timeout.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();

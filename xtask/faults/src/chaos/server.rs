@@ -54,8 +54,8 @@ impl Server {
         self.preload.put_into(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
-        // Put the limit on requests without a valid key out of reach, because the rules forbid that
-        // requests with a revoked key get 429.
+        // Put the limit on requests without a valid key out of reach. Otherwise, requests with a
+        // revoked key could be answered 429, and the rules allow only 401 and 503.
         command.args(["--unauthenticated-per-minute", "1000000"]);
         let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
@@ -100,8 +100,8 @@ impl Server {
         replica.unready_because().await.is_none()
     }
 
-    /// Returns the body of the list, read without the relay; `None` if there is no response with
-    /// the status 200.
+    /// Requests the list directly from the server, not through the relay. Returns its body, or
+    /// `None` if there is no response with the status 200.
     pub async fn list(&self, key: &Key) -> Option<Vec<u8>> {
         self.running().ok()?.list(key).await.ok()
     }

@@ -53,8 +53,9 @@ pub struct Site {
     root: TempDir,
 }
 
-/// The number of attempts to start a server, and the pause between two attempts.
+/// The number of attempts to start a server.
 const START_ATTEMPTS: u32 = 10;
+/// The pause between two attempts to start a server.
 const START_PAUSE: Duration = Duration::from_millis(200);
 
 /// The size of each small disk in KiB, large enough for an embedded store.
@@ -180,8 +181,9 @@ impl Site {
         self.dropped.last().is_some_and(|bytes| *bytes > 0)
     }
 
-    /// Discards what the embedded store has written but not synced. Keeps the file of request
-    /// counts, because the server syncs a new file before it replaces the old one.
+    /// Discards what the embedded store has written but not synced. A power cut would not damage
+    /// the file of request counts, because the server syncs a new file before it replaces the old
+    /// one. So this file is kept.
     pub fn drop_unsynced(&mut self) -> anyhow::Result<()> {
         let synced = self.synced.as_ref().context("there is no small disk")?;
         let mut dropped = 0;
@@ -203,8 +205,8 @@ impl Site {
         Ok(())
     }
 
-    /// Starts a server. If the start fails, tries again like a supervisor, but only
-    /// `START_ATTEMPTS` times in all.
+    /// Starts a server, in up to `START_ATTEMPTS` attempts. A supervisor, such as systemd, would
+    /// also try again.
     pub async fn start_server(&mut self, number: usize) -> anyhow::Result<()> {
         for _ in 1..START_ATTEMPTS {
             if self.server_mut(number)?.start().is_ok() {

@@ -57,8 +57,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let batch = limiters.random_batch();
         requests += batch.len();
         batches += 1;
-        // Repeat the batch as if it had read the clock earlier and then waited for the first batch
-        // to commit. It must be counted at the later time.
+        // Run the batch twice. The second time, it runs as if it had read the clock earlier and
+        // then waited for the first one to commit. It must be counted at the later time.
         for wait in [0, fastrand::i64(1..=MAX_WAIT_US)] {
             if let Some(difference) = limiters.admit(&batch, wait).await? {
                 report.expect(false, || {
@@ -225,7 +225,7 @@ impl LimiterPair {
     }
 }
 
-/// Returns a request of this account. The account's number is also the number of its only key.
+/// Returns a request of the account with this id. Its only key has the same id.
 fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
     KeyedRequest { account, key: account, limits, ban: KeyBan::default() }
 }

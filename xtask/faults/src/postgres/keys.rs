@@ -32,8 +32,9 @@ const ROWS_WRITTEN: &str = "
 const SERVERS: usize = 2;
 const FLOODING_CLIENTS: usize = 4;
 
-/// The number of keys that are issued, and how many of them are then revoked.
+/// The number of keys that are issued.
 const ISSUED: usize = 20;
+/// The number of issued keys that are then revoked.
 const REVOKED: usize = 5;
 
 /// Time within which every server must refuse a key that was revoked or whose account was closed.

@@ -15,9 +15,9 @@ use tokio::time::sleep;
 
 const ORDERS: i64 = 2_000;
 
-/// The ids of the import that completes, and of the import that is killed. Each import has many
-/// steps.
+/// The ids of the import that completes. It has many steps.
 const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
+/// The ids of the import that is killed. It has many steps, too.
 const KILLED: RangeInclusive<i64> = 300_001..=400_000;
 
 /// The time limit of an import while three servers run.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, Postgres};
 use testbed::{Key, Report, wait_for};
 
-/// Time within which a server must be ready after its start, and every server after the last fault.
+/// Time within which a server must be ready after its start, or after the last fault.
 pub const READY_WITHIN: Duration = Duration::from_secs(5);
 
 /// Time within which the servers must list the same orders once all are ready.
@@ -18,20 +18,21 @@ pub struct OnPrimary {
     pub cluster: Cluster,
     pub primary: Postgres,
     pub store: StoreUnderTest,
-    /// A key without a practical limit.
+    /// A key whose limits no scenario reaches.
     pub key: Key,
     /// The running replicas, which were all ready when the scenario began.
     pub replicas: Vec<Replica>,
 }
 
 impl OnPrimary {
-    /// Creates a store with pending orders 1 to `orders`, and starts this many replicas.
+    /// Creates a store with pending orders 1 to `orders`, and starts `replicas` replicas.
     pub async fn start(tools: &Tools, orders: i64, replicas: usize) -> anyhow::Result<OnPrimary> {
         let cluster = Cluster::create(&tools.postgres()?)?;
         OnPrimary::start_in(tools, cluster, &[], orders, replicas).await
     }
 
-    /// Like `start`, but in this cluster and with these settings of the database server.
+    /// Does the same as `start`, but in this cluster and with these settings of the database
+    /// server.
     pub async fn start_in(
         tools: &Tools,
         cluster: Cluster,

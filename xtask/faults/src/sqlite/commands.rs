@@ -25,9 +25,11 @@ const FSYNC_DELAYS: [(Duration, Duration); 5] = [
     (Duration::from_millis(500), Duration::from_secs(4)),
 ];
 
-/// A loop of commands: the number of operators, the duration, and the delay of each fsync.
+/// The number of operators that run commands in a loop at the same time.
 const OPERATORS: usize = 8;
+/// How long the operators run commands in a loop.
 const LOOP_TIME: Duration = Duration::from_secs(6);
+/// The delay of each fsync during this time.
 const LOOP_FSYNC_DELAY: Duration = Duration::from_millis(20);
 
 pub async fn run(_: &Tools, report: &mut Report) -> anyhow::Result<()> {
