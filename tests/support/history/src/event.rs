@@ -49,8 +49,8 @@ pub enum What {
     Synced,
     /// The last fault has been undone.
     Undone,
-    /// A server reports that it is ready, for the first time since the fault was undone, or again
-    /// after it was not ready.
+    /// A server has become ready. This is recorded when the server is ready for the first time
+    /// since the fault was undone, and whenever it is ready again after it was not.
     Ready {
         server: String,
     },

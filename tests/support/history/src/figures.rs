@@ -33,8 +33,7 @@ pub struct Figures {
 pub struct Outage {
     pub lists: Duration,
     pub cancels: Duration,
-    /// The longest time without a 200 or 429 to a request for a pet. Clients send such requests to
-    /// reach limits and to test keys.
+    /// Requests for pets, which clients send to reach limits and to test keys. A 429 is a success.
     pub counted: Duration,
 }
 
@@ -94,9 +93,10 @@ impl Figures {
             Answer::List(_) | Answer::Page { .. } => ("200".to_string(), true),
             Answer::Status(Answered { status, .. }) => {
                 let is_success = match kind {
-                    // A 404 or 409 is a success, too: it proves that the server ran a transaction.
+                    // A 404 or 409 is a success, too, because it proves that the server ran a
+                    // transaction.
                     Kind::Cancel => matches!(status, 204 | 404 | 409),
-                    // A 429 is a success, too: it proves that the rate limiter works.
+                    // A 429 is a success, too, because it proves that the rate limiter works.
                     _ => matches!(status, 200 | 429),
                 };
                 (status.to_string(), is_success)

@@ -17,8 +17,8 @@ pub enum Rule {
     /// If a cancellation is answered 204, its order is cancelled in the final table.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
-    /// If a cancellation is requested while syncs of the disk do not work, it is not answered 204
-    /// before they work again.
+    /// A cancellation that is requested while syncs of the disk do not work is answered 204 only
+    /// after they work again.
     #[strum(message = "a 204 came while nothing was synced")]
     AcknowledgedUnsynced,
     /// A list that is requested after any client has received a 204 for a cancellation does not
@@ -38,12 +38,12 @@ pub enum Rule {
     /// Each page of a walk shows only orders with higher ids than the previous pages.
     #[strum(message = "an order is on two pages of a walk")]
     OnTwoPages,
-    /// Each list and each page is well formed and complete, or the response is an error. No field
-    /// of an order changes, except its status.
+    /// Each list and each page is well formed and complete, unless the response is an error. No
+    /// field of an order changes, except its status.
     #[strum(message = "a list is not complete")]
     IncompleteList,
-    /// Every answer, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT), plus the
-    /// time of faults at its server.
+    /// Every answer, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT). Faults that
+    /// affect its server prolong this time by their duration.
     #[strum(message = "an answer is late")]
     LateAnswer,
     /// Every request is answered, unless a fault at its server may lose answers. If the client gave
@@ -72,8 +72,8 @@ pub enum Rule {
     /// Every server is ready again within 5 s after a fault was undone.
     #[strum(message = "a replica is not ready in time after a fault")]
     NotReady,
-    /// After a fault, a ready server executes each kind of request within 5 s of its first 503 to
-    /// such a request.
+    /// After a fault, a ready server may refuse a kind of request with 503, but only for 5 s. Then
+    /// it executes such requests.
     #[strum(message = "a replica is ready and does not serve")]
     NotServing,
     /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.
@@ -91,7 +91,7 @@ pub enum Rule {
     ImpossibleTable,
 }
 
-/// A request or a command, as violations print it.
+/// A request or command, and its answer. Violations print it.
 #[derive(Clone, Debug)]
 pub struct Operation {
     pub asked: Asked,
