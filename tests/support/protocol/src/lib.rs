@@ -1,10 +1,12 @@
-//! Model checks the protocol by which replicas agree through PostgreSQL. The model is bounded:
-//! three hosts, two replicas (one of which only cancels), one order to cancel or one key to revoke,
-//! and at most three changes. Each search in `tests.rs` explores every sequence of steps within its
-//! scope. Scopes with failovers have at most two changes, and only one change if they also have
-//! restores. No scope has both failovers and reads in pages. A replica's decisions are the server's
-//! own source, `src/store/agreement`. This package adds the hosts, the steps and the promises:
-//! properties that must hold after each step.
+//! A model of the protocol by which replicas agree through PostgreSQL, and searches that check it.
+//! The model is bounded: three hosts, two replicas (one of which only cancels), one order to cancel
+//! or one key to revoke, and at most three changes. Each search in `tests.rs` explores every
+//! sequence of steps within its scope. Scopes with failovers have at most two changes, and only one
+//! change if they also have restores. No scope has both failovers and reads in pages.
+//!
+//! A replica in the model makes its decisions with the server's own source, `src/store/agreement`.
+//! This package adds the hosts, the steps and the promises: properties that must hold after each
+//! step.
 //!
 //! # Promises
 //!

@@ -124,8 +124,9 @@ pub struct Reading {
     highest: Option<i64>,
 }
 
-/// The rows in the answer to a poll: a position, and the changes of the key after it. `None` if the
-/// answer has no rows, because there are too many or the cache reflects another history.
+/// The rows in the answer to a poll: the position that the cache reflected, and the key's changes
+/// after this position. `None` if the answer has no rows, because there are too many or because the
+/// cache reflects another history.
 type ChangedKeys = Option<(Position, Set)>;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -153,8 +154,9 @@ pub struct Replica {
     pub seen: Seen<u8>,
     pub orders: ListState<Set, Set>,
     pub list: List,
-    /// The cancellation that this replica has executed but not yet applied in memory: the positions
-    /// before and after the cancellation, and the cancellation as a set.
+    /// A cancellation that this replica has executed but not yet applied in memory. The inner pair
+    /// contains the positions before and after the cancellation, and the set contains the
+    /// cancellation.
     pub unapplied: Option<((Position, Position), Set)>,
     /// The last change of keys that the cache of this replica reflects.
     pub reflected: Position,
@@ -427,8 +429,8 @@ impl Replica {
         Some(())
     }
 
-    /// Applies the accepted answer to the cache: adds its rows to the cached key, or removes the
-    /// key if the answer does not have all changed rows or a new history has begun.
+    /// Applies the accepted answer to the cache. Adds its rows to the cached key. If the answer
+    /// does not have all changed rows, or if a new history has begun, removes the key instead.
     pub fn apply_poll(&mut self) -> Option<()> {
         let KeyPoll::Accepted(polled, rows) = std::mem::take(&mut self.key_poll) else {
             return None;

@@ -17,7 +17,7 @@ pub const EXPIRED: Tick = Tick(-2);
 pub const LONG_AGO: Tick = Tick(-3);
 
 impl Tick {
-    /// Returns how the instant is stored after the clock has advanced by a tick.
+    /// Returns the same instant's distance from now after the clock has advanced by a tick.
     pub fn older(self) -> Tick {
         Tick(self.0 - 1).max(LONG_AGO)
     }
