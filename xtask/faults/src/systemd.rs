@@ -213,7 +213,7 @@ async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 
     machine.0.write("/etc/store-orders/environment", "STORE_ORDERS_LISTEN=nonsense\n")?;
     machine.0.run("systemctl restart store-orders; true")?;
-    // Wait for more restarts than the five starts after which systemd gives up by default.
+    // By default, systemd gives up after five starts. Wait for more restarts than that.
     let restarts = "test $(systemctl show --property NRestarts --value store-orders) -ge 6";
     machine.wait_for(restarts).await?;
     machine.0.write("/etc/store-orders/environment", "")?;

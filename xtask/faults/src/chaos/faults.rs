@@ -100,8 +100,8 @@ impl FaultKind {
         }
     }
 
-    /// True if request counts of the last second may be lost, because the process that counts is
-    /// killed or because a standby without these counts is promoted.
+    /// True if the fault may lose the request counts of the last second. It either kills the
+    /// process that counts, or promotes a standby that may not have these counts.
     pub fn may_lose_counts(self, topology: Topology) -> bool {
         match topology {
             Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),

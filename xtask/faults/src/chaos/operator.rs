@@ -25,8 +25,8 @@ const AHEAD: usize = 15;
 
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The ids of the import that is killed, far above all other ids. While a server runs, this import
-/// has two steps.
+/// The ids in each step of the import that is killed, far above all other ids. The import has two
+/// steps, because a step has `STEP_RECORDS` orders while a server runs.
 const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
     [400_001..=400_000 + STEP_RECORDS, 400_001 + STEP_RECORDS..=400_000 + 2 * STEP_RECORDS];
 

@@ -262,9 +262,9 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     }
 }
 
-/// Records each time a server becomes ready. A server may become ready twice after a promotion,
-/// because it stays ready until it detects that its primary was replaced, and becomes ready again
-/// later.
+/// Records each time a server becomes ready. After a promotion, this may happen twice. The server
+/// is still ready at first, because it has not yet detected that its primary was replaced. It
+/// becomes unready when it does, and ready again later.
 async fn probe(
     server: &Server,
     journal: &Journal,

@@ -1,4 +1,4 @@
-//! All processes of a chaos run: servers, the stores they run on, the relays between them, and the
+//! All processes of a chaos run: the servers, their store, the relays between them, and the
 //! operator's commands.
 
 use super::databases::Databases;
@@ -46,8 +46,8 @@ pub struct Site {
     /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
-    /// A disk with copies of the store's files that contain only what was synced, that is, what a
-    /// power cut leaves.
+    /// A disk with copies of the store's files. The copies contain only what was synced, because
+    /// only that is left after a power cut.
     synced: Option<SmallDisk>,
     seeded_defects: SeededDefects,
     root: TempDir,

@@ -16,8 +16,8 @@ use testbed::postgres::{Cluster, Postgres, USER};
 type Case = Arc<dyn Fn(&PostgresUnderTest) -> anyhow::Result<()> + Send + Sync>;
 
 /// Database servers that no case uses at the moment. A case has a server to itself, because a long
-/// write transaction delays lists in every database of its server. The servers end after the last
-/// case, each before its directory is removed.
+/// write transaction delays lists in every database of its server. In each pair, the server is
+/// dropped before the cluster, so it ends before its directory is removed.
 type IdleServers = Arc<Mutex<Vec<(Postgres, Cluster)>>>;
 
 pub fn scenarios() -> Vec<Scenario> {
