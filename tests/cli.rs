@@ -41,12 +41,13 @@ fn name_of(command: &clap::Command) -> &str {
     command.get_bin_name().unwrap_or(command.get_name())
 }
 
-/// Opens the sandbox's store as the server does.
+/// Opens the sandbox's store in the way in which a server opens it.
 fn store(sandbox: &CliSandbox) -> SqliteStore {
     SqliteStore::open(&sandbox.path("store-orders-data")).unwrap()
 }
 
-/// Runs a store's future to completion, because most tests of commands are not async.
+/// Blocks until the future completes. Most tests of commands are not async, but the store's methods
+/// are.
 fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }

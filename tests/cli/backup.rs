@@ -87,7 +87,6 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     assert_eq!(store.key_records().unwrap().len(), 1);
 }
 
-/// Creates a store with one order, and a backup of it.
 fn sandbox_with_backup() -> CliSandbox {
     let sandbox = CliSandbox::new();
     sandbox.write("orders.csv", "id,petId,quantity\n7,1,1\n");
@@ -176,8 +175,7 @@ write-intent.lock
 #[test]
 fn a_restore_is_refused_while_a_server_runs() {
     let sandbox = sandbox_with_backup();
-    // A server must refuse to start while a restore runs, just as a restore is refused while a
-    // server runs.
+    // While a restore runs, a server must refuse to start.
     let (file, directory) = (sandbox.path("backup.sqlite"), sandbox.path("new"));
     let refused = AtomicI64::new(0);
     let serve = |_, _| {

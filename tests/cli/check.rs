@@ -1,4 +1,4 @@
-//! `check` finds the problems of a damaged store, and none in a sound store.
+//! `check` finds the problems of a damaged store. In a sound store, it finds none.
 
 use super::damage;
 use serde_json::json;

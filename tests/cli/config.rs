@@ -292,7 +292,8 @@ fn no_command_shows_the_password_of_a_store() {
         hidden(&sandbox.run(&["config", "show", "--json", "--store", url]).done(), shown);
         let environment = [("STORE_ORDERS_STORE", url)];
         hidden(&sandbox.run_with(&["config", "show"], &environment).done(), shown);
-        // The server waits for its store, and logs why it cannot reach the store.
+        // The server keeps trying to reach its store, and logs why it cannot. The log must not
+        // contain the password either.
         let server = sandbox.serve(&["--listen", "127.0.0.1:0", "--store", url]);
         server.signal(Signal::TERM).unwrap();
         hidden(&server.wait().unwrap().1, "127.0.0.1:1");

@@ -110,8 +110,8 @@ fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     assert!(error.contains("b.sqlite") && error.contains("Permission denied"), "{error}");
 }
 
-/// SQLite creates files next to the store even to read it. Root may write whatever the mode is, so
-/// if the tests run as root, they run the commands as another user.
+/// SQLite creates files next to the store even to read it. A mode does not keep root from writing,
+/// so if the tests run as root, they run the commands as another user.
 #[test]
 fn a_directory_that_cannot_be_written_is_named_with_the_reason() {
     let sandbox = CliSandbox::new();
@@ -267,7 +267,8 @@ write-intent.lock
 "#]]);
 }
 
-/// The owner of a data directory must not be able to make root's commands write elsewhere.
+/// Root may run commands in a data directory of another user. This user must not be able to
+/// redirect what root writes by means of a link.
 #[test]
 fn files_of_a_data_directory_are_not_opened_through_links() {
     let sandbox = CliSandbox::new();

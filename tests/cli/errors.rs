@@ -226,8 +226,8 @@ fn a_failure_is_reported_although_standard_output_is_closed() {
 fn on_a_full_disk_commands_fail_with_one_line_and_leave_no_file() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=1);
-    // Run a server, which keeps the store's files open. Otherwise, commands would already write,
-    // and fail, when they open the store.
+    // While a server runs, commands can open the store without writing, so each command fails only
+    // when it writes its own data. Without a server, it would already fail when it opens the store.
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     sandbox.session(str![[r#"
 $ limited() { sh -c 'trap "" XFSZ; ulimit -f 0; exec store-orders "$@"' sh "$@"; }

@@ -314,8 +314,8 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(GUIDE, &GUIDE_SESSIONS), 0);
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
-    // `cargo xtask faults` runs the sessions of these sections, so all sessions of the two pages
-    // must be in them.
+    // The tests do not run the sessions of these two pages. `cargo xtask faults` runs those in the
+    // sections below, so no other section may have a session.
     let replicas = ["From scratch to three replicas", "From SQLite to PostgreSQL"];
     assert_eq!(sessions_not_run(REPLICAS, &replicas), 0);
     let upgrades = ["One server, in a data directory", "Several servers, in PostgreSQL"];
@@ -384,7 +384,8 @@ fn with_curl_the_api_answers_as_the_guide_shows() {
         ("https://<host>", format!("http://{}", server.address().unwrap())),
         ("<API_KEY>", key.to_string()),
     ];
-    // One session, because later sections use the variables and the cancellations of earlier ones.
+    // Run all sections as one session, because later sections use the variables and the
+    // cancellations of earlier ones.
     let sessions = GUIDE_SESSIONS.map(|heading| consoles(GUIDE, heading).concat());
     sandbox.console(&Console { page: GUIDE, text: &sessions.concat(), setup: "", real: &real });
 }

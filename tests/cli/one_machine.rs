@@ -23,10 +23,11 @@ pub(super) const SECTIONS: [&str; 7] = [
     "Upgrades",
 ];
 
-/// Replaces `systemctl` with a function that runs only the backup script, and nginx with a function
-/// that uses Debian's configuration. `SITE` is a sed script that puts the sandbox's paths and free
-/// ports into the nginx site. The address of curl differs from nginx's, so that the log shows which
-/// one the server took for the client.
+/// Defines shell functions that replace three programs. `systemctl` starts no unit; it runs the
+/// backup script instead of the backup's unit. `nginx` uses Debian's configuration, after the sed
+/// script `SITE` has put the sandbox's paths and free ports into the nginx site. `curl` connects
+/// from 127.0.0.2. nginx has another address, so the log shows which of the two the server took for
+/// the client.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin
@@ -49,16 +50,16 @@ const CALL: &str = r#"$ call() {
 > }
 "#;
 
-/// The number of clients that never finish the TLS handshake. It is higher than Debian's
-/// `worker_connections` (768), which the page raises.
+/// The number of clients that never finish the TLS handshake. Debian allows fewer connections (768,
+/// by `worker_connections`), but the page raises that limit.
 const HALF_OPEN: usize = 900;
 
 /// The first bytes of a TLS handshake. If a client sent nothing at all, nginx would close its
 /// connection in favour of a new one.
 const HANDSHAKE_START: [u8; 3] = [0x16, 3, 1];
 
-/// nginx still serves requests while it waits up to 10 s for the unfinished handshakes. Not every
-/// user can read its log files.
+/// While nginx waits up to 10 s for the unfinished handshakes, it still serves requests. Its log
+/// files have mode 640, so not every user can read them.
 const WITH_HALF_OPEN: &str = r#"$ call --max-time 5 --output /dev/null --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders
 200
 $ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-orders-error.log
@@ -66,8 +67,8 @@ $ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-o
 640
 "#;
 
-/// nginx forwards a cancellation. It refuses a large body, some methods and some transfer codings
-/// itself. Its log withholds a path that may contain a key.
+/// nginx forwards a cancellation. It refuses some requests itself: a large body, some methods and
+/// some transfer codings. Its log shows `withheld` instead of a path that may contain a key.
 const FORWARDED: &str = r#"$ call --request DELETE --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders/1
 204
 $ head -c 20000 /dev/zero | call --data-binary @- https://orders.example.com/v1/x
@@ -116,7 +117,7 @@ const UNANSWERED: &str = r#"$ call --request DELETE https://orders.example.com/v
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 "#;
 
-/// The system directories that directories of the sandbox replace.
+/// The system directories that the test replaces with directories of the sandbox.
 const SYSTEM: [&str; 4] = ["/etc/", "/usr/local/", "/var/lib/", "/var/log/"];
 
 struct Machine(CliSandbox);
@@ -204,8 +205,9 @@ impl Machine {
         fs::write(self.path("/etc/nginx/nginx.conf"), configuration).unwrap();
     }
 
-    /// Verifies the systemd units with the sandbox's paths, and that `systemd-analyze` rates the
-    /// exposure of the two services at 2.0 of 10 or lower.
+    /// Checks the systemd units, with the sandbox's paths in them: `systemd-analyze verify` must
+    /// not complain, and `systemd-analyze security` must rate the exposure of each of the two
+    /// services at 2.0 of 10 or lower.
     fn verify_units(&self) {
         let mut command = Command::new("systemd-analyze");
         command.args(["verify", "--man=no"]);

@@ -242,8 +242,8 @@ $ store-orders orders cancel 4
 "#]]);
 }
 
-/// The exit status tells a script whether orders are missing or cannot be changed. It does not
-/// depend on the command.
+/// The exit status is 3 if orders are missing and nothing else is wrong. It is 1 if an order cannot
+/// be changed. It does not matter whether the ids are arguments or in a file.
 #[test]
 fn orders_from_arguments_and_files_have_the_same_exit_status() {
     let sandbox = CliSandbox::new();
@@ -322,7 +322,7 @@ id  petId  quantity  shipDate    complete  status
 }
 
 /// While a server runs, a command changes 500 orders per transaction instead of 10,000. Each
-/// transaction is one change of the list, so 1,200 orders are three changes.
+/// transaction raises the change number by one, so a change of 1,200 orders raises it by three.
 #[test]
 fn many_orders_are_changed_in_steps() {
     let sandbox = CliSandbox::new();
