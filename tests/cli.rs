@@ -46,8 +46,8 @@ fn store(sandbox: &CliSandbox) -> SqliteStore {
     SqliteStore::open(&sandbox.path("store-orders-data")).unwrap()
 }
 
-/// Blocks until the future completes. Most tests of commands are not async, but the store's methods
-/// are.
+/// Blocks until the future completes. Most tests of commands are not async, but some methods of the
+/// store are.
 fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }

@@ -12,7 +12,7 @@ use test_server::{TestSetup, pending_order};
 use testbed::Key;
 use testbed::relay::{ReadAlong, Relay};
 
-/// Replaces the first response with this string. The server sent a success, so it executed the
+/// Replaces the first response, a success, with this string. So the server has executed the
 /// request, but the client does not learn this.
 struct ReplaceFirstAnswer(Arc<Mutex<Option<&'static str>>>);
 
@@ -132,8 +132,9 @@ impl ReadAlong for CountPending {
     }
 }
 
-/// Advances the server's clock together with the paused clock of this runtime, by a tenth of a
-/// second whenever all requests are answered and the runtime is idle.
+/// Advances two clocks together, by a tenth of a second at a time: the server's, and the paused
+/// clock of this runtime. They stand still while a request is unanswered or a task of this runtime
+/// can run.
 async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     const TICK: Duration = Duration::from_millis(100);
     loop {

@@ -115,8 +115,9 @@ async fn each_change_changes_the_tags_of_the_responses_that_show_it() {
     store.revoke_key(&another.id, 0).unwrap();
     server.setup.key(Plan::Free);
     assert_eq!(tags(&server, &key).await, before, "a change of keys");
-    // This page shows orders 1 and 2, so only the cancellation of order 1 changes its tag. In
-    // version 1, orders have no status, so a shipment does not change the list.
+    // The page `two` shows orders 1 and 2, so of the changes below, only the cancellation of order
+    // 1 changes its tag. In version 1, orders have no status, so a shipment does not change the
+    // list.
     let two = "/v2/store/orders?limit=2&status=pending";
     for (change, shown_in) in [
         ("a cancellation", vec![LIST, "/v2/store/orders"]),
@@ -275,8 +276,9 @@ async fn other_errors_come_before_a_failed_precondition() {
     cancel_if_match(&server, &key, 1, "\"a\"").await.assert_error(412, "precondition_failed");
 }
 
-/// After the server has compared the tag of order 1, its cancellation waits for the store, and
-/// meanwhile order 1 or order 2 changes. Only a change of order 1 prevents the cancellation.
+/// The server first compares the tag of order 1. Then the cancellation of this order waits for the
+/// store, and during this wait, order 1 or order 2 changes. Only a change of order 1 prevents the
+/// cancellation.
 #[tokio::test]
 async fn a_change_after_the_comparison_prevents_the_cancellation() {
     let (server, key) = serve(Plan::Business).await;

@@ -324,8 +324,8 @@ fn responses(document: &Value) -> impl Iterator<Item = Value> {
     responses.map(|response| resolve_references(document, response))
 }
 
-/// The gzip size that a reference page must stay below, about 12,000 bytes. The limit grows with
-/// the document's operations, parameters and error codes.
+/// Compressed with gzip, a reference page must be smaller than this: about 12,000 bytes. The limit
+/// grows with the document's operations, parameters and error codes.
 fn most_bytes(document: &Value) -> usize {
     let paths = document["paths"].as_object().unwrap().values();
     let operations: Vec<_> = paths.flat_map(|path| path.as_object().unwrap().values()).collect();

@@ -185,8 +185,8 @@ async fn every_documented_status_header_and_code_is_seen_over_tls_and_http_2() {
     every_documented_answer_is_seen(tls_setup).await;
 }
 
-/// Collects, over HTTP/1.1, the responses of servers that work, that limit requests, and whose
-/// store fails.
+/// Collects responses over HTTP/1.1: from servers that work, from servers that limit requests, and
+/// from a server whose store fails.
 pub async fn answers_of_server() -> Vec<Exchange> {
     answers_of(TestSetup::new).await
 }
@@ -238,9 +238,9 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // The parts below were added to schemas or responses that several operations share, so all
-    // these operations now promise them. The test finds the operations by `like`, an existing part
-    // of the same schema or response.
+    // Each `part` below was added to a schema or response that several operations share, so each of
+    // these operations now promises it. `like` is an older part of the same schema or response. The
+    // operations that promise `like` are the ones that share it.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

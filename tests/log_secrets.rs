@@ -32,8 +32,8 @@ impl Secrets {
         Secrets { pieces }
     }
 
-    /// Returns, for each distinct line with a leak, the leak's position and up to 120 bytes of text
-    /// before it, but not the key.
+    /// For each distinct line with a leak, returns the line's start and the leak's position. The
+    /// start has at most 120 bytes, and ends before the leak.
     fn leaks(&self, text: &str) -> Vec<String> {
         let leak = |line: &str| {
             let position = [PIECE_BYTES, 3 * PIECE_BYTES].iter().find_map(|length| {

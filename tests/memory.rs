@@ -62,7 +62,7 @@ fn an_active_account_costs_less_than_100_bytes() {
     });
     println!("bytes each: windows {windows}, strikes {strikes}");
     assert!((1..100).contains(&windows), "{windows}");
-    // After its first 429, a key takes this much more memory.
+    // `strikes` is the memory that a key takes in addition after its first 429.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
@@ -112,8 +112,9 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// In addition to its JSON, each order takes 60 bytes. The upper bound allows 62, and an eighth of
-/// the JSON for the unused ends of the pages' buffers. A search leaves no memory allocated.
+/// In addition to its JSON, each order must take at least 60 bytes, and at most 62 bytes plus an
+/// eighth of its JSON. The eighth is for the unused ends of the pages' buffers. A search must leave
+/// no memory allocated.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;

@@ -15,8 +15,9 @@ use tokio::time::timeout;
 const ROUNDS: usize = 100;
 const CONNECTIONS_AT_ONCE: usize = 32;
 
-/// The ids in requests with a valid key, and the ids in all other requests. Corrupting a request
-/// cannot turn an id of the first range into an id of the second.
+/// Requests with a valid key name an id of this range. All other requests name an id of
+/// `NAMED_WITHOUT_KEY`, so none of those orders may be cancelled. Corrupting a request cannot turn
+/// the one id into the other.
 const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
 const NAMED_WITHOUT_KEY: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
 
@@ -134,9 +135,9 @@ fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Sends the bytes and reads until the server closes the connection; returns `None` after a
-/// timeout. If `closes_writing`, closes the write side after the bytes, because the last request
-/// may be partial and the server would otherwise wait for the rest.
+/// Sends the bytes and reads until the server closes the connection. Returns `None` after a
+/// timeout. With `closes_writing`, closes the write side after the bytes: the last request may be
+/// partial, and otherwise the server would wait for the rest.
 async fn exchange(address: SocketAddr, bytes: &[u8], closes_writing: bool) -> Option<Vec<u8>> {
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     let mut received = Vec::new();

@@ -1,5 +1,6 @@
-//! Seeded defects. Each defect changes today's document and the server's responses consistently, so
-//! that only the comparison with published documents can find the break.
+//! Seeded defects. Each defect changes today's document and changes the server's responses in the
+//! same way. So responses and document agree, and only the comparison with published documents can
+//! find the defect.
 
 use codegen::pointer::{component, take};
 use serde_json::{Value, json};
@@ -85,7 +86,6 @@ fn operations_that_share(response: &str) -> Vec<&'static str> {
     operations.map(|operation| operation.id.as_str()).collect()
 }
 
-/// Changes the body if it is JSON.
 fn body(received: &mut ReceivedResponse, change: impl Fn(&mut Value)) {
     if let Ok(mut body) = serde_json::from_slice(&received.body) {
         change(&mut body);
@@ -122,8 +122,8 @@ fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedRespo
     exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Replaces the responses below a path, except 401, 429 and 5xx, with the response to an unknown
-/// path.
+/// Makes the server lose all paths that begin with `path`: replaces the responses of these paths
+/// with the 404 of an unknown path. Keeps 401, 429 and 5xx, which do not depend on the path.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {
@@ -288,8 +288,7 @@ fn paths() -> Vec<SeededDefect> {
     ]
 }
 
-/// Returns the removal of `getPet`, which is a defect before the operation's sunset, and allowed
-/// after it.
+/// Returns the removal of `getPet`: a defect before the operation's sunset, and allowed afterwards.
 pub fn removed_operation() -> SeededDefect {
     seeded_defect(
         "an operation that is gone before its sunset",

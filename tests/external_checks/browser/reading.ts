@@ -59,7 +59,7 @@ const SCREENS_BEFORE_OPERATIONS = 1.5;
 
 /**
  * Checks that the first operation begins near the top of the page, and that the box for the API key
- * is not below its beginning.
+ * begins above it or beside it.
  */
 export const beginsWithOperations: Check = async (page, api) => {
   const viewport = page.viewportSize()!;
@@ -147,8 +147,8 @@ export const banner: Check = async (page) => {
 };
 
 /**
- * Finds words in tables and headings, and inline code in the reference, that are broken across
- * lines.
+ * Finds what is broken across lines: words in tables and headings, and inline code in the
+ * reference.
  */
 export const wholeWords: Check = (page) =>
   page.evaluate(() => {
@@ -177,8 +177,8 @@ export const wholeWords: Check = (page) =>
   });
 
 /**
- * Finds parts that extend beyond the window and cannot be scrolled, and curl commands in the
- * reference that extend beyond their box.
+ * Finds what is cut off: parts that extend beyond the window and cannot be scrolled, and curl
+ * commands in the reference that extend beyond their box.
  */
 export const nothingCut: Check = (page) =>
   page.evaluate(() => {
@@ -308,9 +308,9 @@ export const tagNames: Check = async (page, api) => {
 const COMMON_HEADERS = /^(X-RateLimit-.*|x-request-id|Cache-Control)$/;
 
 /**
- * Returns how many lists of headers the page should show for an operation: one for each response
- * that has other headers than the common ones and the `Link` of errors, and one if the operation
- * takes header parameters.
+ * Returns how many lists of headers the page should show for an operation. A response has a list if
+ * it has headers besides the common ones and the `Link` of errors. Another list shows the header
+ * parameters, if the operation takes any.
  */
 function shownHeaderLists(api: ApiDocument, operation: Operation): number {
   const lists = Object.entries(operation.responses).map(([status, { $ref, headers }]) => {
@@ -323,8 +323,9 @@ function shownHeaderLists(api: ApiDocument, operation: Operation): number {
 }
 
 /**
- * Finds response headers and model fields that are collapsed, and operations that repeat what is
- * the same for every error or every response.
+ * Finds response headers and model fields that are collapsed. Also finds operations that repeat
+ * what every error has (its fields and its `Link`) or what every response has (the rate limit
+ * headers).
  */
 export const openFields: Check = async (page, api) => {
   const found: string[] = [];
@@ -380,8 +381,8 @@ export const programs: Check = async (page, api) => {
 };
 
 /**
- * Checks that each error code is the id of an element in the guide, and that the address of the
- * last code scrolls to its section.
+ * Checks that each error code is the id of an element in the guide. Opens the address of the last
+ * code, and checks that the browser scrolls to that code's section.
  */
 export const errorAddresses: Check = async (page, api) => {
   const codes = errorCodes(api);
@@ -424,7 +425,7 @@ export const searchFinds: Check = async (page, api) => {
   return [...faults, `the search leads to ${page.url()}`];
 };
 
-/** Checks that other addresses of the references redirect to their current ones. */
+/** Checks that old and alternative addresses of the references redirect to the current ones. */
 export const redirects: Check = async (page) => {
   const origin = new URL(page.url()).origin;
   const found: string[] = [];

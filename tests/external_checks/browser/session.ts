@@ -282,7 +282,7 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   const findings: string[] = [];
   const add = (error: unknown) => findings.push(String(error));
   await new Tour(page, view, origin, document, second).run(setting("KEY")).catch(add);
-  // Add what `watch` recorded even after a failure, because it may explain the failure.
+  // Add what `watch` recorded. Do this even if the tour failed, because it may explain the failure.
   findings.push(...watch.findings(origin));
   await context.close();
   none(findings);
@@ -317,8 +317,8 @@ async function plain(browser: Browser, document: ApiDocument): Promise<void> {
 }
 
 /**
- * Checks that the reference of version 1 shows the operator's contact and server address, and
- * nowhere the host of the document's examples.
+ * Checks that the reference of version 1 shows the operator's contact and server address, and that
+ * it nowhere shows the host in the document's examples.
  */
 async function settings(browser: Browser, document: ApiDocument): Promise<void> {
   const page = await browser.newPage(VIEWS["desktop-light"]!);
