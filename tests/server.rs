@@ -31,8 +31,9 @@ use tokio::net::{TcpSocket, TcpStream};
 /// 5 MB of orders: more than the operating system buffers for a client that reads nothing.
 const MANY_ORDERS: i64 = 100_000;
 
-/// Creates a data directory with this many orders and a key that may send 1,000 requests a day.
-/// Only the limit per day is low, because a minute may pass while a busy machine restarts a server.
+/// Creates a data directory with this many orders, and a key that may send 1,000 requests a day.
+/// The limit per minute is far higher, so `X-RateLimit-Remaining` is about the day. The minute
+/// could end while a busy machine restarts a server.
 fn data_with(orders: i64) -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();
@@ -40,16 +41,16 @@ fn data_with(orders: i64) -> (DataDir, Key) {
     (data, key)
 }
 
-/// Returns a wire check in front of the server, and a client that sends its requests through the
-/// wire check and does not retry. The client's timeout is longer than usual, because a busy machine
-/// takes long to check a large list.
+/// Returns a wire check in front of the server, and a client behind it that does not retry. The
+/// client's timeout is longer than usual, because a busy machine takes long to check a large list.
 pub fn client(server: &ServerProcess, key: &Key) -> (WireCheckProxy, Client) {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let client = client_of(&proxy.base_url(), key);
     (proxy, client)
 }
 
-/// Returns a client without the wire check, which would take seconds for a list of 100,000 orders.
+/// Returns a client that bypasses the wire check, because checking a list of 100,000 orders takes
+/// seconds.
 pub fn unchecked_client(server: &ServerProcess, key: &Key) -> Client {
     client_of(server.base_url(), key)
 }

@@ -110,7 +110,8 @@ struct Both {
     limits: Arc<InMemoryRateLimiter>,
     record: CountsFile,
     model: Model,
-    /// The model when the counts file was last written, without closed windows.
+    /// A copy of the model from the last time that the counts file was written. It lacks the
+    /// windows that had closed by then.
     recorded: Model,
     begun: UnboundedReceiver<NewBan>,
     /// The bans that are in the store, by key. They survive a crash.

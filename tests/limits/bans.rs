@@ -14,7 +14,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-/// A key's first 429 begins a minute. Further 429s within this time after it are not strikes.
+/// For this long after a key's first 429 in a minute, further 429s are not strikes.
 pub const BURST: Duration = Duration::from_secs(2);
 
 /// Sends requests until the key is banned. The key's limit must be one request a minute. Returns
@@ -132,7 +132,7 @@ async fn bans_survive_a_restart_and_strikes_do_not() {
     assert_eq!(code(&server, &key).await, "key_banned");
     let setup = server.stop().await;
     setup.clock.advance(Duration::from_millis(100_500));
-    // Remove the counts file, so that only the store has the ban.
+    // Remove the counts file, to show that the ban comes from the store.
     setup.close_limits_file();
     std::fs::remove_file(setup.directory.path().join("limits.snapshot")).unwrap();
     let server = setup.restarted().serve().await;

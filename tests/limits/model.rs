@@ -82,8 +82,8 @@ struct Ban {
 }
 
 impl Key {
-    /// Returns the end and the length of the latest ban. If the server read the ban from the store,
-    /// the ban's end is derived from the wall clock.
+    /// Returns the end of the latest ban on the monotonic clock, and the ban's length. If the ban
+    /// was read from the store, derives this end from the ban's end on the wall clock.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;
         let remaining = (ban.wall_end - wall).min(ban.length);
@@ -106,9 +106,9 @@ impl Model {
         self.now += by;
     }
 
-    /// Starts a new process at this wall time. `self` has the counts that were last written, and
-    /// `before` is the model of the old process. Its strikes are lost, but its bans are kept,
-    /// because they are in the store.
+    /// Starts a new process at this wall time. `self` is the model at the last write of the counts
+    /// file, and `before` is the model of the old process. Takes the bans from `before`, because
+    /// they are in the store. Strikes and the counts by address are lost.
     pub fn restart(&mut self, before: &Model, wall: Time) {
         *self = self.without_closed_windows(wall);
         self.addresses.clear();
@@ -142,8 +142,9 @@ impl Model {
         }
     }
 
-    /// Forgets accounts whose two windows have closed, and the ends of bans that no longer have an
-    /// effect, as the server does. The bans stay in the store.
+    /// Forgets what the server removes from memory: accounts whose two windows have closed, and the
+    /// monotonic end of a ban that ended a day ago or earlier. As long as a key's strike minute is
+    /// open, its ban is kept. Each ban stays in the store.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

@@ -14,15 +14,16 @@ fn block_writes(data: &DataDir) -> Connection {
     connection
 }
 
-/// Sends a cancellation while the store cannot be written, and calls `leave` to disconnect its
-/// client once the batch runs.
+/// Sends a cancellation while the store cannot be written. Once the batch runs, calls `leave`,
+/// which disconnects the client.
 async fn abandon_a_cancel(leave: fn(TcpStream)) {
     let (data, key) = data_with(2);
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
     let blocker = block_writes(&data);
     let mut client = TcpStream::connect(server.address().unwrap()).unwrap();
     client.write_all(&key.http1("DELETE /v1/store/orders/1")).unwrap();
-    // The server looks up the key before it starts the batch, so wait until the batch runs.
+    // Wait until the batch runs. The server looks up the key first, and the client must not
+    // disconnect before the batch has begun.
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let metrics = || async { ask(&admin, "/metrics").await.1 };
     wait_until("the cancel is under way", || async {

@@ -14,10 +14,9 @@ const MIB: f64 = 1_048_576.0;
 
 const RESIDENT: &str = "process_resident_memory_bytes";
 
-/// Memory that the server may use in addition to outdated lists. It includes a new list that is
-/// being built, freed memory that the allocator keeps, and what connections still use after the
-/// server has cut off their lists: one page each over HTTP/2, and the buffers of hyper and the OS
-/// over HTTP/1.1.
+/// Memory that the server may use in addition to outdated lists: a new list that is being built,
+/// freed memory that the allocator keeps, and what a connection still uses after the server has cut
+/// off its list. That is one page over HTTP/2, and the buffers of hyper and the OS over HTTP/1.1.
 const OTHER_BYTES: f64 = 88.0 * MIB;
 
 /// Requests a list and waits until it begins to arrive, but does not read it.
@@ -61,8 +60,9 @@ async fn change_most_pages(client: &Client, round: i64, orders: i64) {
     futures::future::join_all(cancels).await;
 }
 
-/// `is_cut` is true if the oldest list is longer than a connection's buffers, so that the server
-/// must cut it off.
+/// Requests lists in each round and reads none of them. Checks that after each round, the outdated
+/// lists take at most `mib` MiB. `is_cut` is true if the oldest list does not fit into a
+/// connection's buffers, so that the server must cut it off.
 async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i64, is_cut: bool) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();

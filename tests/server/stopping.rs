@@ -94,8 +94,8 @@ async fn responses_close_their_connections_during_the_delay() {
 }
 
 /// While the server stops, clients keep opening connections. Each connection must get its response
-/// until the OS refuses new ones. Systems other than Linux keep the listening socket open until the
-/// server exits.
+/// until the OS refuses new ones. The test is only for Linux, because other systems keep the
+/// listening socket open until the server exits.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_answered_until_they_are_refused() {
@@ -150,8 +150,8 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(answer.headers()["x-ratelimit-remaining"], "998");
 }
 
-/// The test keeps its own connection to the store open, because SQLite itself moves the WAL into
-/// the store's file when the last connection closes.
+/// When the last connection to the store closes, SQLite itself moves the WAL into the store's file.
+/// The test keeps a connection open, so that only the server can have moved the WAL.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     let (data, key) = data_with(5);
@@ -183,7 +183,8 @@ pub fn ends_with_stopped(log: &str) -> bool {
     log.lines().last().is_some_and(|line| line.contains(r#""msg":"stopped""#))
 }
 
-/// `timeout` signals a process and then its group, so the process gets two signals.
+/// The command `timeout` signals a process and then the whole process group, so the process gets
+/// two signals.
 #[tokio::test]
 async fn two_signals_at_once_count_as_one() {
     let (data, _) = data_with(1);

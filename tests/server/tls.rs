@@ -168,16 +168,16 @@ async fn sighup_rereads_files_that_look_unchanged() {
     assert_eq!(server.exited().await.0.code(), Some(0));
 }
 
-/// Creates a FIFO. Opening it waits for a process that opens the other end, as opening a file on a
-/// disk that hangs waits for the disk.
+/// Creates a FIFO. To open it blocks until another process opens the other end. So it can take the
+/// place of a file on a disk that hangs.
 fn create_fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
-    // This is more than tokio has blocking threads. The request after each signal gives the server
-    // time to handle it, because the system merges signals that are pending.
+    // There are more signals than tokio has blocking threads. The system merges pending signals, so
+    // the test sends a request after each signal, to give the server time to handle it.
     const SIGNALS: i64 = 600;
     let (data, key) = data_with(SIGNALS);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());
