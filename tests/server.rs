@@ -32,8 +32,9 @@ use tokio::net::{TcpSocket, TcpStream};
 const MANY_ORDERS: i64 = 100_000;
 
 /// Creates a data directory with this many orders, and a key that may send 1,000 requests a day.
-/// The limit per minute is far higher, so `X-RateLimit-Remaining` is about the day. The minute
-/// could end while a busy machine restarts a server.
+/// The limit per minute is far higher, so `X-RateLimit-Remaining` shows what is left for the day.
+/// What is left for a minute could not be tested: a new minute may begin while a busy machine
+/// restarts a server.
 fn data_with(orders: i64) -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();

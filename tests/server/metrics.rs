@@ -184,8 +184,8 @@ async fn connections_and_the_process_are_measured() {
     assert!(!text.contains("certificate_expiry"), "{text}");
 }
 
-/// Returns the samples above 0 whose name begins with `name`. Each is returned as the rest of its
-/// name, which is the labels, and its value.
+/// Returns the samples above 0 whose name begins with `name`. Each result is the rest of the name
+/// (the labels) and the value.
 fn counted(samples: &Samples, name: &str) -> Vec<(String, f64)> {
     let named = samples.iter().filter_map(|(sample, value)| {
         let labels = sample.strip_prefix(name)?;

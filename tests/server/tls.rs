@@ -168,8 +168,8 @@ async fn sighup_rereads_files_that_look_unchanged() {
     assert_eq!(server.exited().await.0.code(), Some(0));
 }
 
-/// Creates a FIFO. To open it blocks until another process opens the other end. So it can take the
-/// place of a file on a disk that hangs.
+/// Creates a FIFO. Opening it blocks until another process opens the other end, so it can stand for
+/// a file on a disk that hangs.
 fn create_fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }

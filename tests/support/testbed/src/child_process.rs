@@ -31,8 +31,8 @@ impl ChildProcess {
         pid_of(&self.child)
     }
 
-    /// True while the process runs. After its exit, [`ChildProcess::wait`] still returns its
-    /// status.
+    /// True while the process runs. This does not reap the process, so [`ChildProcess::wait`] can
+    /// still return its exit status.
     pub fn is_running(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.pid().is_ok_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(None)))
@@ -49,7 +49,6 @@ impl ChildProcess {
         Ok(wait_blocking(&what, EXIT_TIMEOUT, exited)??)
     }
 
-    /// Sends SIGTERM and waits for the exit.
     pub fn stop(mut self) -> anyhow::Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         self.wait()

@@ -61,8 +61,8 @@ impl DataDir {
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Makes processes copy each file to `directory` when they sync it, so that the copies have
-    /// what would survive a power cut. Write-only files are not copied.
+    /// Makes the program copy each file to `directory` when it syncs the file. The copies have what
+    /// would survive a power cut. Write-only files are not copied.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("TESTBED_SYNCED", directory.to_path_buf())];
@@ -135,16 +135,17 @@ impl DataDir {
         self.start(&mut self.command(), flags)
     }
 
-    /// Starts a server like [`DataDir::serve`], but from a shell that first runs the command
-    /// `shell`. [`DataDir::on_store`] and [`DataDir::keep_synced`] have no effect on this server.
+    /// Starts a server with the same default flags as [`DataDir::serve`], from a shell that first
+    /// runs the command `shell`. [`DataDir::on_store`] and [`DataDir::keep_synced`] have no effect
+    /// on this server.
     pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         let mut command = self.program.command_after(shell);
         command.arg("--data-dir").arg(&self.path);
         self.start(&mut command, flags)
     }
 
-    /// Starts a server like [`DataDir::serve`], but with a command that the caller got from
-    /// [`DataDir::command`] and may have changed.
+    /// Starts a server with the same default flags as [`DataDir::serve`]. `command` comes from
+    /// [`DataDir::command`], and the caller may have changed it.
     pub fn start(&self, command: &mut Command, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         std::fs::create_dir_all(&self.path)?;
         command.arg("serve").args(flags);
@@ -154,7 +155,8 @@ impl DataDir {
         ServerProcess::start(command, &self.path.with_extension("log"))
     }
 
-    /// Prepares a command that uses this data directory and, if the store is elsewhere, its URL.
+    /// Prepares a command that uses this data directory. If the store is elsewhere, the command
+    /// also gets the store's URL.
     pub fn command(&self) -> Command {
         let mut command = self.program.command();
         command.arg("--data-dir").arg(&self.path).envs(self.variables.iter().cloned());

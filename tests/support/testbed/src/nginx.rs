@@ -7,8 +7,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
-/// Starts nginx with this configuration as a single process, and waits until it listens at this
-/// address. Until nginx has read the configuration, its messages go to `error_log`.
+/// Starts nginx as a single process with this configuration, and waits until it listens at this
+/// address. Until nginx has read the configuration, it writes its messages to `error_log`.
 pub fn start_nginx(
     configuration: &Path,
     error_log: &Path,

@@ -35,8 +35,8 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Finds the newest of Debian's packages of PostgreSQL or, if none is installed, the last
-    /// PostgreSQL on `PATH`. Fails if it is older than version 15.
+    /// Finds the newest PostgreSQL among Debian's packages. If none is installed, takes the one in
+    /// the last directory on `PATH` that has one. Fails if it is older than version 15.
     pub fn find() -> anyhow::Result<Installed> {
         const FIX: &str = "on Debian and Ubuntu: apt-get install postgresql";
         let mut packaged: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
@@ -210,7 +210,7 @@ impl Postgres {
     }
 
     fn kill_all(&self) -> anyhow::Result<()> {
-        // After its exit, another process may get its id.
+        // Do nothing if the server has exited, because another process may have its id by now.
         if !self.process.is_running() {
             return Ok(());
         }
@@ -237,14 +237,13 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Also kills the children, because suspended children would not notice that the server has
-    /// exited.
+    /// Also kills the children: suspended children would not notice that the server has exited, and
+    /// would stay.
     fn drop(&mut self) {
         let _ = self.kill_all();
     }
 }
 
-/// Finds the children of a process in `/proc`.
 fn children_of(parent: Pid) -> anyhow::Result<Vec<Pid>> {
     let mut children = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {

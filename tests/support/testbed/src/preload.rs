@@ -1,5 +1,6 @@
 //! Compiles libraries that replace functions of the C library in a child process (LD_PRELOAD). A
-//! test controls what they do with a number in a file.
+//! library reads a number from a file, and a test writes this number to control what the library
+//! does.
 
 use anyhow::{Context, bail};
 use std::fs::Permissions;
@@ -54,8 +55,9 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Sets the number. It also applies to processes that are already running, unless they have
-    /// read an earlier number with [`Preload::fixed_sync`].
+    /// Sets the number. Processes that are already running also get the new number. The exception
+    /// is a process with the library of [`Preload::fixed_sync`], which keeps the first number that
+    /// it has read.
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
             // Ignore errors, because the file exists only if a process has read an earlier number.

@@ -54,8 +54,8 @@ impl Program {
         without_settings(Command::new(&self.path))
     }
 
-    /// Prepares a command like [`Program::command`], but from a shell that first runs the command
-    /// `shell`.
+    /// Prepares the same command as [`Program::command`], but in a shell that first runs the
+    /// command `shell`.
     pub fn command_after(&self, shell: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")]).arg(&self.path);

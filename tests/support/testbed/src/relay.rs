@@ -12,8 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// The maximum number of chunks, of about 64 KiB at most, that wait for delivery in one direction
-/// of a connection.
+/// In each direction of a connection, at most this many chunks wait for delivery. A chunk has at
+/// most about 64 KiB.
 const MAX_IN_TRANSIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Relay {
         Relay::tampering(target, Tampering::default())
     }
 
-    /// Starts a relay to the port `target` that replaces strings in requests.
+    /// Starts a relay to the port `target`. The relay replaces strings in requests.
     pub fn tampering(target: u16, tampering: Tampering) -> anyhow::Result<Relay> {
         Relay::read_along(target, move || tampering)
     }
@@ -136,8 +136,8 @@ impl Relay {
     }
 }
 
-/// Forwards a connection until both directions have ended, or until a fault, a new target or the
-/// drop of the relay closes it.
+/// Forwards a connection until both directions have ended. A fault, a new target and the drop of
+/// the relay close it earlier.
 async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,
@@ -204,7 +204,7 @@ impl Direction<'_> {
     ) -> Result<(), Cut> {
         loop {
             let mut bytes = Vec::with_capacity(64 * 1024);
-            // Treat a failed connection like one that has ended.
+            // A connection that has failed counts as one that has ended.
             if from.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
                 self.read(&mut bytes);
                 return Ok(());

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-/// A stall of the machine that is longer than this excuses the violations that it may explain,
-/// because a server that reads the store too late refuses requests.
+/// If the machine stalled for longer than this, it excuses the violations that a stall may explain.
+/// For example, a server that stalls may read its store too late, and then refuses requests.
 pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]
@@ -41,8 +41,8 @@ impl Report {
         self.add(holds, false, otherwise);
     }
 
-    /// Expects a condition that may fail if the machine stalls, such as a timely response other
-    /// than 503.
+    /// Expects a condition that may fail because the machine stalls, for example that a response
+    /// comes in time and is not a 503.
     pub fn expect_unless_stalled(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         self.add(holds, true, otherwise);
     }
@@ -109,6 +109,6 @@ pub enum Verdict {
     Holds,
     /// There are violations, all of which a stall of the machine may explain.
     Violated,
-    /// There are violations that no stall explains.
+    /// There are violations, and a stall cannot explain all of them.
     Contradicted,
 }

@@ -297,8 +297,8 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that the sample fails without `BASE_URL` or `API_KEY`, and that it names the missing
-    /// variable.
+    /// Runs the sample without `BASE_URL`, and then without `API_KEY`. Each time it must fail and
+    /// name the missing variable.
     fn check_missing_variables(
         &self,
         version: &str,

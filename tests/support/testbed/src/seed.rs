@@ -1,4 +1,5 @@
-//! The seed of random inputs: the value of `SEED`, which the nightly checks choose at random, or 1.
+//! The seed of random inputs is the value of the environment variable `SEED`, or 1 if there is
+//! none. The nightly checks set it to a random number.
 
 #[expect(clippy::panic, reason = "a run with a seed other than the requested one proves nothing")]
 pub fn seed() -> u64 {

@@ -111,8 +111,8 @@ impl ServerProcess {
         Ok((self.process.wait()?, self.log()))
     }
 
-    /// Waits like [`ServerProcess::wait`], but does not block the runtime, because a relay may run
-    /// on it.
+    /// Does the same as [`ServerProcess::wait`], but on a thread where it does not block the
+    /// runtime, because a relay may run on the runtime.
     #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub async fn exited(self) -> (ExitStatus, String) {
         match tokio::task::spawn_blocking(move || self.wait()).await {

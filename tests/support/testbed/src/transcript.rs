@@ -10,7 +10,7 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The numbers of days after which keys in tests expire, and 0 for times that are not expiry times.
+/// Keys in tests expire after one of these numbers of days. 0 is for all other times.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.
@@ -143,8 +143,8 @@ impl Shell {
     }
 }
 
-/// Joins JSON that is shown over several lines, from a line with only `{` or `[` to the line that
-/// closes it, into one line, as programs print it.
+/// Puts JSON that is shown over several lines into one line, as programs print it. The JSON reaches
+/// from a line with only `{` or `[` to the line that closes it.
 fn with_compact_json(text: &str) -> String {
     let block = Regex::new(r"(?ms)^(?:\{$.*?^\}|\[$.*?^\])$").unwrap();
     let compact = |block: &Captures<'_>| {
@@ -154,7 +154,8 @@ fn with_compact_json(text: &str) -> String {
     block.replace_all(text, compact).into_owned()
 }
 
-/// Replaces values that differ between a document and a run with names, such as `TIME`.
+/// Puts a name, such as `TIME`, in the place of each value that differs between a document and a
+/// run.
 fn normalize_for_document(text: &str) -> String {
     let patterns = [
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
@@ -184,9 +185,10 @@ fn replace_all(text: String, patterns: &[(&str, &str)]) -> String {
     })
 }
 
-/// Replaces values that differ in each run with names, such as `[PORT]`. Keys, their ids, commits
-/// and SHA-256 sums become repeated digits, such as `222`: equal values stay equal, and different
-/// ones different. These values keep their length, and so columns of tables keep their width.
+/// Puts a name, such as `[PORT]`, in the place of each value that differs in each run. Keys, their
+/// ids, commits and SHA-256 sums become repeated digits instead, such as `222`. Equal values get
+/// equal digits, and different values get different ones. These values keep their length, so the
+/// columns of tables keep their width.
 fn normalize_run(text: &str) -> String {
     let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
@@ -237,8 +239,8 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
     assert_text(&without_times(&shown.collect::<String>()), expected);
 }
 
-/// Replaces times of the last hour, and expiry times of keys that were issued in that hour, with
-/// names. Fixed times in tests are not among these, so they are kept.
+/// Puts a name in the place of each time of the last hour, and of each expiry time of a key that
+/// was issued in that hour. Keeps all other times, such as fixed times in tests.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {

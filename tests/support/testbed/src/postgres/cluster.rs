@@ -57,9 +57,9 @@ impl Cluster {
     }
 
     /// Replaces this data directory, if it exists, with a copy of a running primary's directory. No
-    /// server may run on the replaced directory. A server that starts on the copy is a standby; its
-    /// setting `primary_conninfo` selects the primary that it follows. The copy takes seconds, so a
-    /// blocking thread makes it and concurrent polls are not delayed.
+    /// server may run on the replaced directory. A server that starts on the copy is a standby. Its
+    /// setting `primary_conninfo` selects the primary that it follows. Making the copy takes
+    /// seconds, so this is done on a blocking thread, where it does not delay the runtime's tasks.
     pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
         let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
