@@ -196,8 +196,8 @@ fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
 #[test]
 fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     let (refused, passed) = cancel_two_hundred(1);
-    // At 60 requests a minute, the last requests are sent after 180 s, plus up to a second of
-    // jitter per window. A ban would take five minutes.
+    // At 60 requests a minute, the last of the 200 requests are sent after 180 s. Jitter adds up to
+    // a second per window. A ban would add five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
     // In this test, the client cannot compute when a window resets: the reset time is by the
     // server's manual clock, but `Date` is by the real clock. So after each of the three exhausted

@@ -628,8 +628,8 @@ fn the_document_has_the_error_codes_of_the_proxy() {
         assert_eq!(errors::status(*listed).as_str(), expected, "{code}");
         codes.insert(code.trim());
     }
-    // The document attributes only the remaining codes to the proxy, because the server also sends
-    // these two.
+    // The server also sends these two codes, so the document does not attribute them to the proxy.
+    // It must attribute each remaining code to the proxy.
     for code in ["method_not_allowed", "service_unavailable"] {
         assert!(codes.remove(code), "{code}");
     }

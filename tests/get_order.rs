@@ -40,8 +40,8 @@ async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {
 }
 
 /// Order 5 is pending on the new primary. The server's list still comes from the old primary and
-/// lacks the order, so the server asks the new primary for a cancelled order 5, which does not
-/// exist either. A 404 would be wrong, because the order exists.
+/// lacks order 5. So the server asks the new primary for a cancelled order 5, and there is none. A
+/// 404 would be wrong, because order 5 exists.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_is_read_during_a_failover_is_not_reported_missing() {
     let mut setup = TestSetup::new();

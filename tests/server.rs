@@ -28,7 +28,8 @@ use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// 5 MB of orders: more than the operating system buffers for a client that reads nothing.
+/// This many orders are 5 MB. That is more than the operating system keeps in its buffers for a
+/// client that reads nothing.
 const MANY_ORDERS: i64 = 100_000;
 
 /// Creates a data directory with this many orders, and a key that may send 1,000 requests a day.

@@ -75,7 +75,8 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     let orders = report.orders.unwrap();
     assert_eq!(orders.pending + orders.shipped + orders.cancelled, ORDERS);
     assert!(cancelled_count.load(Ordering::SeqCst) >= began + 20);
-    // When `began` was read, one more cancellation may have been committed but not yet counted.
+    // When `began` was read, the store may already have had one more cancellation, which the client
+    // had not counted yet.
     assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
     // The ids of the cancelled orders in the copy have no gap, because the client cancels in
     // ascending order of id. The import and each cancellation raise the change number by one.

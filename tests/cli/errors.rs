@@ -81,8 +81,9 @@ $ store-orders --data-dir from/flag accounts list --json
 "#]]);
 }
 
-/// The tests may run as root, so these directories are unusable even for root: a file, a path below
-/// a file, a path below /proc, and a directory in which `store.sqlite` is a directory.
+/// The tests may run as root, so each of these directories must be unusable even for root. They are
+/// a file, a path below a file, a path below /proc, and a directory in which `store.sqlite` is a
+/// directory.
 #[test]
 fn an_unusable_data_directory_is_reported_in_one_line() {
     CliSandbox::new().session(str![[r#"

@@ -248,8 +248,8 @@ $ ls
 "#]]);
 }
 
-/// The number of orders in a long import: it takes two steps, or 40 smaller steps while a server
-/// runs.
+/// The number of orders in a long import. The import takes two steps, or 40 smaller ones while a
+/// server runs.
 const LONG: usize = 2 * STEP_RECORDS;
 
 fn long_csv() -> String {

@@ -31,8 +31,8 @@ pub struct Outcome {
     pub retry_after: u64,
 }
 
-/// A window on the wall clock. `closes` keeps its end even after the window has closed, so the
-/// window is open again if the clock is set back.
+/// A window on the wall clock. `closes` is not reset when the window closes, so the window is open
+/// again if the clock is set back.
 #[derive(Clone, Debug, Default)]
 struct FixedWindow {
     closes: Time,

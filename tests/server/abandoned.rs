@@ -52,8 +52,9 @@ async fn an_abandoned_cancel_is_logged_counted_and_executed() {
     abandon_a_cancel(drop).await;
 }
 
-/// If this test fails, a new version of dropshot or hyper may respond to clients that close their
-/// writing side. In this case, update `src/handbook/operating.md` and `api/UPSTREAM.md`.
+/// If this test fails, a new version of dropshot or hyper may have begun to respond to clients that
+/// close their writing side. In this case, update `src/handbook/operating.md` and
+/// `api/UPSTREAM.md`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_closes_its_writing_side_gets_no_response_but_its_cancel_is_executed() {
     abandon_a_cancel(|mut client| {

@@ -76,8 +76,8 @@ export const beginsWithOperations: Check = async (page, api) => {
 };
 
 /**
- * Words that readers search for. The search of the reference must lead to a text that matches the
- * pattern, unless the word is in a heading of the guide.
+ * Words that readers search for. Each word must be in a heading of the guide, or the search of the
+ * reference must lead to a text that matches the pattern.
  */
 const WORDS: [string, RegExp][] = [
   ["pagination", /pagination|pages/i],

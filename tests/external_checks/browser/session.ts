@@ -160,7 +160,10 @@ class Tour {
     assert(isInView, `the contents are at ${box?.y}`);
   }
 
-  /** Checks that the reference of version 1 says that a key is needed and links to the guide. */
+  /**
+   * Checks that the reference of version 1 says that a key is needed, and that it links to the
+   * guide.
+   */
   private async introduction(): Promise<void> {
     await this.page.goto(`${this.origin}/docs/v1`);
     await reads(this.page.locator("#reference"), "Every request needs an API key");

@@ -63,8 +63,8 @@ impl CliSandbox {
     }
 
     /// Runs a session's commands in a shell, and asserts their output. In the session, each line of
-    /// standard error begins with `! `, or, if the command failed, with its exit status, such as
-    /// `(3) `.
+    /// standard error begins with `! `. If the command failed, it begins with the exit status
+    /// instead, such as `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

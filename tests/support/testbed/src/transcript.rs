@@ -225,8 +225,8 @@ fn normalize_run(text: &str) -> String {
 
 /// Runs a session's commands in one shell in this directory and asserts their output. A command
 /// begins with `$ `, and its further lines begin with `> `. Each line of standard error begins with
-/// `! `, or, if the command failed, with its exit status, such as `(3) `. If a command fails
-/// without an error message, its last line is the status alone.
+/// `! `. If the command failed, it begins with the exit status instead, such as `(3) `. If a
+/// command fails without an error message, its last line is the status alone.
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
     let commands = parse_commands(&expected.clone().into_data().to_string());

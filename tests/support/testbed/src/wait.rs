@@ -60,8 +60,8 @@ pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl Fn
     waited.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Calls `holds` until it returns true. It may return false for a second plus the machine's stalls.
-/// A call that starts later and returns false fails the test.
+/// Calls `holds` until it returns true. Fails the test if a call returns false although it began
+/// too late: a second, plus the machine's stalls, after the first call.
 pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,

@@ -97,8 +97,8 @@ impl Cluster {
 
     /// Starts a new standby called `name`, which follows the new primary at `port`.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
-        // No server ever ran on the template, so a copy of it can follow a primary that runs on
-        // another copy.
+        // The new primary also began as a copy of the template. No server ever ran on the template,
+        // so a second copy can follow that primary.
         self.copy("template", name)?;
         std::fs::write(self.path().join(name).join("standby.signal"), "")?;
         self.start(name, &[("primary_conninfo", &Cluster::upstream(port))]).await
