@@ -222,8 +222,8 @@ async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
     server.stop().unwrap();
 }
 
-/// Clients list and cancel orders and an operator runs commands, while the test kills the server
-/// three times with `kill -9`.
+/// Clients list and cancel orders, and an operator runs commands. Meanwhile, the test kills the
+/// server three times with `kill -9`.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_saw_across_kills_breaks_no_rule() {
     const ORDERS: usize = 800;

@@ -125,8 +125,9 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     server.exchanges()
 }
 
-/// Collects the 429s of each operation. The account may send one request a minute, so the second
-/// request is refused. Another request after [`BURST`] gets the key banned.
+/// Collects both 429s of each operation: for an exhausted limit and for a ban. The account may send
+/// one request a minute, so the second request is refused. Another request after [`BURST`] gets the
+/// key banned.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in requests() {

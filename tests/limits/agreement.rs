@@ -55,8 +55,8 @@ enum Step {
     /// Moves only the wall clock, by these seconds.
     SetWall(i64),
     Record,
-    /// A clean restart that takes this long. During it, the wall clock is also moved by these
-    /// seconds.
+    /// A clean restart that takes this long. While the server is down, the wall clock is also moved
+    /// by these seconds.
     Restart(Duration, i64),
     /// A crash and a restart after these nanoseconds. Counts since the last write of the counts
     /// file are lost.

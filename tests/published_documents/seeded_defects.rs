@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use store_orders_api::documents::{COUNT, DOCUMENTS};
 use test_server::wire_check::{Exchange, Operation, ReceivedResponse, WireCheck, wire_check};
 
-/// A change of the document and of the responses that breaks a published promise.
+/// Changes the document and the responses, and so breaks a published promise.
 pub struct SeededDefect {
     pub what: &'static str,
     /// The start of the expected message: the document, the operation, and what is missing or
@@ -345,7 +345,7 @@ fn split_order_schema(documents: &mut Documents) {
         json!("#/components/schemas/ListedOrder");
 }
 
-/// Changes each order of a list of version 2.
+/// Changes each order in the responses to lists of version 2.
 fn each_listed_order(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
     each(exchanges, &["v2/listOrders"], 200, |received| {
         body(received, |page| page["orders"].as_array_mut().unwrap().iter_mut().for_each(&change));
