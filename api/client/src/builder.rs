@@ -34,7 +34,7 @@ pub enum BuildError {
 }
 
 impl Client {
-    /// Builds a client with the default timeouts and [`RetryPolicy`](crate::RetryPolicy).
+    /// Builds a client with the default timeouts and [`RetryPolicy`].
     ///
     /// `base_url` may end in a version, such as `/v2`, but the ending does not select the version:
     /// this client always calls version 1, and the client from [`v2`](Self::v2) always version 2.

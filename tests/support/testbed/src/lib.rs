@@ -9,7 +9,7 @@
 //! - [`wait_blocking`] and [`wait_for`] poll for a condition.
 //! - [`relay`] forwards connections. It can simulate faults of the network, and record or change
 //!   the bytes. [`Preload`] simulates faults of the disk and the clock. [`SmallDisk`] can be full.
-//! - [`seed`] is the seed of random inputs.
+//! - [`seed()`] is the seed of random inputs.
 //! - [`run_samples`] runs the documents' sample programs against a server. [`run_curl_commands`]
 //!   runs the documents' curl commands.
 //! - [`postgres`] starts database servers. [`Authority`] issues certificates for them.
