@@ -153,8 +153,8 @@ pub fn change_pending(
         Some(file) => read_ids(&*store, file, check, shown, printer)?,
         None => {
             let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-            // Prefer a refusal other than `NotFound`. As with a file, the exit status means "not
-            // found" only if all refused orders are missing.
+            // Return a refusal other than `NotFound`, if there is one. So the exit status means
+            // "not found" only if all refused orders are missing, as with a file.
             let refusals = refusals(&*store, &ids, check)?.into_iter();
             let first = refusals.min_by_key(|(_, why)| matches!(why, StoreError::NotFound(_)));
             if let Some((_, why)) = first {
@@ -173,8 +173,8 @@ pub fn change_pending(
     Ok(pending.show(&changed_now, &changed_before, printer)?)
 }
 
-/// Appends `changed`, which says what the command changed before the error, to the message of a
-/// `NotFound` or `Refused` error. The kind of the error stays the same, because it decides the exit
+/// Adds `changed` to the message of a `NotFound` or `Refused` error. It says what the command had
+/// changed before the error. The kind of the error stays the same, because it decides the exit
 /// status.
 fn with_changes(error: StoreError, changed: &str) -> StoreError {
     let whole = |why| format!("{why}; {changed}");
@@ -209,7 +209,7 @@ fn read_ids(
     Ok(rows.into_keys().collect())
 }
 
-/// Adds the rows whose order does not exist or cannot be changed to `bad`.
+/// Adds to `bad` each row whose order does not exist or cannot be changed.
 fn refuse_rows(
     store: &dyn OperatorStore,
     rows: &BTreeMap<i64, Location>,

@@ -71,9 +71,9 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     )
 }
 
-/// Returns the address to listen on, with a real port instead of 0, because the documents name it.
-/// Without a given address, returns the default or, if that cannot be used, the loopback address
-/// with a free port. A given address that cannot be used is returned unchanged, and the server then
+/// Returns the address to listen on. Replaces port 0 by a free port, because the documents name the
+/// port. If no address is given, uses the default or, if that cannot be used, a free port of the
+/// loopback address. If the given address cannot be used, returns it unchanged, and the server
 /// reports the error.
 fn free_address(given: Option<ListenAddress>, default: ListenAddress) -> ListenAddress {
     let bind = |address: &str| TcpListener::bind(address)?.local_addr();

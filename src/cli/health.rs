@@ -18,10 +18,10 @@ use std::time::Duration;
 /// shorter.
 const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
 
-/// The minimum timeout, because a server on the same machine may take this long to answer.
+/// The minimum timeout. Even a server on the same machine may take this long to answer.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The maximum timeout, because no container or script waits longer.
+/// The maximum timeout. No container or script waits longer.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 #[derive(Args, Debug)]
@@ -90,7 +90,8 @@ struct Health<'a> {
     reason: &'a str,
 }
 
-/// Describes the server's state in words, from the status and the body of its response.
+/// Describes the server's state in words: the message if the response has one, otherwise the state
+/// with any damage, or the HTTP status if the body is not the JSON of `/readyz`.
 fn describe_state(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);

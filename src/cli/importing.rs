@@ -153,8 +153,8 @@ struct Imported {
     outcome: ImportOutcome,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,
-    /// The data directory, if the import created a store in it, or if it would have created one
-    /// without `--dry-run`. Otherwise absent.
+    /// The data directory, if the import created a store in it, or would create one without
+    /// `--dry-run`. Otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     new_store: Option<PathBuf>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -1,7 +1,7 @@
 //! Handles signals during long commands. After the first SIGINT, SIGTERM or SIGHUP, a command
 //! finishes its current step and ends. Another one, more than half a second later, ends it
-//! immediately. SIGTSTP (Ctrl-Z) suspends a command that changes the store only between two steps,
-//! because a step locks the store.
+//! immediately. If a command changes the store in steps, SIGTSTP (Ctrl-Z) suspends it only between
+//! two steps, because each step locks the store.
 
 use super::serve::{EndedBySignal, HangUp, Signals};
 use anyhow::Context;
@@ -15,8 +15,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-/// The time for which the next step must wait after this process has sent SIGSTOP to itself. The
-/// signal may first reach another thread, but it stops all threads within this time.
+/// The pause before the next step after this process has sent SIGSTOP to itself. The signal may
+/// first reach another thread, but it stops all threads within this time.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
 pub struct Interrupts {

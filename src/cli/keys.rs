@@ -1,5 +1,5 @@
-//! `keys`: issue, rotate, revoke, unban, find, list. Except for `demo`, no other command prints a
-//! whole key.
+//! `keys`: issue, rotate, revoke, unban, find, list. Apart from `keys issue` and `keys rotate`,
+//! only `demo` prints a whole key.
 
 mod find;
 mod shown;

@@ -28,8 +28,8 @@ pub struct Options {
 
 impl Options {
     /// Lowers the priority of a long command on PostgreSQL, so that servers on this machine get the
-    /// CPU first. A command on an embedded store keeps its priority, because a server must wait
-    /// while the command has locked the store.
+    /// CPU first. A command on an embedded store keeps its priority, because it locks the store,
+    /// and a server waits for that lock.
     pub fn lower_priority(&self) {
         if self.store.store.is_some() {
             // If this fails, the command runs at its usual priority.

@@ -53,8 +53,8 @@ impl<'a> Printer<'a> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Begins a list of records. Only a table uses `wide`: it then has all columns, and its times
-    /// are not shortened.
+    /// Begins a list of records. `wide` has an effect only on a table: a wide table has all
+    /// columns, and does not shorten times.
     pub fn listing(&mut self, columns: Vec<Column>, wide: bool) -> Listing<'_> {
         if self.json {
             Listing::json(self.out, &mut self.has_shown)

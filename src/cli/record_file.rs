@@ -30,8 +30,8 @@ pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
     read().with_context(|| format!("cannot read {}", display_name(file)))
 }
 
-/// Parses the records of a file, which may have bad rows. Fails if the file cannot be parsed at
-/// all; `done` is for [`show_failure`], which then reports the reason.
+/// Parses the records of a file. Some of its rows may be bad. If the file cannot be parsed at all,
+/// passes the reason and `done` to [`show_failure`], and fails.
 pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,
@@ -59,7 +59,7 @@ pub fn read_records<R: Record>(
 pub struct ShownErrors {
     /// Show all bad rows of the file instead of the first 20
     ///
-    /// The JSON of --json always has all of them.
+    /// With --json, the output always contains all bad rows.
     #[arg(long)]
     all_errors: bool,
 }
@@ -89,8 +89,8 @@ pub fn require_valid(
 }
 
 /// With `--json`, prints why a command did not import or change all of its records: the error, how
-/// many records it did import or change, the number of bad rows, and each known problem. `done` is
-/// a participle such as "imported", which names the number of records in the JSON.
+/// many records it did import or change, the number of bad rows, and each known problem. In the
+/// JSON, the number of records has the name `done`, a participle such as "imported".
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,

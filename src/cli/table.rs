@@ -61,8 +61,8 @@ impl Column {
 
 /// Formats the value that a record has in a column of this name.
 fn cell(record: &Value, name: &str) -> String {
-    // Replace control characters. A store that another program wrote may have names with them, and
-    // a terminal would obey them.
+    // Replace control characters, because a terminal would obey them. They can be in names that
+    // another program wrote to the store.
     let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match record.get(name) {
         None => String::new(),

@@ -38,7 +38,7 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     work(&|| _ = progress.send(()))
 }
 
-/// Runs `work`, which writes this many items to the store, and shows the progress. Passes `work` a
+/// Runs `work`, which writes `items` items to the store, and shows its progress. Passes `work` a
 /// function to call at the end of each step with the number of written items. The function returns
 /// `Break` after a signal.
 pub fn with_progress<T>(

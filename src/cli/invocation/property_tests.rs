@@ -23,8 +23,8 @@ const URLS: [&str; 12] = [
     "u:P@db/orders",
 ];
 
-/// Returns the output for a URL: the settings or the errors if the URL is in a flag, and the error,
-/// if any, if the URL is in a file.
+/// Returns all text that is printed for a URL. As the value of a flag, the URL leads to the
+/// settings or an error. In a file, it leads to an error or to no text.
 fn printed_text(url: &str) -> String {
     let flagged = format!("--store={url}");
     let arguments = ["store-orders", "config", "show", &flagged].map(OsString::from);

@@ -22,12 +22,12 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time before the deadline that is reserved for the last log lines.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
-/// The maximum wait for the store when the server stops, because the store may have to write a
+/// The longest time that a stopping server waits for its store, which may have to write a
 /// checkpoint to a slow disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server until a signal stops it, which may happen even while the server starts. `open`
-/// opens the store, and `announce` prints the server's addresses.
+/// Runs a server until a signal stops it. A signal can stop it even while it starts. `open` opens
+/// the store, and `announce` prints the server's addresses.
 pub fn run(
     open: impl AsyncFnOnce(Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
     config: ServerConfig,
@@ -162,8 +162,8 @@ impl Process {
         Ok(server)
     }
 
-    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Ends early
-    /// enough before the deadline to write the last log lines.
+    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Leaves
+    /// [`LOG_FLUSH_RESERVE`] before the deadline, in which the caller writes the last log lines.
     async fn finish(self, deadline: Instant) {
         let remaining = || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if let Some(persister) = self.served.persister

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 /// The read permission of users who are neither the file's owner nor in its group.
 const OTHERS_MAY_READ: u32 = 0o004;
 
-/// Returns the files with secrets that the settings name, and the configuration file itself if it
-/// contains a password.
+/// Returns the files that the settings name and that contain secrets. Includes the configuration
+/// file itself if it contains the store's password.
 pub fn secret_files(
     store: &StoreSettings,
     config: &ServerConfig,

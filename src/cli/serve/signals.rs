@@ -72,8 +72,8 @@ impl Signals {
         128 + signal.as_raw_value() as u8
     }
 
-    /// Waits for a second stop signal. Ignores repetitions of the first signal, which arrive within
-    /// `REPEATED_WITHIN`.
+    /// Waits for a second stop signal. Ignores signals that arrive within `REPEATED_WITHIN` after
+    /// this call, because they repeat the first one.
     pub async fn stop_again(&mut self, hang_up: HangUp) -> u8 {
         let first = Instant::now();
         loop {

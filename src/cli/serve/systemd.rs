@@ -5,11 +5,11 @@ use sd_notify::NotifyState;
 use slog::{Logger, warn};
 use std::time::Duration;
 
-/// After this time, a running batch of cancellations is considered hung, because neither a local
-/// disk nor a lock takes that long.
+/// After this time, a running batch of cancellations counts as hung. Neither a local disk nor a
+/// lock takes that long.
 const MAX_BATCH_DURATION: Duration = Duration::from_secs(30);
 
-/// Sends a state to systemd. Logs a warning if this fails.
+/// Sends a state to systemd. A failure is only logged, because the server can run without systemd.
 pub fn notify(log: &Logger, state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         warn!(log, "systemd not notified"; "error" => error.to_string());
