@@ -1,10 +1,10 @@
 //! Settings: flags override environment variables, which override one TOML file,
 //! which overrides the defaults.
 //!
-//! A setting is one field of [`StoreSettings`], [`ServerConfig`] or [`DocumentSettings`], marked
-//! `env`. Its key in the file and its environment variable are named after the field. Its parser,
-//! default and description are clap attributes of the field. The file's values become clap's
-//! defaults, so clap decides which value wins.
+//! A setting is one field of [`StoreSettings`], [`ServerConfig`] or [`DocumentSettings`] that has
+//! the clap attribute `env`. Its key in the file and its environment variable are named after the
+//! field. Its parser, default and description are clap attributes of the field. The file's values
+//! become clap's defaults, so clap decides which value wins.
 
 mod default_file;
 mod document_settings;

@@ -43,7 +43,8 @@ fn describe(arg: &Arg) -> String {
     meaning
 }
 
-/// Returns the default or, if there is none, the name of the expected value.
+/// Returns the default. If there is none, returns the placeholder that the help shows, such as
+/// `"URL"`.
 fn default_or_placeholder(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter();
     let defaults: Vec<String> =

@@ -44,7 +44,6 @@ impl EffectiveSettings {
         &self.0
     }
 
-    /// Returns the value of a setting, or `None` if no value is set.
     fn value_of(&self, key: &str) -> Option<&serde_json::Value> {
         let setting = self.0.iter().find(|setting| setting.key == key);
         setting.map(|setting| &setting.value).filter(|value| !value.is_null())

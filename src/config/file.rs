@@ -67,8 +67,9 @@ impl ConfigFile {
     /// Returns the command with this file's values as the defaults of its settings.
     pub fn as_defaults(&self, mut command: Command) -> Command {
         for FileEntry { key, values, .. } in &self.entries {
-            // Only settings have a variable. An argument without one keeps its default even if a
-            // setting has the same name, such as `--environment` of `keys issue`.
+            // An argument without an environment variable is not a setting, so it keeps its own
+            // default even if a setting has the same name. For example, `keys issue` has an
+            // argument `--environment`.
             let is_setting = |arg: &Arg| arg.get_id() == key && arg.get_env().is_some();
             if command.get_arguments().any(is_setting) {
                 command = command.mut_arg(key, |arg| arg.default_values(values));
@@ -111,7 +112,7 @@ fn check_value(settings: &Command, arg: &Arg, text: String) -> Result<String, St
     Err(format!("invalid value {shown:?}: {}", why_invalid(&error)))
 }
 
-/// Returns clap's reason for refusing a value, without the value.
+/// Returns clap's reason for refusing a value. The text does not contain the value.
 pub fn why_invalid(error: &clap::Error) -> String {
     match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
@@ -177,7 +178,7 @@ pub fn unknown_variables() -> Option<String> {
     (!unknown.is_empty()).then(|| unknown.join(", "))
 }
 
-/// Parses one flag, without the environment.
+/// Parses one flag, and ignores environment variables.
 fn parse_flag(settings: &Command, flag: &str) -> Result<clap::ArgMatches, clap::Error> {
     let command = settings.clone().no_binary_name(true).mut_args(|arg| arg.env(None::<&str>));
     command.try_get_matches_from([flag])

@@ -89,7 +89,8 @@ pub struct ListenError {
 }
 
 impl ListenError {
-    /// `error` is the cause, and `option` is the flag that sets the address.
+    /// Explains why a listener cannot use `address`. `error` is the cause, and `option` is the flag
+    /// that sets the address.
     pub fn new(
         address: impl fmt::Display,
         option: &str,

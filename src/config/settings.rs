@@ -163,7 +163,8 @@ pub fn with_settings(command: Command) -> Command {
     command.mut_args(setting).mut_subcommands(with_settings)
 }
 
-/// Returns the command without empty environment variables, which count as unset.
+/// Returns the command, changed so that it ignores environment variables that are empty. An empty
+/// variable counts as unset.
 pub fn with_set_variables(command: Command) -> Command {
     let unset_if_empty = |arg: Arg| {
         let is_empty =
@@ -182,8 +183,8 @@ pub fn may_hold_password(setting: &Arg) -> bool {
     setting.get_id() == "store"
 }
 
-/// Converts a value to JSON. Booleans, and integers in their shortest form, stay what they are;
-/// everything else becomes a string.
+/// Converts the text of a value to JSON: to a boolean, or to a number if it is an integer in its
+/// shortest form. Any other text becomes a string.
 pub fn json_value(raw: &str) -> serde_json::Value {
     match (raw.parse::<i64>(), raw.parse::<bool>()) {
         (Ok(number), _) if number.to_string() == raw => number.into(),
@@ -213,8 +214,8 @@ impl ServerConfig {
         self.shutdown_timeout - self.final_flush_reserve()
     }
 
-    /// Time to store the last bans when the server stops. It includes the time for requests in
-    /// progress, and leaves half of the reserve for the last counts and log lines.
+    /// Time from the end of the stop delay until the last bans must be stored. It includes the time
+    /// for requests in progress. Half of the reserve remains for the last counts and log lines.
     pub fn last_bans_timeout(&self) -> Duration {
         self.shutdown_timeout - self.final_flush_reserve() / 2
     }

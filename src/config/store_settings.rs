@@ -96,8 +96,8 @@ impl StoreSettings {
 }
 
 /// Parses the path of a file or directory that SQLite opens. A path that begins with `file:` gets
-/// `./` in front. Otherwise, the bundled SQLite would take it for a URI, because it is compiled to
-/// accept URIs, and no flag of the call that opens a file turns that off.
+/// `./` in front. Otherwise, the bundled SQLite would take it for a URI: it is compiled to accept
+/// URIs, and no flag can turn that off when a file is opened.
 pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");
