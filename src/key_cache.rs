@@ -15,10 +15,11 @@
 //!   the lookup's row is in the cache, so the poll replaces nothing. Then the row enters. Later
 //!   polls ask only for changes after 6, so the key works forever.
 //!
-//! So each answer of the store carries two facts. Its position says which changes it includes, and
-//! decides which row may replace which. Its `as_of` is a time: the answer includes every change
-//! that was acknowledged before this time. The cached keys are valid until a second after the
-//! `as_of` of the last poll. The server polls again 200 ms after each answer (`REFRESH_INTERVAL`).
+//! So each answer of the store carries two facts. Its position says which changes it includes, so
+//! the cache can tell whether a row is newer than the cached one. Its `as_of` is a time: the answer
+//! includes every change that was acknowledged before this time. The cached keys are valid until a
+//! second after the `as_of` of the last poll. The server polls again 200 ms after each answer
+//! (`REFRESH_INTERVAL`).
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -36,11 +37,11 @@
 //! What is always true:
 //!
 //! - If `keys revoke` returns at the time R, every server refuses the key from R + 1 s on, although
-//!   the command does not wait for servers. Suppose that the `as_of` of a server's last poll is
-//!   later than R. Then the poll's answer includes the revocation. Otherwise the cached keys are
-//!   valid only until a second after this `as_of`, which is no later than R + 1 s.
-//!   [`KeyCache::is_current`] checks for each request that the second has not passed. For a key
-//!   that was just read, `look_up` also checks it with the `as_of` of the key's own answer.
+//!   the command does not wait for servers. If the `as_of` of a server's last poll is later than R,
+//!   the poll's answer includes the revocation. If not, the cached keys are valid only until a
+//!   second after this `as_of`, so they expire by R + 1 s. [`KeyCache::is_current`] checks for each
+//!   request that the second has not passed. For a key that was just looked up, `look_up` also
+//!   checks that no second has passed since the `as_of` of that lookup.
 //! - `as_of` is never too late: no change that was acknowledged before `as_of` is missing from the
 //!   answer. On SQLite, `as_of` is the time at which the query started. On PostgreSQL, it is this
 //!   time or the time at which the last confirmed heartbeat was sent, whichever is earlier
@@ -48,18 +49,19 @@
 //!   cannot confirm. So when that heartbeat was sent, the primary had not been replaced, and every
 //!   change that was acknowledged until then is in its answers.
 //! - A poll replaces rows before it extends their validity (`refresh`). It does not replace a row
-//!   whose answer has a later position than the poll's. A lookup's row enters the cache only if it
-//!   includes every change that the cache reflects. Otherwise only the requests that waited for the
-//!   lookup use the row, until a second after its own `as_of`, and the next request looks the key
-//!   up again ([`CachedKeys`], by the decisions in `store::agreement::key_cache`).
+//!   that was read at a later position than the poll's. A row that was looked up enters the cache
+//!   only if the row reflects every change that the cache reflects. Otherwise only the requests
+//!   that waited for the lookup use the row, until a second after its own `as_of`, and the next
+//!   request looks the key up again ([`CachedKeys`], by the decisions in
+//!   `store::agreement::key_cache`).
 //! - A new key works as soon as `keys issue` has returned, because a lookup never joins a statement
 //!   that began before the request arrived (`Lookups::join`). On PostgreSQL the command also waits
 //!   until no server can read from a replaced primary (`await_servers`).
 //!
 //! If the store does not answer for a second, requests with a key get 503, because a 401 would tell
-//! the client that its key is invalid. The same happens after the process was stopped or the
-//! machine was suspended for a second, until a poll is answered, because [`BootInstant`] also
-//! advances during a suspension. A virtual machine that its host pauses is an exception: it cannot
+//! the client that its key is invalid. The same happens after the process was stopped, or the
+//! machine was suspended, for a second: [`BootInstant`] advances during that time, so requests get
+//! 503 until a poll is answered. A virtual machine that its host pauses is an exception: it cannot
 //! notice the pause, so a revoked key can work for longer there. If a failover lost changes, the
 //! store has a new history, and the cache is emptied. A request whose key was accepted runs to its
 //! end, even if the key is revoked before that.
@@ -211,8 +213,8 @@ impl KeyCache {
         (self.is_current() && BootInstant::now() <= keys_valid_until(as_of)).then_some(key)
     }
 
-    /// Gives lookups for this address a lower priority than lookups for all other addresses, for
-    /// the time `lasts`, because the address is over its limit of requests without a valid key.
+    /// Lets lookups for this address wait behind lookups for addresses that are within their limit,
+    /// for the time `lasts`. This address is over its limit of requests without a valid key.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.lookups.shed(address, lasts);
     }

@@ -55,9 +55,10 @@ impl CachedKeys {
         *self.reflected.lock()
     }
 
-    /// Creates keys from the rows that a lookup of these digests read, and returns them. `read` is
-    /// the position that the rows reflect. Caches the keys, unless the cache already reflects later
-    /// changes or another history. Caches each digest without a row as absent.
+    /// Converts the result of a lookup to keys, and returns them. The lookup searched for `digests`
+    /// and found `rows`, which reflect the position `read`. Caches the keys, unless the cache
+    /// already reflects later changes or another history. Caches each digest without a row as
+    /// absent.
     pub fn insert_looked_up(
         &self,
         digests: impl Iterator<Item = Digest>,
@@ -168,8 +169,8 @@ impl KeyRefusal {
     }
 }
 
-/// An issued key and its account. Authentication, rate limits and the log share it. It has only the
-/// fields that requests need, because [`MAX_CACHED_KEYS`] of them are in memory.
+/// An issued key and its account. Authentication, rate limits and the log share it. To save memory,
+/// it has only the fields that requests need: up to [`MAX_CACHED_KEYS`] keys are cached.
 #[derive(Debug)]
 pub struct KnownKey {
     /// The key's public name, `key_…`, which also appears in logs.
@@ -180,7 +181,7 @@ pub struct KnownKey {
     expires_at_ms: Option<i64>,
     /// True if the operator revoked this key. Closing its account does not set this field.
     is_revoked: bool,
-    /// The key's latest ban, or the record that the operator lifted it.
+    /// The key's latest ban. Its length is 0 if the operator has lifted it.
     ban: KeyBan,
     /// The key and its account reflect all changes up to this position.
     read: Position,
@@ -206,7 +207,7 @@ impl KnownKey {
         }
     }
 
-    /// Returns a copy of the key with its account as of the position `read`.
+    /// Returns a copy of the key with this account, which was read at the position `read`.
     fn with_account(&self, account: Account, read: Position) -> KnownKey {
         let (id, used_at_ms) = (Arc::clone(&self.id), self.used_at_ms().into());
         KnownKey { id, account, read, used_at_ms, ..*self }

@@ -38,8 +38,8 @@ pub struct Waiter {
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
-    /// Addresses that are over their limit of requests without a valid key. Each has the instant at
-    /// which the lower priority of its lookups ends.
+    /// Addresses that are over their limit of requests without a valid key. Their lookups come last
+    /// until the instant beside the address.
     shed: Cache<AddressKey, BootInstant>,
 }
 
@@ -54,8 +54,8 @@ impl Default for Lookups {
 }
 
 impl Lookups {
-    /// Gives lookups for this address a lower priority than lookups for all other addresses, for
-    /// the time `lasts`.
+    /// Lets lookups for this address wait behind lookups for addresses that are within their limit,
+    /// for the time `lasts`.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }

@@ -1,4 +1,4 @@
-//! Repeats a step of a background task, also after errors and panics.
+//! Repeats a step of a background task, even after the step has failed or panicked.
 
 use crate::log::ErrorChain;
 use crate::store::StoreError;

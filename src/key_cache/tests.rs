@@ -1,4 +1,4 @@
-//! Tests the cache on a store that counts the keys it reads and that tests can make fail or wait.
+//! Tests the cache on a [`TestStore`].
 
 use super::*;
 use crate::api_key::ApiKey;
@@ -25,7 +25,8 @@ const WAIT: Duration = Duration::from_secs(60);
 
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A store that counts the keys and accounts that are read, and that tests can make fail.
+/// A store that counts the keys and accounts that the cache reads. A test can make it fail, or
+/// delay its answers.
 struct TestStore {
     store: SqliteStore,
     /// The number of keys in each lookup.
