@@ -33,14 +33,14 @@ use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// The time in which dropshot's accept loop can exit before the server closes the listening socket.
-/// If the socket were closed earlier, the loop would log an error.
+/// How long the server waits for dropshot's accept loop to exit before it closes the listening
+/// socket. If it closed the socket earlier, the loop would log an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// The last part of the stop delay, in which the server ignores new connections and responds to the
 /// requests on the connections that it has. It is long enough for a handshake and a request's head
-/// to arrive. It is shorter than the second after which a client repeats an ignored packet, so the
-/// repeated packet is refused.
+/// to arrive. A client repeats an ignored packet after a second. This time is shorter, so the
+/// server refuses the repeated packet.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time for closing the admin listener, once the API's listener is closed.
@@ -57,7 +57,7 @@ pub struct Dependencies {
 
 pub struct Server {
     http: HttpServer<Arc<ServerContext>>,
-    /// `None` if the system does not give access to the socket.
+    /// `None` if the socket was not found, as on systems without /proc.
     socket: Option<ListeningSocket>,
     admin: Option<HttpServer<Arc<AdminContext>>>,
     certificate: Option<Arc<ReloadableCertificate>>,
@@ -231,8 +231,8 @@ async fn open(
     let orders = orders.context("the orders cannot be read")?;
     // The check starts after the orders are read, because reading may find damage.
     let damage_check = DamageCheck::start(Arc::clone(&store), config.serve_damaged, &log);
-    // The key cache is opened last, because keys are refused if the last query of the store is over
-    // a second old.
+    // The key cache is opened last. It refuses all keys once its last query of the store is over a
+    // second old, and opening the other parts may take longer than that.
     let keys = KeyCache::open(Arc::clone(&store)).await.context("the keys cannot be read")?;
     Ok(ServerContext {
         keys: Arc::new(keys),

@@ -18,8 +18,8 @@ use tokio::time::{sleep, sleep_until};
 const MAX_BATCH: usize = 100;
 
 /// The number of attempts to store a batch of bans, and the pause between two attempts. All
-/// attempts together take 18 s or more, so bans are stored even if a failover begins during the
-/// first attempts.
+/// attempts together take 18 s or more, so bans are stored even if the first attempts fail because
+/// of a failover.
 const ATTEMPTS: u32 = 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
@@ -32,7 +32,7 @@ pub struct BanRecorder {
 }
 
 impl BanRecorder {
-    /// Starts to write received bans, until the channel is closed or the deadline of
+    /// Starts a task that writes received bans until the channel is closed or the deadline of
     /// [`BanRecorder::finish`] has passed. Call it inside a runtime.
     pub fn start(
         store: Arc<dyn Store>,

@@ -6,7 +6,7 @@
 //! the process has not accepted. Their clients may have sent requests, and cannot know that nobody
 //! read them. So the socket first ignores new connections for a moment, in which the process
 //! accepts the established ones. A client whose packet was ignored sends it again after a second.
-//! Then the socket is closed, so that the connection is refused before the client sends a request.
+//! By then the socket is closed, so the connection is refused before the client sends a request.
 //!
 //! Dropshot does not expose the socket. But on Linux, /proc lists the process's files, a file can
 //! be duplicated by its number, and connections inherit the options of the listening socket. On
@@ -35,7 +35,8 @@ pub fn open_connections(address: SocketAddr) -> Option<usize> {
 
 impl ListeningSocket {
     /// Finds the socket that listens at this address and sets its options. Returns `None` if the
-    /// system does not allow it.
+    /// socket cannot be found, as on systems other than Linux or without /proc. If only the options
+    /// cannot be set, logs a warning and returns the socket all the same.
     pub fn find_and_configure(
         address: SocketAddr,
         stall_timeout: Duration,
@@ -66,8 +67,8 @@ impl ListeningSocket {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Ends a connection if its client has vanished or has taken no pending byte for this long.
-    /// Affects connections that are accepted from now on.
+    /// Makes the system end a connection if its client has vanished, or has taken none of the
+    /// pending bytes, for this long. Affects connections that are accepted from now on.
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         sockopt::set_tcp_user_timeout(&self.0, timeout.as_millis().try_into().unwrap_or(u32::MAX))?;
@@ -117,7 +118,7 @@ mod sockets {
     /// kernel applies a listening socket's filter to the whole TCP header of each packet. (The
     /// instructions are those of bpf(4), with the values of <linux/bpf_common.h>.)
     const DROP_SYN: [SockFilter; 5] = [
-        // Load the byte of the flags.
+        // Load the byte at offset 13 of the TCP header, which has the flags.
         SockFilter::new(0x30, 0, 0, 13),
         // Keep SYN and ACK.
         SockFilter::new(0x54, 0, 0, 0x12),
@@ -133,9 +134,9 @@ mod sockets {
         SockRef::from(socket).attach_filter(&DROP_SYN)
     }
 
-    /// Counts connections in the TCP tables of this network namespace. Without IPv6, the IPv6 table
-    /// is missing. Reads the tables in /proc/self, because systemd's `ProcSubset=pid` hides
-    /// /proc/net.
+    /// Counts connections in the TCP tables of this network namespace. On a system without IPv6,
+    /// the IPv6 table is missing and counts as empty. Reads the tables in /proc/self, because
+    /// systemd's `ProcSubset=pid` hides /proc/net.
     pub fn count_open(address: SocketAddr) -> ProcResult<usize> {
         let process = Process::myself()?;
         let is_open = |socket: &TcpNetEntry| {
@@ -162,7 +163,7 @@ mod sockets {
         let files =
             Process::myself().and_then(|process| process.fd()).map_err(io::Error::other)?.flatten();
         // Only sockets are duplicated, because closing a duplicate of one of SQLite's files would
-        // release its locks (fcntl(2), "Advisory record locking").
+        // release SQLite's locks on that file (fcntl(2), "Advisory record locking").
         let sockets = files.filter(|file| matches!(file.target, FDTarget::Socket(_)));
         let mut sockets = sockets.filter_map(|file| FileDescriptor::dup(&file.fd).ok());
         let listens = |socket: &FileDescriptor| {

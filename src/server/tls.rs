@@ -1,7 +1,7 @@
 //! The TLS certificate, reloaded when its files change.
 //!
-//! One TLS configuration lasts as long as the server. It resolves the certificate at
-//! each handshake, so a reload affects neither the listener nor open connections.
+//! One TLS configuration lasts as long as the server. It asks for the current certificate at each
+//! handshake, so a reload affects neither the listener nor open connections.
 
 use crate::blocking::spawn_blocking_with_permit;
 use crate::config::ServerConfig;
@@ -28,7 +28,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The chain; the server's own certificate is first.
+    /// The certificate chain, which begins with the server's own certificate.
     pub certificate: PathBuf,
     /// The private key: PKCS #8, PKCS #1 or SEC 1.
     pub key: PathBuf,
