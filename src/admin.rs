@@ -29,7 +29,7 @@ use tokio::sync::Mutex;
 struct AdminState<'a> {
     /// `live`, `ready` or `unready`.
     state: &'static str,
-    /// The reason why the server is not ready: one of [`readiness::Reason`].
+    /// The name of the [`readiness::Reason`] why the server is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,14 +43,14 @@ struct AdminState<'a> {
 pub struct AdminContext {
     server: Arc<ServerContext>,
     readiness: Readiness,
-    /// Locked while metrics are encoded, because counting all open files and connections takes a
-    /// long time. Without the lock, frequent scrapes could occupy many blocking threads.
+    /// Locked while metrics are encoded, so that frequent scrapes do not occupy many blocking
+    /// threads. Encoding can take long, because it counts all open files and connections.
     encoding: Arc<Mutex<()>>,
 }
 
 impl AdminContext {
-    /// Registers the metrics that each scrape reads or sets. For the parameters, see
-    /// `prometheus::register`.
+    /// Registers the metrics that are computed at each scrape. `prometheus::register` describes the
+    /// parameters.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
@@ -73,8 +73,9 @@ async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
 }
 
 /// Responds with 503 if requests should not be sent here, for example while the server stops, while
-/// its store cannot be read or written, or while requests cannot be counted. The body always
-/// reports damage to the store, but damage causes a 503 only if the setting `serve_damaged` is off.
+/// its store cannot be read or written, or while requests cannot be counted. If the store is
+/// damaged, the body says so, but the status is 503 for this reason only if the setting
+/// `serve_damaged` is off.
 async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = context.context();
     let unready = admin.readiness.unready().await;

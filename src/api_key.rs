@@ -53,7 +53,6 @@ impl fmt::Debug for ApiKey {
 }
 
 impl ApiKey {
-    /// Generates a key: the prefix, random characters and the checksum.
     pub fn generate(environment: Environment) -> ApiKey {
         let mut key = environment.prefix().to_string();
         key.push_str(&random_text(RANDOM_CHARS));
@@ -83,8 +82,8 @@ fn random_text(length: usize) -> String {
     (0..length).map(|_| char::from(base62_digit(random.random_range(0..62_u32)))).collect()
 }
 
-/// Redacts API keys in a message for the operator, who may have typed a key, or its beginning, in
-/// place of another argument. Replaces the letters and digits after each key prefix with `...`.
+/// Replaces the letters and digits after each key prefix with `...`. A message may repeat an
+/// argument of a command, and the operator may have typed a key there by mistake.
 pub fn without_keys(text: &str) -> String {
     let mut redacted = text.to_string();
     for prefix in Environment::ALL.map(Environment::prefix) {
@@ -116,7 +115,7 @@ impl Digest {
     }
 }
 
-/// Hides the digest, because logs show the ids of keys, not digests.
+/// Hides the digest. Logs identify a key by its id.
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Digest(..)")

@@ -92,7 +92,8 @@ fn gauge(
     registry.register(Box::new(PullingGauge::new(name, help, value)?))
 }
 
-/// The number of listed orders by status. Each scrape counts them, in 1 ms for a million orders.
+/// The number of listed orders by status. Each scrape counts them, which takes 1 ms for a million
+/// orders.
 struct OrdersGauge {
     orders: Arc<OrderList>,
     gauge: IntGaugeVec,

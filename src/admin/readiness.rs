@@ -21,14 +21,14 @@ pub enum Reason {
     /// The store is damaged, and `serve_damaged` is off.
     StoreDamaged,
     StoreUnreachable,
-    /// The store fails or does not answer, and its primary has fewer synchronous standbys than must
-    /// confirm each commit.
+    /// The store fails or does not answer, and fewer synchronous standbys can confirm a commit than
+    /// the primary requires.
     StandbyAway,
     /// The store does not accept this server, for example because it was migrated for a newer
     /// program or because its files were moved. Only the operator can change this.
     StoreRefuses,
-    /// The whole list is being read, because the store has a new history (for example after a
-    /// failover that lost changes), or could not be reached when the server started.
+    /// The server is reading the whole list. Either the store has a new history, for example after
+    /// a failover that lost changes, or it could not be reached when the server started.
     ListOutdated,
     /// A batch of cancellations hangs, or the last batch failed and a test write fails too.
     WritesFail,
@@ -181,8 +181,8 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns an [`Unready`] if all requests with a key are refused, because they cannot be
-    /// counted or because keys cannot be checked. Does not query the store.
+    /// Returns an [`Unready`] if the server refuses all requests with a key: it cannot count them,
+    /// or it cannot check keys. Does not query the store.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.rate_limiter.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
@@ -269,7 +269,8 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
 struct ListLag(Option<(Instant, Position)>);
 
 impl ListLag {
-    /// Records the last change in the store, `stored`, and the last change in the list, `listed`.
+    /// Updates the measurement. `stored` is the last change in the store, and `listed` is the last
+    /// change in the list.
     fn observe(&mut self, now: Instant, stored: Position, listed: Position) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
@@ -304,7 +305,8 @@ mod tests {
             // The list now has change 7, but lacks change 9, so the lag starts again at 0.
             (5, change(0, 9), change(0, 8), 0),
             (6, change(0, 9), change(0, 8), 1),
-            // The store has a new history, which the list has not read.
+            // The list lacks the whole new history of the store, so the lag continues from second
+            // 5.
             (8, change(1, 2), change(0, 8), 3),
             (9, change(1, 2), change(0, 8), 4),
             (10, change(1, 3), change(1, 2), 0),
