@@ -88,8 +88,8 @@ impl Clock for ManualClock {
 }
 
 /// A clock that also advances while the machine is suspended. Linux's `CLOCK_MONOTONIC`, which std
-/// uses, stops during a suspension. With that clock, a ban would end later by the wall clock than
-/// `Retry-After` said, and a client that returned in time would be refused. The monotonic clock of
+/// uses, stops during a suspension. With that clock, a suspension would lengthen a ban, and a
+/// client that waited as long as `Retry-After` said would still be refused. The monotonic clock of
 /// macOS does not stop.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::Boottime;

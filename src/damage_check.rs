@@ -1,7 +1,7 @@
 //! Detects a damaged store: reports damage that was found while reading the orders, and checks the
-//! store's structure in the background after the start. A damaged page may look like a page with
-//! fewer orders, so lists would lack orders. Therefore a damaged store is not served unless the
-//! operator allows it.
+//! store's structure in the background after the start. A damaged page of the database may look as
+//! if it had fewer rows, so lists would lack orders. Therefore a damaged store is not served unless
+//! the operator allows it.
 //!
 //! The check runs SQLite's `quick_check` in one read transaction on its own connection. While a
 //! read transaction is open, the write-ahead log cannot be reset and grows, so the check ends after

@@ -4,7 +4,7 @@
 //! `inner_router`, `handlers`, and last `caller`, `negotiation` and `order_page`.
 //!
 //! On SQLite, a request `GET /v1/store/orders` with a cached key passes these files, in the order
-//! of their first calls. Paths are relative to `src/` or begin with `api/`.
+//! of their first calls. Paths are relative to `src/`, except those that begin with `api/`.
 //!
 //! | File | Step |
 //! |---|---|
@@ -42,9 +42,9 @@
 //! A request with `If-None-Match` passes no other file. On PostgreSQL, `store/freshness.rs` waits
 //! for the answer to the freshness query.
 //!
-//! `DELETE /v1/store/orders/{orderId}` passes the same files as far as `rate_limiter/window.rs`,
-//! then `damage_check.rs`, those of `api/src/` and `http/handlers.rs`. With `If-Match`, it also
-//! reads the list first. From there:
+//! `DELETE /v1/store/orders/{orderId}` passes the same files down to `rate_limiter/window.rs`. Then
+//! come `damage_check.rs`, the files of `api/src/`, and `http/handlers.rs`. With `If-Match`, the
+//! handler first reads the list. The last files are:
 //!
 //! | File | Step |
 //! |---|---|
@@ -61,8 +61,9 @@
 //! | `orders/refresh.rs`, `store/agreement/list.rs`, `store/agreement/position.rs` | remove the order from the list |
 //! | `metrics/requests.rs`, `log/buffer.rs` | as above |
 //!
-//! These are the files whose functions callgrind counted once or more per request in a development
-//! build, without derived functions (see `xtask/bench/README.md` for a build that it can run).
+//! Both tables list the files with functions that callgrind counted at least once per request, in a
+//! development build. Derived functions are left out. `xtask/bench/README.md` describes a build
+//! that callgrind can run.
 
 mod caller;
 mod docs;

@@ -59,14 +59,14 @@ fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
 }
 
 /// Logs why a server did not start or failed. If standard error is closed, only the exit status
-/// reports it.
+/// shows the failure.
 fn log_failure(text: &str) {
     let line = failure_line(SystemTime::now(), &cli::without_secrets(text));
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Prints the error as JSON if the command line has `--json`. If standard output is closed,
-/// standard error still has the text.
+/// Prints the error as JSON if the command line has `--json`. Ignores a closed standard output,
+/// because the caller also writes the text to standard error.
 fn show_refusal(code: FailureCode, text: &str, out: &mut impl Write) {
     let _ = cli::show_refusal(code, text, out);
 }

@@ -25,11 +25,11 @@
 //!   orders that changed since the list's position, in one database snapshot
 //!   (`store/postgres/session/list_reader.rs`). It runs while the rate limiter counts the request.
 //!   So even if another replica has just cancelled an order, a list request waits for only one
-//!   round trip to PostgreSQL. It waited for 8.5 round trips when a separate transaction read the
-//!   rows after the query. If more than 1,024 orders have changed, the refresh reads them with
-//!   further statements, on a connection of its own. The query's answer is used only under the
-//!   session's [`lease`](crate::store::agreement::lease), because a list must be as new as its
-//!   request, while cached keys may be a second old.
+//!   round trip to PostgreSQL. In an earlier design, a separate transaction read the rows after the
+//!   query, and a list request waited for 8.5 round trips. If more than 1,024 orders have changed,
+//!   the refresh reads them with further statements, on a connection of its own. The query's answer
+//!   is used only under the session's [`lease`](crate::store::agreement::lease): cached keys may be
+//!   a second old, but a list must be as new as its request.
 //!
 //! The server's own cancellations take a shortcut, because this server already knows which orders
 //! they remove. The list in memory is the snapshot without its pending removals. The snapshot has a
@@ -39,14 +39,15 @@
 //! editing the snapshot for each batch would copy pages even if nobody requests a list. If nothing
 //! else has changed, the next refresh takes these orders out of the snapshot without reading the
 //! store. The shortcut is possible only if the list is known to have been at the position just
-//! before the batch. If it lacks a change that another process made before the batch, for example,
-//! the writer leaves the list as it is, and a refresh reads both changes from the store.
+//! before the batch. For example, the list may lack a change that another process made before the
+//! batch. The writer then leaves the list as it is, and a refresh reads both changes from the
+//! store.
 //!
 //! What is always true:
 //!
 //! - A list request gets a snapshot only if the snapshot has reached the position that the query
-//!   returned (`ListInMemory::current`). So without the shortcut, the next list request waits until
-//!   the store is read, but does not get an older list.
+//!   returned (`ListInMemory::current`). So if the shortcut is not possible, the next list request
+//!   waits for a refresh that reads the store. It never gets an outdated list.
 //! - Only one refresh runs at a time (`refresh_lock`). Requests that have waited for it compare the
 //!   positions again. An order that is cancelled during the refresh stays a pending removal, unless
 //!   the refresh has already read its cancellation (`ListState::publish`).
@@ -96,8 +97,8 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// A refresh that changes at most this many pages, and need not read the store, runs on the
-/// requesting thread. It is short, because such pages together have less than 1 MiB to copy.
+/// A refresh that changes at most this many pages, and does not read the store, runs on the thread
+/// of the request. It is short, because it copies less than 1 MiB.
 const MAX_INLINE_PAGES: usize = 4;
 
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
@@ -126,10 +127,10 @@ pub struct OrderList {
 }
 
 impl OrderList {
-    /// Reads all orders from the store and starts the writer. If the store does not answer now but
-    /// can return later, a refresh reads the orders once the store answers, and until then requests
-    /// for lists fail. The writer records the size of each successful batch in the histogram
-    /// `batches`. Outdated lists that are still being sent may use `outdated_bytes` of memory.
+    /// Reads all orders from the store and starts the writer. A store that can return may fail now.
+    /// Then requests for lists fail until the store answers and a refresh has read the orders. The
+    /// writer records the size of each successful batch in the histogram `batches`. Outdated lists
+    /// that are still being sent may use `outdated_bytes` of memory.
     pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
@@ -162,8 +163,8 @@ impl OrderList {
         Ok(self.fresh_list(self.query_freshness()?).await?.0)
     }
 
-    /// Returns a list that reflects all changes committed before the query `freshness` was sent,
-    /// and the position that the query returned.
+    /// Returns a list, and the position that the query `freshness` returned. The list reflects all
+    /// changes that were committed before the query was sent.
     pub async fn fresh_list(
         &self,
         freshness: Freshness,
@@ -173,7 +174,8 @@ impl OrderList {
         Ok((self.refresh_to(latest).await?, stored))
     }
 
-    /// Returns a list that reflects the reported change. Refreshes the list if necessary.
+    /// Returns a list that reflects all changes up to the reported position. Refreshes the list if
+    /// necessary.
     async fn refresh_to(&self, latest: FreshnessReport) -> Result<Arc<Snapshot>, ListError> {
         let stored = latest.last_changes.orders;
         if let Some(snapshot) = self.state.lock().current(stored) {
@@ -182,7 +184,7 @@ impl OrderList {
         let refresh_guard = Arc::clone(&self.refresh_lock).lock_owned().await;
         let refresh = {
             let state = self.state.lock();
-            // The refresh that held the lock may have reached this change.
+            // The previous refresh, which held the lock, may have reached this position.
             match state.current(stored) {
                 Some(snapshot) => return Ok(snapshot),
                 None => state.plan_refresh(latest),
@@ -236,7 +238,8 @@ impl OrderList {
     }
 
     /// Cancels a pending order, and returns by the deadline. After a success the change is durable,
-    /// and later lists do not contain the order. The store records the key and the time.
+    /// and later lists do not contain the order. The store records the id of the caller's key, and
+    /// the time.
     pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
         self.writer.cancel(cancellation).await
     }
@@ -301,8 +304,8 @@ mod tests {
     use std::time::Instant;
     use tempfile::TempDir;
 
-    /// Returns a list of one pending order, its store, and the store's directory. The memory for
-    /// outdated lists is so small that only the newest of them can be read.
+    /// Returns a list of one pending order, its store, and the store's directory. Outdated lists
+    /// may use only one byte, so all of them except the newest are cut off.
     async fn one_order() -> (OrderList, SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();

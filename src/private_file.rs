@@ -3,8 +3,8 @@
 //! The operator may run commands as root in the data directory of a service, whose user can replace
 //! each of its files. If a command followed a symbolic link or a hard link there, it could write to
 //! some other file that belongs to root, or give that file to the service. So a file must be a
-//! regular file with one name, links are not followed, and only a file that the command itself
-//! created changes its owner.
+//! regular file with only one name, that is, without hard links. Symbolic links are not followed. A
+//! command changes the owner only of files that it has created.
 
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};

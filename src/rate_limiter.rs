@@ -1,15 +1,15 @@
 //! The rate limiter. It counts the requests of each account per minute and per day, refuses those
-//! above the plan, and bans keys that keep sending after a 429. It knows accounts and keys only by
-//! their row numbers, and does not use the store.
+//! above the plan, and bans keys that keep sending after a 429. It identifies an account by its id
+//! and a key by its row number, and does not use the store.
 //!
 //! Callers rely on its numbers: a plan of 60 requests per minute admits exactly 60, however many
 //! arrive together, and a client that waits for `Retry-After` gets in. A restart must not give an
 //! account a second quota.
 //!
 //! The obvious solution is two counters for each account, which a timer clears every minute and
-//! every day. Requests A and B both read 59, both are admitted, and both write 60. Or a request is
-//! counted in the minute, then the day turns out to be exhausted, and the refused request has used
-//! up part of the minute. After a crash, the day begins again.
+//! every day. But two concurrent requests can both read 59 and both write 60, so 61 are admitted. A
+//! request may be counted in the minute before the day turns out to be exhausted, so a refused
+//! request uses up part of the minute. And after a crash, the day begins again.
 //!
 //! So a window is only an end and a number of requests (`FixedWindow`). The first counted request
 //! opens the window by setting its end. Once this time has passed, the window counts as empty, so
@@ -31,9 +31,9 @@
 //! - Windows belong to the account, so another key gives no further quota. Strikes and bans belong
 //!   to the key (`Strikes::strike`). A key's first 429 begins a minute. Further 429s in the first
 //!   two seconds of that minute are not strikes, because the client may have sent those requests
-//!   before it read the first 429. As many strikes as the account's limit per minute ban the key
-//!   for 300 s. Each further ban is twice as long, up to an hour, until a key has gone 24 hours
-//!   without a ban.
+//!   before it read the first 429. If the strikes of that minute reach the account's limit per
+//!   minute, the key is banned for 300 s. Each further ban is twice as long, up to an hour, until a
+//!   key has gone 24 hours without a ban.
 //! - A ban takes effect at this server as soon as it is decided. It is checked before the windows,
 //!   so requests during a ban add no strikes and do not lengthen it. The server also writes the ban
 //!   to the key's row ([`BegunBans`]), where other servers find it as they find a revocation.
@@ -56,9 +56,9 @@
 //! Windows once used the time since boot, which nobody can set. To save them, the server then
 //! needed the boot's id, the age of the file and the drift between two clocks, and PostgreSQL's
 //! windows still behaved differently. Bans were once kept with the counts instead of in the keys'
-//! rows. On PostgreSQL, if one key of an account was banned, requests with the account's other keys
-//! waited up to three round trips, because they were counted only after another statement had read
-//! the bans.
+//! rows. On PostgreSQL, a banned key then slowed down the other keys of its account: their requests
+//! were counted only after another statement had read the bans, so they waited for up to three
+//! round trips.
 
 mod account_usage;
 mod addresses;
@@ -91,7 +91,7 @@ use store_orders_api::plans::PlanLimits;
 
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedRequest {
-    /// The account's row in the store. Windows are per account.
+    /// The account's id. Windows are per account.
     pub account: i64,
     /// The key's row in the store. Strikes and bans are per key.
     pub key: i64,
@@ -194,9 +194,9 @@ impl Decision {
 /// A rate limiter: in memory for one server, or in PostgreSQL for several.
 #[async_trait]
 pub trait RateLimiter: Send + Sync {
-    /// Atomically counts a request with a valid key in both windows of its account, or rejects it,
-    /// which may count as a strike. If a ban begins, logs it with the key's id. Returns
-    /// [`Decision::Unavailable`] if there is no decision by the deadline.
+    /// Atomically counts a request with a valid key in both windows of its account, or rejects it.
+    /// A rejected request may count as a strike. If a ban begins, logs the ban with the key's id.
+    /// Returns [`Decision::Unavailable`] if there is no decision by the deadline.
     async fn admit(
         &self,
         request: KeyedRequest,

@@ -8,7 +8,7 @@
 //! | `row` | describes a row in one place: fields, columns and SQL types |
 //! | `order_rows`, `account_rows` | the rows, as plain values for both engines |
 //! | `freshness` | types for querying the last changes |
-//! | `agreement` | the decisions by which several servers share one store consistently |
+//! | `agreement` | the decisions that keep several servers consistent with one store |
 //! | `statements`, `value` | executing SQL that both engines share, and its values |
 //! | `rules` | the rules that changes must follow, and their error messages, on both engines |
 //! | `postgres` | the SQL of PostgreSQL, which several servers share |
@@ -74,7 +74,7 @@ pub const ROW_LOOKUPS: u32 = 16;
 /// seconds).
 pub const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest wait of a command for the writes of servers and other commands.
+/// The longest time that a command waits while servers or other commands write.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Reads the last changes, and the time at which they were current, without delaying list
+    /// Reads the last changes, and the time at which they were current. Does not delay list
     /// requests.
     async fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         Ok(self.poll_keys(None).await?.polled)
@@ -150,9 +150,9 @@ pub trait Store: Send + Sync {
 
     /// Cancels a batch in one transaction, which is durable on return. After an error, the batch
     /// may have been executed in two cases: if files of the store were removed or moved, or if
-    /// PostgreSQL's answer to the commit was lost, late, or without a standby's confirmation. A
-    /// cancellation is not executed if its deadline passes before the store gets its write lock,
-    /// unless PostgreSQL itself is suspended.
+    /// PostgreSQL's answer to the commit was lost, late, or without a standby's confirmation. If
+    /// the deadline of a cancellation passes before the store has its write lock, the cancellation
+    /// is not executed. This does not hold if PostgreSQL itself is suspended.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
     /// Returns the order if it is cancelled and no failover can lose the cancellation. `history` is
