@@ -80,9 +80,9 @@ impl Invocation {
         self.cli.run(&self.effective, out)
     }
 
-    /// Returns the settings if the command is `serve` or `config check`, which refuse settings that
-    /// contradict each other or cannot be used. Returns `None` for every other command. In
-    /// particular, `config show` must also show such settings.
+    /// Returns the settings if the command must refuse settings that contradict each other or
+    /// cannot be used. Only `serve` and `config check` refuse them. For all other commands, returns
+    /// `None`: for example, `config show` must show even such settings.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {

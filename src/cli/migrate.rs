@@ -32,8 +32,8 @@ impl MigrateArgs {
         };
         if self.new_store_id {
             let id = with_notice(|_| {
-                // The restored backup may have old tables, or lack the database of the request
-                // counts, so it is migrated first.
+                // After a recovery, the tables may be old, or the database of the request counts
+                // may be missing, so migrate first.
                 migrate(&url)?;
                 let store = PostgresOperatorStore::connect(&url)?;
                 let id = postgres::begin_new_store(&store)?;

@@ -29,7 +29,8 @@ impl SystemdUnitArgs {
     }
 }
 
-/// Returns the unit with a user, a directory and a settings file for each instance.
+/// Returns a template of the unit. Each of its instances has its own user, directory and settings
+/// file.
 fn template() -> String {
     let (_, unit) = UNIT.split_once("\n\n").unwrap_or(("", UNIT));
     let unit = [

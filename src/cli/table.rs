@@ -19,9 +19,9 @@ const GAP: u16 = 2;
 enum Kind {
     Text,
     Number,
-    /// RFC 3339 in UTC, shown as the day.
+    /// A time as RFC 3339 in UTC, shortened to the day.
     Day,
-    /// RFC 3339 in UTC, shown to the minute.
+    /// A time as RFC 3339 in UTC, shortened to the minute.
     Minute,
 }
 

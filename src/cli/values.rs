@@ -25,7 +25,8 @@ pub fn id(text: &str) -> Result<i64, String> {
 
 /// Parses a day, and returns its first moment in UTC.
 pub fn first_moment(text: &str) -> Result<DateTime<Utc>, String> {
-    // chrono also accepts other forms, such as 2026-6-1.
+    // chrono also accepts other forms, such as 2026-6-1, so compare the text with the standard
+    // form.
     let day = NaiveDate::parse_from_str(text, DAY).ok();
     let day = day.filter(|day| day.format(DAY).to_string() == text);
     let day = day.ok_or_else(|| "not a day like 2026-06-15".to_string())?;

@@ -16,8 +16,8 @@ pub fn notify(log: &Logger, state: NotifyState<'_>) {
     }
 }
 
-/// If the unit sets `WatchdogSec`, notifies systemd twice per that time. Sends nothing while a
-/// batch hangs, so that systemd restarts the server.
+/// If the unit sets `WatchdogSec`, notifies systemd at intervals of half that time. Sends nothing
+/// while a batch hangs, so that systemd restarts the server.
 pub async fn keep_watchdog(batch: RunningBatch, log: Logger) {
     let Some(timeout) = sd_notify::watchdog_enabled() else { return };
     let mut tick = tokio::time::interval(timeout / 2);
