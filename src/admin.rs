@@ -124,7 +124,7 @@ fn api() -> Result<ApiDescription<Arc<AdminContext>>, ApiDescriptionRegisterErro
     Ok(api)
 }
 
-/// Returns `None` if the setting turns the admin listener off.
+/// Opens the admin listener. Returns `None` if the setting turns it off.
 pub fn listen(
     setting: &AdminListen,
     context: &Arc<AdminContext>,

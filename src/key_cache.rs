@@ -126,8 +126,8 @@ pub struct ValidKey {
 }
 
 impl KeyCache {
-    /// Opens an empty cache, even if the store does not answer now but can return later. In that
-    /// case, the cache is out of date until a refresh succeeds.
+    /// Opens an empty cache. If the store does not answer now but can return later, the cache is
+    /// out of date until a refresh succeeds.
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = match store.poll_changes().await {
@@ -246,7 +246,7 @@ impl KeyCache {
 
     /// True if the last successful refresh is recent enough to accept keys.
     pub fn is_current(&self) -> bool {
-        // Both are rounded down to whole milliseconds, so `<=` would accept keys for up to a
+        // Both times are rounded down to whole milliseconds, so `<=` would accept keys for up to a
         // millisecond too long.
         self.elapsed_ms() < self.valid_until_ms.load(Ordering::Relaxed)
     }

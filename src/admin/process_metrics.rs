@@ -57,7 +57,7 @@ impl Collector for ProcessMetrics {
 }
 
 impl ProcessMetrics {
-    /// Reads the CPU time in seconds, and the values of `gauges` in the same order.
+    /// Returns the CPU time in seconds, and a value for each of `gauges`.
     fn read_values(&self) -> ProcResult<(f64, [f64; 5])> {
         let process = Process::myself()?;
         let stat = process.stat()?;

@@ -13,7 +13,7 @@ use prometheus::{
 use std::sync::Arc;
 use store_orders_api::API_VERSION;
 
-/// Returns the current value of a gauge. Each scrape calls it.
+/// A function that each scrape calls to get the current value of a gauge.
 pub type GaugeReader = Box<dyn Fn() -> f64 + Send + Sync>;
 
 /// Registers the metrics. `log_buffer` is `None` in tests without a log. `open_connections` returns

@@ -78,7 +78,7 @@ fn unready(reason: Reason, message: impl Into<String>) -> Unready {
 
 /// The result of a query of the store. `unready` is `None` if the query found no problem.
 struct StoreState {
-    /// Also true if the store refuses this server.
+    /// True if the store answers, even if it refuses this server.
     is_reachable: bool,
     unready: Option<Unready>,
 }

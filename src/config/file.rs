@@ -127,7 +127,7 @@ pub fn why_invalid(error: &clap::Error) -> String {
     }
 }
 
-/// Returns the message for an unknown key, which suggests a similar setting.
+/// Returns the message for an unknown key. Suggests a similar setting if there is one.
 fn describe_unknown(settings: &Command, key: &str) -> String {
     match find_similar(settings, key) {
         Some(arg) => format!("unknown setting; did you mean {}?", arg.get_id()),
@@ -152,8 +152,8 @@ fn find_similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
 }
 
 /// Lists the environment variables that begin with `STORE_ORDERS_` but are not settings, each with
-/// a similar setting if there is one. Returns `None` if there are none. Skips variables that
-/// Kubernetes sets for a service named store-orders.
+/// a similar setting if there is one. Returns `None` if there are no such variables. Skips
+/// variables that Kubernetes sets for a service named store-orders.
 pub fn unknown_variables() -> Option<String> {
     let settings = all_settings();
     let unknown = |name: String| {

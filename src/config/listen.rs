@@ -12,7 +12,7 @@ pub struct ListenAddress(String);
 
 impl ListenAddress {
     /// Resolves the address; `option` is the flag that errors name. A host name resolves to its
-    /// first IPv4 address, or else to its first address. Blocks.
+    /// first IPv4 address or, if it has none, to its first address. Blocks.
     pub fn resolve(&self, option: &str) -> Result<SocketAddr, ListenError> {
         let failed = |error: io::Error| ListenError::new(self, option, &error);
         let addresses: Vec<SocketAddr> = self.0.to_socket_addrs().map_err(failed)?.collect();

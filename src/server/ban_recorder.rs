@@ -1,4 +1,4 @@
-//! Writes bans to the store, so that every server refuses the keys, even after a restart.
+//! Writes bans to the store, so that every server refuses the banned keys, even after a restart.
 
 use crate::log::ErrorChain;
 use crate::rate_limiter::NewBan;
@@ -71,8 +71,8 @@ impl BanRecorder {
     }
 }
 
-/// Writes received bans until the channel is closed. `bans` contains the bans that are being
-/// written.
+/// Writes received bans until the channel is closed. Keeps the bans that are being written in
+/// `bans`, where the caller can count them if it stops waiting.
 async fn write_bans(
     store: &dyn Store,
     new_bans: &mut UnboundedReceiver<NewBan>,

@@ -144,8 +144,8 @@ mod sockets {
             // local address.
             let is_address = address.ip().is_unspecified()
                 || socket.local_address.ip().to_canonical() == address.ip().to_canonical();
-            // A connection has no file, and so the inode 0, before it is accepted and after this
-            // process has closed it.
+            // Count only connections with a file. A connection has no file, and so the inode 0,
+            // before it is accepted and after this process has closed it.
             let has_file = socket.inode != 0 && socket.state != TcpState::Listen;
             has_file && is_address && socket.local_address.port() == address.port()
         };
