@@ -8,7 +8,7 @@ use std::fmt;
 use store_orders_api::key_form::{CHECKSUM_CHARS, PRODUCTION_PREFIX, RANDOM_CHARS, STAGING_PREFIX};
 use strum::{EnumString, IntoStaticStr};
 
-/// The environment in which a server runs and a key is valid.
+/// The environment of a server or a key. A key is valid only at servers of its environment.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum, EnumString, IntoStaticStr,
 )]
@@ -42,8 +42,8 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const PREFIX_BYTES: usize = PRODUCTION_PREFIX.len();
 const KEY_BYTES: usize = PREFIX_BYTES + RANDOM_CHARS + CHECKSUM_CHARS;
 
-/// A whole API key. It exists only while the key is being issued, because the store gets only the
-/// digest. `Debug` does not show the key.
+/// A whole API key. It exists only while the key is being issued: the store gets the digest
+/// instead. `Debug` does not show the key.
 pub struct ApiKey(String);
 
 impl fmt::Debug for ApiKey {

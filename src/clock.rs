@@ -131,9 +131,9 @@ impl Add<Duration> for BootInstant {
     }
 }
 
-/// A point in time of one clock: nanoseconds since the clock's zero. It has only eight bytes to
-/// save memory, because each account and each key has two timestamps. In monotonic time, points
-/// before the start of the server, such as the end of an earlier ban, are negative.
+/// A point in time of one clock: nanoseconds since the clock's zero. To save memory, it has only
+/// eight bytes: each account and each key has two timestamps. In monotonic time, points before the
+/// start of the server, such as the end of an earlier ban, are negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 

@@ -26,7 +26,7 @@
 //!
 //! # Stories
 //!
-//! The hard parts, each told once, in the module that owns it: the problem, the obvious solution
+//! The hard parts. Each is told once, in the module that owns it: the problem, the obvious solution
 //! and what breaks it, the idea, and what is always true.
 //!
 //! | Story | File |
@@ -92,7 +92,7 @@
 //! | server store, operator store | the store as a running server, or as the commands, use it |
 //! | session | the connections to one PostgreSQL server, opened and closed together |
 //! | heartbeat | a session's commit, four times a second, which a replaced primary cannot confirm |
-//! | lease | permits using a session's answers for 1 s from sending its last confirmed heartbeat |
+//! | lease | allows using a session's answers until 1 s after its last confirmed heartbeat was sent |
 //! | server | a process that serves the API; in `store/postgres` also a server of PostgreSQL |
 //! | replica | one of several servers that share a store in PostgreSQL |
 

@@ -1,5 +1,5 @@
 //! The log: one JSON object per line on standard error. A thread writes it, so that no request
-//! waits for a full disk or a closed pipe.
+//! waits for a slow disk or a full pipe.
 
 mod buffer;
 mod dropshot_filter;

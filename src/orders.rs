@@ -127,8 +127,8 @@ pub struct OrderList {
 }
 
 impl OrderList {
-    /// Reads all orders from the store and starts the writer. A store that can return may fail now.
-    /// Then requests for lists fail until the store answers and a refresh has read the orders. The
+    /// Reads all orders from the store and starts the writer. If a store that can return does not
+    /// answer now, requests for lists fail until it answers and a refresh has read the orders. The
     /// writer records the size of each successful batch in the histogram `batches`. Outdated lists
     /// that are still being sent may use `outdated_bytes` of memory.
     pub async fn open(

@@ -76,9 +76,9 @@ pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("{} {problem}", path.display())))
 }
 
-/// If root created the file or directory, gives it to the owner of the data directory, so that a
-/// server that runs as this owner can use files that root's commands create. SQLite does the same
-/// with its `-wal` and `-shm` files.
+/// If root created the file or directory, gives it to the owner of the data directory. Otherwise, a
+/// server that runs as this owner could not use files that root's commands create. SQLite does the
+/// same with its `-wal` and `-shm` files.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (directory, created) = (std::fs::metadata(directory)?, file.metadata()?);
     if created.uid() == 0 && directory.uid() != 0 {

@@ -127,8 +127,8 @@ pub trait Store: Send + Sync {
         Ok(self.poll_keys(None).await?.polled)
     }
 
-    /// Like [`Store::poll_changes`], and also reads the accounts and keys that changed after
-    /// `after`, if given.
+    /// Does the same as [`Store::poll_changes`]. If `after` is given, also reads the accounts and
+    /// keys that changed after this position.
     async fn poll_keys(&self, after: Option<Position>) -> Result<PolledKeys, StoreError>;
 
     /// Looks up keys and their accounts by digest. Includes revoked and expired keys.
@@ -157,8 +157,8 @@ pub trait Store: Send + Sync {
 
     /// Returns the order if it is cancelled and no failover can lose the cancellation. `history` is
     /// the history of the list in which the caller did not find the order. Fails if the store now
-    /// has another history, because the order may be pending in it: the caller would then find the
-    /// order neither in its list nor here, although it exists.
+    /// has another history. The order may be pending in that history, and the caller would then
+    /// find it neither in its list nor here.
     async fn cancelled_order(&self, id: i64, history: u64) -> Result<Option<Order>, StoreError>;
 
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;

@@ -1,5 +1,5 @@
-//! Property tests that compare the validation of valid keys, changed keys and random bytes with an
-//! independent implementation, and that check the redaction of keys.
+//! Property tests of API keys. They compare the validation of valid keys, changed keys and random
+//! bytes with an independent implementation, and check that messages show no key.
 
 use super::*;
 use proptest::prelude::*;
