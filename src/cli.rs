@@ -247,7 +247,8 @@ fn hide_global_options(
 ) -> clap::Command {
     // Keep `--config` for `openapi`, because the file may contain settings of the served document.
     let is_used = |arg: &clap::Arg| command.get_name() == "openapi" && arg.get_id() == "config";
-    // A hidden argument of the command replaces the global argument of the same name.
+    // To hide a global argument, give the command a hidden argument of the same name, which
+    // replaces the global one.
     let whole = with_settings(Cli::command());
     let global = whole.get_arguments().filter(|arg| arg.is_global_set() && !is_used(arg));
     let hidden: Vec<_> = global.cloned().map(|arg| change(arg).hide(true)).collect();

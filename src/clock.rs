@@ -183,8 +183,8 @@ mod tests {
             let seconds: f64 = text.split(' ').next().unwrap().parse().unwrap();
             Duration::from_secs_f64(seconds)
         };
-        // `/proc/uptime` is rounded down to 10 ms, so the second reading may be up to 10 ms too
-        // low.
+        // `/proc/uptime` is rounded down to a multiple of 10 ms. The second reading may be too low
+        // by 10 ms, so 10 ms are added to it.
         let before = uptime();
         let now = BootInstant::now();
         let after = uptime() + Duration::from_millis(10);

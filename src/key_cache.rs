@@ -223,7 +223,8 @@ impl KeyCache {
     pub async fn keep_looking_up(self: Arc<Self>) {
         loop {
             let waiting = self.lookups.take_batch().await;
-            // If `answer` fails or panics, its dropped senders notify the waiting requests.
+            // If `answer` fails or panics, it drops the senders, so the waiting requests stop
+            // waiting.
             let _ = AssertUnwindSafe(self.answer(waiting)).catch_unwind().await;
         }
     }

@@ -23,7 +23,7 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
     let Some(level) = level.into() else { return Logger::root(slog::Discard, o!()) };
     let json = slog_json::Json::new(LogTarget::new(Arc::clone(buffer)))
         .add_key_value(o!(
-            // slog-json writes these fields in reverse order.
+            // slog-json writes these fields in reverse order, so each line begins with the time.
             "msg" => FnValue(|record: &Record<'_>| record.msg().to_string()),
             "level" => FnValue(|record: &Record<'_>| level_name(record.level())),
             "time" => FnValue(|_: &Record<'_>| {
@@ -31,7 +31,7 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
             }),
         ))
         .build();
-    // This is the standard library's mutex, because slog requires `UnwindSafe`.
+    // slog requires a mutex that is `UnwindSafe`, so this is the one of the standard library.
     let drain = Mutex::new(json).filter_level(level);
     Logger::root(drain.ignore_res(), o!())
 }

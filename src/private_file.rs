@@ -119,8 +119,8 @@ mod tests {
         open("new").unwrap();
     }
 
-    /// Unless the test runs as root, it cannot detect a wrong owner, because every file then has
-    /// the same owner.
+    /// The test can detect a wrong owner only if it runs as root. Otherwise, every file has the
+    /// same owner.
     #[test]
     fn only_created_files_are_given_to_the_directorys_owner() {
         let directory = tempfile::tempdir().unwrap();

@@ -59,11 +59,11 @@ use tokio::sync::mpsc;
 /// list or cache at this position is out of date even if the store has no changes.
 pub const UNREAD: Position = Position { history: u64::MAX, number: 0 };
 
-/// The longest wait of a request for the store, counted from the request's arrival.
+/// The longest time that a request may wait for the store, counted from the request's arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of cancellations in a batch. The first request waits until the last is done,
-/// so a batch must not be too long.
+/// The maximum number of cancellations in a batch. All its requests wait until the last one is
+/// done, so a batch must not be too long.
 pub const LARGEST_BATCH: usize = 1_024;
 
 /// The maximum number of concurrent single-row lookups of one server.
@@ -195,7 +195,7 @@ pub trait Store: Send + Sync {
         Standbys::default()
     }
 
-    /// Publishes this server's URL to the operator, through the store.
+    /// Publishes this server's URL in the store, so that the operator can find it.
     fn announce(&self, _url: String) {}
 
     /// Prepares the store for the end of this server. The server calls this last, when it no longer

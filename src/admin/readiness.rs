@@ -92,7 +92,6 @@ pub struct Readiness {
     gauges: Gauges,
 }
 
-/// Gauges that are set at each scrape.
 struct Gauges {
     ready: IntGauge,
     unready: IntGaugeVec,

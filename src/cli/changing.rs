@@ -85,7 +85,7 @@ impl PendingChange<'_> {
         }
     }
 
-    /// Fails if this change is not allowed for an order with this status, which is `None` if the
+    /// Fails if the order with this id and status must not be changed. `status` is `None` if the
     /// order does not exist. Shipping a shipped order, or cancelling a cancelled one, is allowed,
     /// because the order then stays as it is.
     fn check(self, id: i64, status: Option<Status>) -> Result<(), StoreError> {

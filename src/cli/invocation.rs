@@ -128,7 +128,7 @@ fn flag_of(error: &clap::Error) -> Option<String> {
 /// and the environment. Returns `None` if the command line was refused for a different reason.
 pub fn wrong_value(error: &clap::Error) -> Option<String> {
     let (flag, value) = (flag_of(error)?, error.get(ContextKind::InvalidValue)?.to_string());
-    // clap also reports a flag without a value as `InvalidValue`, with an empty value.
+    // For a flag without its value, clap also reports `InvalidValue`, but with an empty value.
     let is_missing = value.is_empty() && error.kind() == ErrorKind::InvalidValue;
     (is_wrong_value(error) && !is_missing)
         .then(|| format!("{flag}: invalid value {value:?}: {}", why_invalid(error)))

@@ -158,9 +158,9 @@ pub fn unknown_variables() -> Option<String> {
     let settings = all_settings();
     let unknown = |name: String| {
         let key = name.strip_prefix("STORE_ORDERS_").filter(|key| *key != "CONFIG")?;
-        // Kubernetes sets STORE_ORDERS_SERVICE_HOST, STORE_ORDERS_PORT,
-        // STORE_ORDERS_PORT_8080_TCP_ADDR and so on, and STORE_ORDERS_ADMIN_PORT for a service
-        // named store-orders-admin.
+        // Skip the variables that Kubernetes sets, such as STORE_ORDERS_SERVICE_HOST,
+        // STORE_ORDERS_PORT and STORE_ORDERS_PORT_8080_TCP_ADDR, or STORE_ORDERS_ADMIN_PORT for a
+        // service named store-orders-admin.
         if key.split('_').any(|word| word == "SERVICE" || word == "PORT") {
             return None;
         }

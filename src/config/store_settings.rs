@@ -49,7 +49,6 @@ pub enum StoreLocation {
 }
 
 impl StoreSettings {
-    /// Returns the name that errors use for the store.
     pub fn name(&self) -> String {
         match &self.store {
             Some(url) => format!("store {url}"),

@@ -157,8 +157,8 @@ mod sockets {
             .count())
     }
 
-    /// Searches the files of this process, because the table of all sockets is long on a busy
-    /// machine.
+    /// Searches the open files of this process, and not the table of all sockets, which is long on
+    /// a busy machine.
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
         let files =
             Process::myself().and_then(|process| process.fd()).map_err(io::Error::other)?.flatten();

@@ -198,7 +198,7 @@ async fn flush(buffer: Arc<LogBuffer>, deadline: Instant) {
         buffer.flush(remaining(deadline));
         sender.send(())
     };
-    // If the thread cannot be started, its sender is dropped, which ends the wait.
+    // If the thread cannot be started, the sender is dropped, and the wait ends.
     let _ = std::thread::Builder::new().name("last-lines".to_string()).spawn(flush);
     let _ = flushed.await;
 }
