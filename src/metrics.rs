@@ -19,7 +19,7 @@ use prometheus::{HistogramOpts, Registry};
 pub struct Metrics {
     pub requests: Requests,
     pub rate_limited: RateLimitedRequests,
-    /// The number of cancellations in each successful batch, which the writer records.
+    /// The number of cancellations in each successful batch. The writer records it.
     pub batches: Histogram,
     pub registry: Registry,
 }

@@ -82,7 +82,7 @@ struct ReplicaStatus {
     #[serde(flatten)]
     row: ReplicaRow,
     /// True if the server sent no heartbeat while this command waited for one. It may have been
-    /// killed or suspended, or it may not reach the database.
+    /// killed or suspended, or it may be unable to reach the database.
     is_silent: bool,
 }
 

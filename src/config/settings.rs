@@ -19,8 +19,8 @@ const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 /// mean the default of the system.
 const SHORTEST_STALL: Duration = Duration::from_secs(1);
 
-/// The maximum stall timeout. Half of it is the idle time of TCP keep-alive, which the system
-/// limits to 32,767 s.
+/// The maximum stall timeout. TCP keep-alive begins after half of it, and the system limits that
+/// half to 32,767 s.
 const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 
 /// The minimum shutdown timeout. A quarter of it is reserved for the last bans, counts and log

@@ -1,8 +1,8 @@
 //! The cached keys with their accounts, and digests that no key has. Both are bounded in number.
 //! When one of them is full, it evicts entries that have not been used for a while.
 //!
-//! Only this file replaces cached keys. It locks `reflected` while it does, and an older row never
-//! replaces a newer one: [`key_cache`](super) explains why. A new row never overwrites the time of
+//! Only this file replaces cached keys, and it locks `reflected` for that time. An older row never
+//! replaces a newer one. [`key_cache`](super) explains why. A new row never overwrites the time of
 //! a key's last use, because the store may not have it yet.
 
 use crate::api_key::{Digest, Environment, is_expired};
