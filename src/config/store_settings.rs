@@ -22,8 +22,8 @@ pub struct StoreSettings {
     pub store_password_file: Option<PathBuf>,
     /// Database of the request counts, in the cluster of the store in PostgreSQL
     ///
-    /// `migrate` creates it if the role may. All servers and commands must use the same name. Without
-    /// this setting, it is the name of the store's database followed by _limits.
+    /// `migrate` creates it if the role may. All servers and commands must use the same database.
+    /// Without this setting, its name is that of the store's database followed by _limits.
     #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
     /// Directory of the store
