@@ -18,7 +18,7 @@ use testbed::{DataDir, Preload, ServerProcess};
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 
-/// The number of orders in the stores that measure the start and cancellations.
+/// The number of orders in a store with which the start or cancellations are measured.
 pub const MANY: u64 = 1_000_000;
 
 /// Ids of the orders that a single client cancels, enough for all rounds.
@@ -45,7 +45,7 @@ pub fn lists(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures the 401 for a well-formed unknown key, and the 429 for an account whose limit is 0.
+/// Measures the 401 for a well-formed unknown key, and the 429 for an account whose limits are 0.
 pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let (builds, unknown) = (setup.embedded(1)?, setup.store(&setup.programs.this, None, 1)?.key);
     let Served { store, server } = &builds.this;
@@ -66,8 +66,8 @@ pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures cancels with the disk's own fsync, and with an fsync that takes 1 ms on every disk, so
-/// that results from different disks can be compared.
+/// Measures cancellations with the disk's own fsync, and then with an fsync that only waits for
+/// 1 ms. The second results do not depend on the speed of the disk.
 pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let fixed_sync = Preload::fixed_sync(1)?;
     let mut rows = Vec::new();

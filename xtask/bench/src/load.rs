@@ -22,9 +22,9 @@ impl Load {
         Load { clients, status, requests: Box::new(std::iter::repeat(request)) }
     }
 
-    /// Sends requests until `span` has passed or no request is left. Returns the number of
-    /// responses and the elapsed seconds, which exclude the time to open connections. Fails if no
-    /// request was left to send.
+    /// Opens the connections. Then sends requests until `span` has passed or no request is left.
+    /// Returns the number of responses and the seconds since the connections were open. Fails if
+    /// earlier runs have already sent all requests.
     pub fn run(&mut self, address: SocketAddr, span: Duration) -> anyhow::Result<(f64, f64)> {
         let (status, requests) = (self.status, RefCell::new(&mut self.requests));
         block_on(async {

@@ -51,7 +51,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     ),
 )]
 struct Cli {
-    /// Shorten the closed loops from 700 ms to 120 ms
+    /// Run each closed loop for 120 ms instead of 700 ms
     #[arg(long)]
     quick: bool,
     /// Number of measured rounds, after one round that only warms up

@@ -17,15 +17,16 @@ use tokio::runtime::Runtime;
 
 const CLIENTS: usize = 64;
 
-/// How long the benchmark waits after the start of a server, so that cancellations are not delayed.
-/// In its first second, a server does not execute any, because another server may still have a
-/// lease on a replaced primary.
+/// How long the benchmark waits after the start of a server before it sends cancellations. In its
+/// first second, a server delays them, because another server may still have a lease on a replaced
+/// primary.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 /// A larger buffer cache and more WAL between checkpoints than by default.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// Servers cancel only orders with ids below this one.
+/// Servers cancel only orders with lower ids than this, and pgbench changes only orders with higher
+/// ids.
 const LAST_CANCELLED: u64 = 700_000;
 
 /// The transaction that pgbench repeats: it changes one row. It also sets the change number, as a
@@ -138,8 +139,8 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     })
 }
 
-/// Measures a list, a 404 and a 429, with request counts in PostgreSQL. Requests for the list and
-/// those answered with 404 are counted; a 429 is not.
+/// Measures three kinds of request to a server that counts requests in PostgreSQL: a list and a
+/// 404, which are counted, and a 429, which is not.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

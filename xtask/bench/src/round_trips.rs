@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 use testbed::relay::{Fault, Relay};
 
-/// The time that the relay adds between a statement and its answer. It is so long that all other
-/// work of a request, a few milliseconds, hardly affects the ratio.
+/// The time that the relay adds between a statement and its answer. The duration of a request is
+/// divided by this time. The other work of a request takes a few milliseconds, which is little in
+/// comparison.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
 /// How often a client repeats its steps in one turn. The turn's result is the median over all

@@ -1,5 +1,5 @@
 //! Runs measurements in rounds. In each round, every build and the baseline take one turn, so that
-//! noise affects all of them alike. A baseline may also be a constant.
+//! noise affects all of them alike. The baseline may be a constant instead of a measurement.
 
 use crate::load::Load;
 use crate::machine::{cpu_seconds, on_served_core};

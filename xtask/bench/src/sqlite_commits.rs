@@ -30,9 +30,9 @@ pub struct SqliteCommits {
     milliseconds: u64,
 }
 
-/// Returns a turn that measures commits per second. Each time, it starts a process that cancels as
-/// many of these orders in the store `file` as it can within `span`, and continues after the last
-/// cancelled order. The process loads the library `preload`.
+/// Returns a turn that measures commits per second. The turn starts a process, which loads the
+/// library `preload` and cancels orders in the store `file` until `span` has passed or all `orders`
+/// are cancelled. If the turn is run again, it continues with the next order.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,
