@@ -1,5 +1,6 @@
-//! Checks the handbook's example compose.yaml: its services must run this version with options that
-//! the program has, and its servers must have valid settings and the program's health check.
+//! Checks the handbook's example compose.yaml. Each service with our image must run this version,
+//! with options that the program has. If the service runs the server, it must also have valid
+//! settings and the program's health check.
 
 use crate::tools::output;
 use anyhow::{Context, ensure};
@@ -15,8 +16,8 @@ pub const PROGRAM: &str = "/usr/local/bin/store-orders";
 /// The image's default command, which a service runs if it sets no command.
 const DEFAULT_COMMAND: &str = "serve";
 
-/// Checks the services of the example that run the image. At least one must run the server. `page`
-/// is the text of the handbook's page, and `version` is the version that they must run.
+/// Checks all services of the example that run the image. They must run this `version`, and at
+/// least one of them must run the server. `page` is the text of the handbook's page.
 pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()> {
     let mut runs_server = false;
     for (name, service) in services(page, version)? {
@@ -32,7 +33,8 @@ pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that the help of the service's command lists all options that the service uses.
+/// Checks that the help of the service's command lists the flags of this command and the variables
+/// `STORE_ORDERS_*` that the service sets.
 fn check_options(
     command: &[&str],
     settings: &[(&str, &str)],

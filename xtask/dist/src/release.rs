@@ -152,7 +152,7 @@ fn licences(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(about.arg("xtask/dist/about.hbs"))
 }
 
-/// Returns the settings of `cargo about`, which accepts the licences that `cargo deny` allows.
+/// Returns the settings of `cargo about`. They accept the licences that .cargo/deny.toml allows.
 fn about_config(root: &Path) -> anyhow::Result<String> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).context(name.to_string());
     let (base, deny) = (read("xtask/dist/about.toml")?, read(".cargo/deny.toml")?);
@@ -161,7 +161,8 @@ fn about_config(root: &Path) -> anyhow::Result<String> {
     Ok(format!("{base}accepted = [{allowed}]\n"))
 }
 
-/// Returns the program's crates as a CycloneDX document, without the path of the checkout.
+/// Returns a CycloneDX document that lists the program's crates. Removes the path of the checkout
+/// from it.
 fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let mut cyclonedx = checkout.command("cargo");
     cyclonedx.args(["cyclonedx", "--format", "json", "--spec-version", "1.5"]);
@@ -193,7 +194,7 @@ fn pack(checkout: &Checkout, context: &Path, name: &str, archive: &Path) -> anyh
     Ok(())
 }
 
-/// Builds the image as one file, in Docker's format, because OCI's format has no health check.
+/// Builds the image as one file. Uses Docker's format, because OCI's format has no health check.
 fn build_image(
     checkout: &Checkout,
     context: &Path,

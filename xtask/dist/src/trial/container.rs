@@ -1,10 +1,10 @@
 //! Runs processes with the image's files as their root directory, and with the image's user and
 //! environment variables. Unlike processes in a container, they share this machine's network.
 //!
-//! `unshare` starts them. bubblewrap and `buildah run` are not usable: both stay between this
-//! process and the program, and neither forwards SIGTERM. Also, bubblewrap can change the user only
-//! in a user namespace. Files that root unpacked for the image's user do not belong to that user
-//! there.
+//! `unshare` starts them. bubblewrap and `buildah run` are not usable: each would remain the parent
+//! of the program and would not forward a SIGTERM to it. Also, bubblewrap can change the user only
+//! in a user namespace. There, the files that root has unpacked for the image's user would belong
+//! to a different user.
 
 use super::image::Image;
 use anyhow::{Context, bail};
@@ -35,7 +35,7 @@ pub fn isolation() -> anyhow::Result<Isolation> {
     )
 }
 
-/// The unpacked image, in which commands run one after another.
+/// The unpacked image. The commands that run in it share its files.
 pub struct Container<'i> {
     pub image: &'i Image,
     isolation: Isolation,
