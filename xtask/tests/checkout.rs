@@ -19,8 +19,8 @@ pub struct Checkout {
     pub repository: Repository,
 }
 
-/// Returns the paths of the documents, the guide, the changelog, the contract in `api/src`, and the
-/// files of the clients with their README.
+/// Returns the paths of the documents, the code that is generated from them, the client's `lib.rs`
+/// and README, the changelog and the guide.
 pub fn files() -> Vec<&'static str> {
     let clients = client_files().iter().map(|file| file.name.as_str());
     let documents = DOCUMENTS.into_iter().flat_map(|source| [source.file, source.contract]);

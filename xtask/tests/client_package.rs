@@ -224,8 +224,8 @@ fn the_package_contains_the_texts_and_the_source() {
     assert_eq!(licence, repository.read("LICENSE").unwrap());
 }
 
-/// The package must work without the rest of the repository, so no source file in it may name a
-/// file outside it.
+/// The package must work without the rest of the repository, so no Rust file of the package may
+/// name a file outside of the package.
 #[test]
 fn no_file_of_the_package_reaches_outside_it() {
     let mut sources = 0;

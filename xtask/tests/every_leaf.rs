@@ -1,6 +1,6 @@
 //! Changes each value of the real documents, one at a time, and tests that `cargo xtask check`
 //! reports the change. If dropshot emits the value, the check reports a difference at this place.
-//! Otherwise it reports a change since the published document, which needs a new version.
+//! Otherwise it reports that the change since the published document needs a new version.
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;
@@ -38,9 +38,10 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
     assert!(!noticed.is_empty(), "{pointer} is of the kind {:?}", kind_of(pointer));
 }
 
-/// For each value of each document, makes the changes that `changes` returns, one at a time, and
-/// asserts that the check reports each change. A change consists of the pointer that the check must
-/// report, and the new value. Returns the number of changes made to the document with the fewest.
+/// Changes each value of each document and asserts that the check reports the change. `changes`
+/// returns the changes of one value, which are made one at a time. Each consists of the pointer
+/// that the check must report, and the new value. Counts the changes of each document, and returns
+/// the lowest of these numbers.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }
@@ -92,8 +93,8 @@ fn a_change_of_any_leaf_is_noticed() {
             Value::Object(members) if members.is_empty() => vec![json!([]), Value::Null],
             Value::Array(_) | Value::Object(_) => vec![],
         };
-        // Only the compatibility rules check values of these kinds. The rules are slow, so make
-        // only one change to each value.
+        // dropshot does not emit values that have a kind, so only the compatibility rules check
+        // them. The rules are slow, so make only one change to each of these values.
         if kind_of(pointer).is_some() {
             others.truncate(1);
         }

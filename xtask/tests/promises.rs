@@ -24,8 +24,8 @@ fn today() -> chrono::NaiveDate {
     chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
 }
 
-/// Returns the problems of the real document with this version and this change, if the document was
-/// published as 1.4.0 without the change.
+/// Applies `change` to the real document of version 1, sets its version to `version`, and returns
+/// its problems. The unchanged document is published as 1.4.0.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }
@@ -48,7 +48,8 @@ fn beta_v2(version: &str) -> Value {
     document
 }
 
-/// Returns the problems of `document` if `published`, 1.3.0 and 2.0.0-beta.1 have been published.
+/// Returns the problems of `document`. Three documents are published: 1.3.0, 2.0.0-beta.1 and
+/// `published`.
 fn since(of: &Document, published: &Value, document: &Value, changelog: &str) -> Vec<Problem> {
     let others = [("1.3.0", document_of(&V1, "1.3.0")), ("2.0.0-beta.1", beta_v2("2.0.0-beta.1"))]
         .into_iter();
@@ -112,8 +113,8 @@ fn the_version_fits_the_changes_since_the_published_one() {
         let fits = message.starts_with(expected) && message.is_empty() == expected.is_empty();
         assert!(fits, "{version}, {:?}: {message}", change());
     }
-    // A document with a version below the published one may lack published changes, so a person
-    // must decide.
+    // `--fix` does not raise a version that is below the published one. Such a document may lack
+    // published changes, so a person must decide whether to take them over.
     let low_version = problem(&problems("1.3.9", addition(), ""), VERSION);
     let fix = "take what spec/published/1.4.0.json has, or set info.version to 1.5.0";
     assert_eq!(low_version.fix, Fix::ByHand(fix.to_string()));

@@ -1,6 +1,6 @@
 //! Changes each place of the real document. Every change must be found, except one of the version.
-//! A change of text for people must be neutral. Any other change must not, except that only
-//! `x-plans` is checked in `info`.
+//! A change of text for people must be neutral. No other change may be neutral, except changes in
+//! `info` outside of `x-plans`: their verdict is not checked.
 
 use super::TODAY;
 use crate::checkout::document;
@@ -26,9 +26,9 @@ const WORDS: [&str; 12] = [
     "externalDocs",
 ];
 
-/// True if the value at `pointer` is only text for people. Tags of operations and titles of schemas
-/// are not, because generated clients use them as names. Examples of errors are not, because they
-/// list the error codes; only the messages in these examples are text for people.
+/// True if the value at `pointer` is only text for people. False for tags of operations and titles
+/// of schemas, because generated clients use them as names. Also false for examples of errors,
+/// because they list the error codes; but the messages in these examples are text for people.
 fn is_words(pointer: &str) -> bool {
     let keys: Vec<_> = pointer.split('/').skip(1).collect();
     let first_words = keys.iter().position(|key| WORDS.contains(key));
@@ -43,8 +43,8 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// Applies `change` to each place of the document, each time in a new copy. Passes the place and
-/// the worst verdict to `check`, or `None` if the change was not found.
+/// Applies `change` to each place of the document, each time in a new copy. Then calls `check` with
+/// the place and the worst verdict. The verdict is `None` if the change was not found.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);
