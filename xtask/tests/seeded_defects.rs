@@ -144,7 +144,7 @@ Wrote api/client/src/generated/v1.rs.
     );
 }
 
-/// A changed code sample changes the document, so it needs a new version.
+/// The code samples are part of the document, so a changed sample requires a new version.
 #[test]
 fn the_version_of_a_changed_code_sample_is_raised_by_a_fix() {
     let checkout = checkout_with(|_| ());

@@ -1,5 +1,5 @@
-//! Compares the server's speed with dropshot, SQLite, PostgreSQL and, on demand, another build of
-//! itself.
+//! Compares the server's speed with dropshot, SQLite and PostgreSQL, and on demand with another
+//! build of the server.
 //!
 //! `cargo xtask bench` runs this. Servers run on one core and the load generator on another, and
 //! all traffic stays on the loopback. README.md explains how each row is measured.
