@@ -59,12 +59,12 @@
 //!   until no server can read from a replaced primary (`await_servers`).
 //!
 //! If the store does not answer for a second, requests with a key get 503, because a 401 would tell
-//! the client that its key is invalid. The same happens after the process was stopped, or the
-//! machine was suspended, for a second: [`BootInstant`] advances during that time, so requests get
-//! 503 until a poll is answered. A virtual machine that its host pauses is an exception: it cannot
-//! notice the pause, so a revoked key can work for longer there. If a failover lost changes, the
-//! store has a new history, and the cache is emptied. A request whose key was accepted runs to its
-//! end, even if the key is revoked before that.
+//! the client that its key is invalid. If the process was stopped, or the machine was suspended,
+//! for a second or longer, requests also get 503 until a poll is answered, because [`BootInstant`]
+//! has advanced. A virtual machine that its host pauses is an exception: it cannot notice the
+//! pause, so a revoked key can work for longer there. If a failover lost changes, the store has a
+//! new history, and the cache is emptied. A request whose key was accepted runs to its end, even if
+//! the key is revoked before that.
 //!
 //! An earlier server kept all keys in memory. With a million keys it took 27 s to start and 415 MB
 //! of memory, so this cache reads keys when they are used, and holds at most [`MAX_CACHED_KEYS`].

@@ -83,7 +83,7 @@
 //! | pending removals | cancelled orders that the snapshot still has |
 //! | refresh | brings the snapshot, or the cached keys, up to date |
 //! | change number | numbers the changes of orders, or of accounts and keys, in ascending order |
-//! | history | changes whose numbers can be compared; a failover that loses some begins a new one |
+//! | history | changes whose numbers can be compared; a server begins a new one if a failover lost changes |
 //! | position | a history and a change number: which changes a list, a cache or the store has |
 //! | freshness query | asks the store for its last changes, for the list requests that wait |
 //! | answer | what the store replies; what the client gets is a response |

@@ -27,9 +27,9 @@
 //!   So even if another replica has just cancelled an order, a list request waits for only one
 //!   round trip to PostgreSQL. In an earlier design, a separate transaction read the rows after the
 //!   query, and a list request waited for 8.5 round trips. If more than 1,024 orders have changed,
-//!   the refresh reads them with further statements, on a connection of its own. The query's answer
-//!   is used only under the session's [`lease`](crate::store::agreement::lease): cached keys may be
-//!   a second old, but a list must be as new as its request.
+//!   the refresh reads them with further statements, on another connection to the same server. The
+//!   query's answer is used only under the session's [`lease`](crate::store::agreement::lease):
+//!   cached keys may be a second old, but a list must be as new as its request.
 //!
 //! The server's own cancellations take a shortcut, because this server already knows which orders
 //! they remove. The list in memory is the snapshot without its pending removals. The snapshot has a

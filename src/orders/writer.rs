@@ -31,9 +31,9 @@
 //! - Batches of several servers cannot deadlock in PostgreSQL, whatever the order in which they
 //!   lock the rows of their orders, because each batch takes the change lock first and keeps it
 //!   until its transaction ends (`LOCK_CHANGES` in `store/postgres/journal.rs`).
-//! - Each deadline in a batch differs from the first request's by at most
-//!   [`MAX_DEADLINE_SPREAD`]. A batch in PostgreSQL fails at its earliest deadline. Without this
-//!   rule, one old request failed up to 1,023 others after a stall, some of them with 4.9 s left.
+//! - Each deadline in a batch differs from the first request's by at most [`MAX_DEADLINE_SPREAD`].
+//!   A batch in PostgreSQL fails at its earliest deadline. Without the limit on the spread, one old
+//!   request failed up to 1,023 others after a stall, some of them with 4.9 s left.
 //!
 //! If a cancellation has no outcome, the client can always send the request again, and take a 404
 //! as success. The response depends on the [`CancelError`]:

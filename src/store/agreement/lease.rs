@@ -33,7 +33,8 @@
 //!
 //! PostgreSQL makes one exception. If the wait of a commit for the standby is cancelled, PostgreSQL
 //! reports the commit as successful, but with a warning. Servers treat such a commit as failed, so
-//! a heartbeat with this warning does not renew the lease (`Link::require_confirmed_since`).
+//! a heartbeat with this warning does not renew the lease and ends the session
+//! (`Link::require_confirmed_since`).
 //!
 //! The lease starts when the heartbeat is sent, and not when its confirmation arrives, because A
 //! may read the confirmation long after the promotion.
@@ -41,8 +42,8 @@
 //! A measures its second with its own clock, and B with another. The two clocks may show different
 //! times, because each measures only a duration. But they must advance at nearly the same rate
 //! during the second. If A's clock was slower, A's lease could outlast B's wait. A small difference
-//! does no harm in practice, because P2 is promoted, and B connects to it, between time s and the
-//! start of B's wait.
+//! does no harm in practice: promoting P2 and connecting to it take much longer, and this time lies
+//! between s and the start of B's wait.
 //!
 //! What is always true:
 //!
@@ -60,18 +61,19 @@
 //!   it.
 //! - The first session of a process waits. A later session waits again if its server is not the
 //!   server of the session before, that is, if the address, system identifier, timeline or start
-//!   time differs (`ServerIdentity`). So B waits again if its next session is to P1, which has
-//!   meanwhile become a standby and been promoted again. If the server is the same, the session
-//!   only waits for the rest of an earlier wait ([`OldLeaseWait::for_session`]), because all leases
-//!   on older primaries have expired by its end.
+//!   time differs (`ServerIdentity`). So B waits even between two sessions to P1, if P1 was a
+//!   standby in between and was promoted again. If the server is the same, the session only waits
+//!   for the rest of an earlier wait ([`OldLeaseWait::for_session`]), because all leases on older
+//!   primaries have expired when that wait ends.
 //!
 //! What happens when something fails:
 //!
-//! - Heartbeats are lost: a lease survives the loss of two. If more are lost, lists get a 503 until
-//!   a heartbeat is confirmed. A replaced primary confirms none. If a heartbeat has no answer for
-//!   two seconds, A ends its session and tries the hosts of its URL in order, until one is a
-//!   primary and confirms a commit (`Opener`). If that is P2, list requests that arrive during the
-//!   wait are answered after it.
+//! - Heartbeats are not confirmed: a lease outlives two missing confirmations. If more are missing,
+//!   the lease expires. The list requests whose answer arrives then get a 503, and the session
+//!   ends. It also ends if a heartbeat has no answer for two seconds. Then A tries the hosts of its
+//!   URL in order, until one is a primary and confirms a commit (`Opener`), which a replaced
+//!   primary cannot do. If that is P2, list requests that arrive during the wait are answered after
+//!   it.
 //! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
 //!   (`Instant`), which only prolongs the wait. Wall clocks are not used.
 //! - A virtual machine is paused together with its clock, which the server cannot notice. Then a

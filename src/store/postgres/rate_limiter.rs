@@ -33,11 +33,11 @@
 //! uses. So each request gets the decision and the headers that a single server would give it
 //! ([`Admission::run`]).
 //!
-//! The server then admits exactly as many requests as PostgreSQL has counted, because `count.sql`
-//! follows the same rules as `admit`. A window whose end has passed is empty, and the first counted
-//! request opens a new one. The statement counts as many requests of a batch as fit into both
-//! windows, and adds them to both. `xtask/faults/src/limits/agreement.rs` compares the two limiters
-//! on 100,000 random requests, while plans change and time passes.
+//! If the answer arrives in time, the server admits exactly as many requests as PostgreSQL has
+//! counted, because `count.sql` follows the same rules as `admit`. A window whose end has passed is
+//! empty, and the first counted request opens a new one. The statement counts as many requests of a
+//! batch as fit into both windows, and adds them to both. `xtask/faults/src/limits/agreement.rs`
+//! compares the two limiters on 100,000 random requests, while plans change and time passes.
 //!
 //! What is always true:
 //!

@@ -43,17 +43,18 @@
 //!   which PostgreSQL writes to the WAL, so COMMIT waits for the standby, which then has all
 //!   earlier commits too. If this wait is cancelled, COMMIT succeeds with a warning, and the batch
 //!   counts as unanswered (`Link::require_confirmed_since`). Every connection sets
-//!   `client_min_messages`. Once it did not, and a role had the value `error`: the warning did not
-//!   arrive, and an acknowledged cancellation was lost.
+//!   `client_min_messages`. An earlier version did not set it. For a role with the value `error`,
+//!   the warning did not arrive, and an acknowledged cancellation was lost.
 //! - If an earlier attempt cancelled the orders, the last attempt does not know the position of
 //!   that change. So the list gets no pending removals, and learns of the change from the next
 //!   freshness query.
 //!
 //! What happens when something fails:
 //!
-//! - A lock is not free in time: PostgreSQL ends the wait before the deadline ([`lock_wait`]),
-//!   because a session whose answer is late is closed as broken, and list requests would fail. The
-//!   batch is sent again in the same session (`PostgresStore::execute`).
+//! - A lock is not free in time: PostgreSQL ends the wait before the earliest deadline in the batch
+//!   ([`lock_wait`]). Otherwise the answer would be late. A session whose answer is late is closed
+//!   as broken, and list requests would fail. The batch is sent again in the same session
+//!   (`PostgresStore::execute`).
 //! - No session is open when a batch is first to be sent: it waits for a session for at most a
 //!   second (`SESSION_WAIT`), then its clients get a 503. The batch has not cancelled anything.
 //! - The session ends after an attempt was sent: that attempt may have cancelled the orders, and
@@ -231,7 +232,8 @@ pub struct BatchWriter {
     limit_lock_waits: Statement,
     lock: Statement,
     /// Cancels the pending orders, and returns the state of each order. Parameters: ids, keys,
-    /// times, highest change numbers, the batch's id, and the number and id of the last seen change.
+    /// times, highest change numbers, the batch's id, and the number and id of the last seen
+    /// change.
     update: Statement,
     commit: Statement,
     /// Locked while a batch uses the connection, so that the statements of two batches do not mix.
