@@ -48,7 +48,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use store_orders_api::documents::{V1, V2};
 
-/// The orders API server of a pet store, and its operator's commands.
+/// An orders API server for a pet store, with commands for its operator
 #[derive(Debug, Parser)]
 #[command(
     name = "store-orders",

@@ -132,9 +132,9 @@ impl ReadAlong for CountPending {
     }
 }
 
-/// Advances two clocks together, by a tenth of a second at a time: the server's, and the paused
-/// clock of this runtime. They stand still while a request is unanswered or a task of this runtime
-/// can run.
+/// Advances the server's clock and the paused clock of this runtime together, by a tenth of a
+/// second at a time. Both clocks stand still while a request is unanswered or a task of this
+/// runtime can run.
 async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     const TICK: Duration = Duration::from_millis(100);
     loop {

@@ -434,9 +434,9 @@ impl Parameters for ListOrdersHeader {
 pub enum ListOrdersSuccess {
     Ok {
         body: Json<OrderPage>,
-        /// `ETag`: Identifies what the response says (RFC 9110). It changes only if the response
-        /// does, and is weak: the same for every encoding, and from every server. Send it as
-        /// `If-None-Match` the next time.
+        /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
+        /// content changes. It is weak: every encoding and every server has the same tag. Send it
+        /// as `If-None-Match` the next time.
         etag: HeaderValue,
         /// `Link`: A link to the next page (RFC 8288), with the `limit` and filters of this
         /// request. The target is a path and a query, relative to the address of this request.
@@ -445,9 +445,9 @@ pub enum ListOrdersSuccess {
     },
     /// The response that you have with this `ETag` is still current
     NotModified {
-        /// `ETag`: Identifies what the response says (RFC 9110). It changes only if the response
-        /// does, and is weak: the same for every encoding, and from every server. Send it as
-        /// `If-None-Match` the next time.
+        /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
+        /// content changes. It is weak: every encoding and every server has the same tag. Send it
+        /// as `If-None-Match` the next time.
         etag: HeaderValue,
     },
 }
@@ -547,16 +547,16 @@ impl Parameters for GetOrderHeader {
 pub enum GetOrderSuccess {
     Ok {
         body: Json<Order>,
-        /// `ETag`: Identifies what the response says (RFC 9110). It changes only if the response
-        /// does, is strong, and is the same from every server. Send it as `If-None-Match` the next
-        /// time, or as `If-Match` to `cancelOrder`.
+        /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
+        /// content changes. It is strong, and every server has the same tag. Send it as
+        /// `If-None-Match` the next time, or as `If-Match` to `cancelOrder`.
         etag: HeaderValue,
     },
     /// The response that you have with this `ETag` is still current
     NotModified {
-        /// `ETag`: Identifies what the response says (RFC 9110). It changes only if the response
-        /// does, is strong, and is the same from every server. Send it as `If-None-Match` the next
-        /// time, or as `If-Match` to `cancelOrder`.
+        /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
+        /// content changes. It is strong, and every server has the same tag. Send it as
+        /// `If-None-Match` the next time, or as `If-Match` to `cancelOrder`.
         etag: HeaderValue,
     },
 }

@@ -61,7 +61,8 @@ impl Invocation {
         Ok(Invocation { cli, effective })
     }
 
-    /// Runs the command; `out` is its standard output.
+    /// Runs the command and writes its output to `out`. `serve` and `config check` first refuse
+    /// settings that contradict each other or cannot be used.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if matches!(self.cli.command, Command::Serve(_)) {
             ignore_hang_up()?;

@@ -84,8 +84,8 @@ impl Unknown {
         }
     }
 
-    /// If unknown fields are ignored, records the name, unless enough names are recorded already,
-    /// and returns true.
+    /// Returns true if unknown fields are ignored. Then also records the name, unless [`MAX_NAMES`]
+    /// names are recorded already.
     fn ignore(&mut self, name: &str) -> bool {
         let Unknown::Ignored(names) = self else { return false };
         if names.len() < MAX_NAMES {

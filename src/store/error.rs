@@ -1,4 +1,4 @@
-//! The errors of a store, on every engine.
+//! The error type that both engines of the store return. Its messages are for the operator.
 
 use std::error::Error;
 use std::fmt::Display;

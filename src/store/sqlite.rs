@@ -78,7 +78,8 @@ pub struct OpenStore {
     writer: WriteAccess,
     /// Reads changed orders, which may take long.
     scanner: Mutex<Connection>,
-    /// Reads keys. It is separate because a revocation must not wait for a long read.
+    /// Reads keys. This is a separate connection, so that the server learns of a revocation without
+    /// waiting for a long read.
     keys: Mutex<Connection>,
     reader: Mutex<Connection>,
     /// Reads only the last changes, so that its lock is never held for long.

@@ -21,7 +21,6 @@ const PAGES: [&str; 9] = [
     "settings",
 ];
 
-/// Returns the path and content of each handbook page, the README, and two documents in `.github`.
 fn texts() -> Vec<(String, String)> {
     let pages = PAGES.map(|page| format!("src/handbook/{page}.md"));
     let others = [README, ".github/CONTRIBUTING.md", ".github/SECURITY.md"];

@@ -36,9 +36,10 @@ impl RateLimit {
     }
 
     /// Returns the time until the reset, by the server's clock if the response has `Date`. Returns
-    /// `None` if the reset has passed, or if it is more than about a minute away. A reset that is
-    /// further away ends a day window or a ban, or a clock is wrong. Calls do not wait for such a
-    /// reset: if requests are refused, the `Retry-After` of a 429 says how long to wait.
+    /// `None` if the reset has passed or is more than about a minute away. A reset that is further
+    /// away is the end of a day window or of a ban, or shows that a clock is wrong. Calls do not
+    /// wait for such a reset: if requests are refused, the `Retry-After` of a 429 says how long to
+    /// wait.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

@@ -1,5 +1,5 @@
-//! Requests that are not sent yet. For each operation, a generated type has the parameters and
-//! calls progenitor's method.
+//! Requests that have not been sent yet. For each operation, a generated type contains the
+//! parameters and sends the request with the method that progenitor generated.
 
 use crate::call::Call;
 use progenitor_client::ResponseValue;

@@ -116,7 +116,8 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     Ok(checkout.target_directory().join(triple).join("dist/store-orders"))
 }
 
-/// Writes the files that come with the program: its own output, licences and documents.
+/// Writes the files that accompany the program: those that the program itself prints, such as man
+/// pages and shell completions, and the licences and documents.
 fn write_documents(
     checkout: &Checkout,
     triple: &str,

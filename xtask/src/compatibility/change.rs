@@ -7,8 +7,8 @@ use semver::{Prerelease, Version};
 pub enum Verdict {
     /// Programs are not affected: requires a patch version.
     Neutral,
-    /// No promise is broken, but callers should know of the change, such as a new field or a
-    /// deprecation: requires a minor version and a changelog entry.
+    /// Breaks no promise, but callers should know of it: for example, a new field or a deprecation.
+    /// Requires a minor version and a changelog entry.
     Addition,
     /// A caller could fail: requires a major version and a changelog entry.
     Breaking,

@@ -26,7 +26,6 @@ impl LiveServer {
         LiveServer::start_with(program, &[])
     }
 
-    /// Like [`LiveServer::start`], but with these flags.
     pub fn start_with(program: &Program, flags: &[&str]) -> anyhow::Result<LiveServer> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(program, &directory.path().join("data"));

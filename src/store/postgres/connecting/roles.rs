@@ -27,8 +27,8 @@ const SETTINGS: [(&str, &str); 8] = [
 pub struct Role {
     pub name: &'static str,
     timeouts: ServerTimeouts,
-    /// If false, the planner avoids sequential scans where it can. With outdated statistics, for
-    /// example after an import, it could prefer a scan although an index is faster.
+    /// If false, the planner avoids sequential scans where it can. Otherwise, with outdated
+    /// statistics, for example after an import, it could choose a scan although an index is faster.
     scans: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Lists the servers that use the store, for commands.
+//! Lists the servers that use the store, for commands, and waits for their heartbeats.
 
 use super::PostgresOperatorStore;
 use crate::store::StoreError;

@@ -2,14 +2,14 @@
 -- returns the counts before the batch. Times are in microseconds. rate_limiter.rs explains why this
 -- is one statement.
 --
--- The number of admitted requests is computed twice. The first SELECT computes it for an account
--- without a row, whose windows are both empty. If there is a row, DO UPDATE locks it and computes
--- the number again (given) from the counts in the row. Because of the lock, no other batch can
--- count in between.
+-- The number of admitted requests is computed twice. The SELECT of the INSERT computes it as if the
+-- account had no row, so that both windows are empty. If there is a row, DO UPDATE locks it and
+-- computes the number again (given) from the counts in the row. Because of the lock, no other batch
+-- can count in between.
 --
--- $1 are the accounts, $2 their numbers of requests, and $3 and $4 their limits per minute and per
--- day. The limits are columns only because DO UPDATE can read them from EXCLUDED in this way. Their
--- stored values are never read.
+-- $1 contains the accounts, $2 their numbers of requests, and $3 and $4 their limits per minute and
+-- per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED. Their stored
+-- values are never read.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )

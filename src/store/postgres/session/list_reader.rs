@@ -234,8 +234,9 @@ impl ListReader {
     }
 }
 
-/// Reads the orders that changed after the list's change. Returns `None` if `list` is `None`, the
-/// list is current, or the orders are too many.
+/// Reads the orders that changed after the position `list` from the rows of a query. Returns `None`
+/// if `list` is `None`, if the list is current, or if more than [`MAX_CHANGED_ORDERS`] orders
+/// changed.
 fn read_changes(
     rows: &[Row],
     list: Option<Position>,

@@ -1,6 +1,7 @@
-//! Searches for broken promises. Each search covers only a scope, because a search of the whole
-//! model would take too long. The largest scope takes a minute and runs only each night; the other
-//! scopes suffice to find all mutants.
+//! Searches the model for broken promises. Each search covers only a part of the model, its
+//! [`Scope`], because a search of the whole model would take too long. The largest scope takes a
+//! minute, so it runs only nightly. The other scopes are enough to find all mutants that
+//! `tests/mutants.rs` lists.
 
 use crate::hosts::ChangeScope;
 use crate::search::search;

@@ -102,7 +102,8 @@ pub enum Step {
         change_scope: ChangeScope,
         ends: bool,
     },
-    /// The process of the replica that only cancels restarts, so it forgets its sessions.
+    /// The process of the canceller (the replica that only cancels) is restarted, so it forgets its
+    /// sessions.
     Start,
     /// The session of a replica ends, and the replica opens a new session to the leader.
     Open(ReplicaKind),

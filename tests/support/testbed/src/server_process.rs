@@ -74,7 +74,7 @@ impl ServerProcess {
         &self.base_url
     }
 
-    /// Returns the API's URL without `/v1`.
+    /// Returns the server's URL without a path, such as `http://127.0.0.1:8080`.
     pub fn origin(&self) -> &str {
         self.base_url.trim_end_matches("/v1")
     }

@@ -1,6 +1,6 @@
-//! Prepares a document for progenitor. Gives identifiers, extensible enums (`x-extensible-enum`) and
-//! the closed enums of parameters types of their own, keeps only the first success of each
-//! operation, and removes bounds, which only the server checks.
+//! Prepares a document for progenitor. Gives separate types to identifiers, to extensible enums
+//! (`x-extensible-enum`) and to the closed enums of parameters. Keeps only the first success of
+//! each operation. Removes bounds, because only the server checks them.
 
 use crate::names::pascal;
 use crate::subset::PATH;

@@ -274,7 +274,8 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Returns the only media type of the content, `application/json`. Refuses any other content.
+    /// Returns the media type object of `application/json`. Refuses content that has another media
+    /// type, or none.
     pub(super) fn json(&mut self, content: &Node<'a>) -> Option<Node<'a>> {
         let kinds: Vec<_> = content.members().collect();
         let [("application/json", media)] = kinds.as_slice() else {

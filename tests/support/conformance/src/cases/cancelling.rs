@@ -80,7 +80,7 @@ pub fn a_cancellation_past_its_deadline_is_not_executed(engine: &dyn Engine) -> 
 }
 
 /// An order that has changed since `unchanged_since` is not cancelled. The statement that cancels
-/// also checks this, so the order cannot change in between.
+/// the order checks this itself, so the order cannot change between the check and the cancellation.
 pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
     engine: &dyn Engine,
 ) -> anyhow::Result<()> {

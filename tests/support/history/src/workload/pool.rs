@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A writer may choose an order again if it is one of this many orders that were chosen last. Two
-/// writers may then cancel it at the same time.
+/// The number of most recently chosen orders that a writer may choose again. Two writers may then
+/// cancel the same order at the same time.
 const NEIGHBOURS: usize = 6;
 
 /// How long callers use a key after it was revoked.
