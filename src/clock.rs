@@ -1,6 +1,6 @@
-//! Clocks, and points in time. Windows, output and the store use wall time. In a server's memory,
-//! strikes and bans use monotonic time. Tests can replace the machine's clocks with a clock that
-//! they set.
+//! Clocks, and points in time. Windows, the store, logs, responses and the output of commands use
+//! wall time. In a server's memory, strikes and bans use monotonic time. Tests can replace the
+//! machine's clocks with a clock that they set.
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};

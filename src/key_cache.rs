@@ -213,8 +213,8 @@ impl KeyCache {
         (self.is_current() && BootInstant::now() <= keys_valid_until(as_of)).then_some(key)
     }
 
-    /// Lets lookups for this address wait behind lookups for addresses that are within their limit,
-    /// for the time `lasts`. This address is over its limit of requests without a valid key.
+    /// For the time `lasts`, makes lookups for this address wait until those for other addresses
+    /// are done. Call this for an address that is over its limit of requests without a valid key.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.lookups.shed(address, lasts);
     }

@@ -239,9 +239,9 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Each `part` below was added to a schema or response that several operations share, so each of
-    // these operations now promises it. `like` is an older part of the same schema or response. The
-    // operations that promise `like` are the ones that share it.
+    // Each `part` below was added to a schema or response that several operations share, so all of
+    // these operations now promise it. `like` is an older part of the same schema or response, so
+    // the operations that promise `like` must be exactly those that now promise `part`.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

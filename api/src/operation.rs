@@ -44,8 +44,8 @@ impl<'a, C, K> Request<'a, C, K> {
     }
 }
 
-/// The successes of an operation. Dropshot documents only the success with the status `STATUS` and
-/// the body `Body`.
+/// The successes of an operation. The document that dropshot emits has only one of them: the
+/// success with the status `STATUS` and the body `Body`.
 pub trait Success: Send + Sync + 'static {
     /// The body of the documented success, or [`NoContent`].
     type Body: JsonSchema + 'static;
@@ -66,7 +66,8 @@ pub trait ErrorBody: Serialize {
     fn status(&self) -> StatusCode;
 }
 
-/// The documented errors of an operation.
+/// The documented errors of an operation, or of a response that several operations share, such as
+/// the 429.
 pub trait DocumentedError {
     /// The type of the body into which each error is converted.
     type Body: ErrorBody;

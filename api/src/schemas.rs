@@ -59,7 +59,8 @@ impl<T: JsonSchema> JsonSchema for Inline<T> {
     }
 }
 
-/// A type whose schema is an integer without a format.
+/// Stands for an `i64` in `#[schemars(with = …)]`, because schemars would add a `format` that the
+/// document does not have.
 #[derive(Debug)]
 pub enum PlainInteger {}
 

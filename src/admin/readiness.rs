@@ -146,7 +146,9 @@ impl Readiness {
         Ok(Readiness { server, query_lock: Arc::default(), lag: Arc::default(), gauges })
     }
 
-    /// Returns why the server is not ready; `None` if it is ready.
+    /// Returns the first reason why requests should not be sent to this server; `None` if it is
+    /// ready. Does not query the store if the server is stopping or must not serve its damaged
+    /// store.
     pub async fn unready(&self) -> Option<Unready> {
         if let Some(unready) = self.check_without_store() {
             return Some(unready);

@@ -262,7 +262,8 @@ pub fn duration(text: &str, examples: &str) -> Result<Duration, String> {
     })
 }
 
-/// Returns a parser of durations from `shortest` to `longest`.
+/// Returns a parser for clap that refuses durations outside of `shortest` to `longest`, both
+/// allowed.
 pub fn duration_within(
     shortest: Duration,
     longest: Duration,

@@ -54,14 +54,14 @@ impl Default for Lookups {
 }
 
 impl Lookups {
-    /// Lets lookups for this address wait behind lookups for addresses that are within their limit,
-    /// for the time `lasts`.
+    /// For the time `lasts`, makes lookups for this address wait until those for addresses that are
+    /// within their limit are done.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
 
-    /// Looks up the key with this digest for a request from this address. Returns `None` if the
-    /// query fails.
+    /// Looks up the key with this digest. If [`Lookups::shed`] applies to the address, the lookup
+    /// waits until those for other addresses are done. Returns `None` if the query fails.
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
         let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;

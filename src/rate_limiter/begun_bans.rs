@@ -26,7 +26,8 @@ impl Default for BegunBans {
 }
 
 impl BegunBans {
-    /// Sets the channel to the task that records new bans in the store. `None` stops recording.
+    /// Sets the channel through which new bans reach the task that records them in the store.
+    /// `None` stops recording.
     pub fn send_to(&self, recorder: Option<UnboundedSender<NewBan>>) {
         *self.recorder.lock() = recorder;
     }

@@ -1,4 +1,5 @@
-//! The windows that the embedded store keeps across restarts of the server.
+//! The windows as saved in the counts file, from which a server with an embedded store restores
+//! them after a restart.
 
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};

@@ -27,7 +27,7 @@ impl FixedWindow {
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }
     }
 
-    /// Returns a new window if this one has closed. Otherwise returns [`FixedWindow::remaining`].
+    /// Returns the window in which a request at `now` would be counted.
     fn current(self, now: Timestamp, window: Window) -> FixedWindow {
         let new = FixedWindow { closes_at: now + window.length(), requests: 0 };
         if self.is_open(now) { self.remaining(now, window) } else { new }

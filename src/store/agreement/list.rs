@@ -97,7 +97,8 @@ mod tests {
         Position { history: 1, number }
     }
 
-    /// Cancels an order. Returns true if this adds a pending removal.
+    /// Tells the list of a batch that raised the change number from `numbers.0` to `numbers.1` and
+    /// cancelled the order with the id `numbers.1`. Returns true if this adds a pending removal.
     fn cancel(list: &mut List, history: u64, numbers: (i64, i64)) -> bool {
         let before = list.pending_removals.len();
         let position = |number| Position { history, number };

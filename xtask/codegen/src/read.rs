@@ -16,8 +16,8 @@ use proc_macro2::Ident;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Names that the generated code imports or defines, and names in Rust's prelude. No type or constant
-/// that is generated from a part of the document may have such a name.
+/// Names that no type or constant from the document may have: names that the generated code imports
+/// or always defines, and the names from Rust's prelude that it uses.
 pub const NAMES_IN_USE: &[&str] = &[
     "HandlerResponse",
     "Api",

@@ -64,8 +64,8 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { old, new, ..self.clone() }
     }
 
-    /// Returns a member of the object at this place. The member keeps the name of this place. Only
-    /// a member of the root gets its key as its name.
+    /// Returns the place of a member of the object at this place. It has the same name as this
+    /// place, except that a member of the root is named by its key.
     fn member<'b>(&self, key: &'b str) -> ComparedPlace<'b>
     where
         'a: 'b,

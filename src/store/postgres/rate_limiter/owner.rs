@@ -7,8 +7,9 @@ use crate::store::postgres::error::{read_error, write_error};
 use crate::store::postgres::schema::{LIMITS, require_current};
 use tokio_postgres::Client;
 
-/// Fails if the tables in the connection's database are unsuitable or have the counts of another
-/// store. If the counts do not belong to a store yet, assigns them to this store.
+/// Fails if the connection's database has no tables for counts, if this program cannot use their
+/// schema, or if they have the counts of another store. If the counts do not belong to a store yet,
+/// assigns them to this store.
 pub async fn require_own_counts(
     client: &Client,
     url: &PostgresUrl,

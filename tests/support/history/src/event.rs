@@ -181,10 +181,9 @@ pub struct FaultBegun {
     /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose request counts: those of the second before it, and all later ones
-    /// until a second after a standby is promoted. If no standby is promoted, counts may be lost
-    /// until the lists are compared. If counts could not be saved before the fault, older ones may
-    /// be lost, too.
+    /// True if the fault may lose request counts. The loss begins a second before the fault, or
+    /// earlier if counts could not be saved then. It ends a second after a standby is promoted or,
+    /// if none is promoted, when the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

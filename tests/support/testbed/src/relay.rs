@@ -136,8 +136,9 @@ impl Relay {
     }
 }
 
-/// Forwards a connection until both directions have ended. A fault, a new target and the drop of
-/// the relay close it earlier.
+/// Forwards a connection until both directions have ended. It closes earlier on [`Fault::Reset`] or
+/// [`Fault::CutAtCommit`], if the reader removes all bytes, if the target changes, or if the relay
+/// is dropped.
 async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,

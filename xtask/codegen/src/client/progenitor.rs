@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use syn::{Attribute, Expr, ExprLit, Ident, ImplItem, Item, Lit, Visibility};
 
-/// Generates the client's code. `shared` maps the name of each type that another version's client
-/// defines to the path of that type. The code uses these types instead of defining its own.
+/// Generates the client's code. `shared` contains the types that another version's client already
+/// defines: the name of each, and its path. The code uses these types instead of defining its own.
 pub fn generate_client(
     input: &ProgenitorInput,
     shared: &BTreeMap<String, String>,

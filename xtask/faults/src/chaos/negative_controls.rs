@@ -88,8 +88,8 @@ impl NegativeControl {
         }
     }
 
-    /// Performs a chaos run in which the negative control's rule must be broken. Reports a
-    /// violation if it is not.
+    /// Performs a chaos run with the seeded defect. The run must find a violation of the control's
+    /// rule; if it does not, reports that the control failed.
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {

@@ -40,8 +40,9 @@ const MAX_REACHABLE_LIMIT: u32 = 100_000;
 pub struct Windows {
     accounts: HashMap<String, Account>,
     keys: HashMap<String, String>,
-    /// The counts of requests that were sent before this time may be lost, so these requests are
-    /// not added to `admitted`.
+    /// Only requests that were sent at this time or later are added to `admitted`, because a fault
+    /// may lose the counts of earlier ones. `u64::MAX` from the beginning of such a fault until
+    /// counts are safe again.
     trusted_from: u64,
     /// The time at which saving stopped working. It has no meaning once counts are saved again.
     unsaved_from: u64,

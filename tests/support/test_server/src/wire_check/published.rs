@@ -83,8 +83,8 @@ impl PublishedDocument {
     }
 }
 
-/// Decides for which operations the server no longer has to keep the promises of published
-/// documents: beta and experimental ones, and deprecated ones whose `x-sunset` has passed.
+/// Decides which operations need not keep the promises of published documents
+/// ([`Rules::is_excused`]).
 struct Rules<'a> {
     published: &'a [PublishedDocument],
     today: &'a WireCheck,
