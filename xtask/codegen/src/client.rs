@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Named as the source in the first line of each file that all versions share.
+/// Files that are generated from all documents name this as their source in the first line.
 pub const ALL: &str = "all documents";
 
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,8 @@ pub struct ClientCode {
     pub modules: String,
 }
 
-/// Generates the files. Later versions use the identifier types and the error body of the first
-/// version, so that callers can pass an id of one version to another.
+/// Generates the client's code. Later versions use the identifier types and the error body of the
+/// first version, so that callers can pass an id of one version to another.
 pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Error> {
     let (mut files, mut shared) = (Vec::new(), BTreeMap::new());
     for Version { document, source, module } in versions {
@@ -60,7 +60,6 @@ pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Err
     Ok(ClientCode { versions: files, values: format::format(&values)?, modules })
 }
 
-/// Returns the code of the parent file, which declares the modules and lists the versions.
 fn modules(versions: &[Version<'_>], command: &str) -> String {
     let modules: Vec<_> = versions.iter().map(|version| version.module).collect();
     let about = "//! A progenitor client for each document, and the extensible enums of all \

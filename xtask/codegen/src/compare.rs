@@ -6,8 +6,8 @@
 use crate::pointer::pointer_to;
 use serde_json::Value;
 
-/// One place in which two values differ. `left` or `right` is `None` if that value lacks the place;
-/// a JSON `null` is not `None`.
+/// One place in which two values differ. `left` is `None` if the left value has nothing in this
+/// place, and `right` if the right value has nothing there. A JSON `null` is `Some`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
     pub pointer: String,
@@ -15,8 +15,8 @@ pub struct Difference<'a> {
     pub right: Option<&'a Value>,
 }
 
-/// Returns every difference between two values, in the order of the left value. In each object, the
-/// keys that only the right value has come last.
+/// Returns every difference between two values, in the order of the left value. Within an object,
+/// first come the keys of the left object, then those that are only in the right one.
 pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>> {
     let mut differences = Vec::new();
     compare("", Some(left), Some(right), &mut differences);
@@ -72,7 +72,8 @@ fn compare<'a>(
     found: &mut Vec<Difference<'a>>,
 ) {
     match (left, right) {
-        // Most values are equal. Comparing them first avoids building pointers to their members.
+        // Most values are equal. This arm comes first, so that no pointers to their members are
+        // built.
         _ if left == right => {}
         (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let only_right = right.iter().filter(|(key, _)| !left.contains_key(*key));
@@ -90,8 +91,8 @@ fn compare<'a>(
     }
 }
 
-/// Compares elements by position. First skips the equal elements at the start and at the end of both
-/// arrays, so that an inserted element is one difference, not one per element after it.
+/// Compares elements by position. First skips the equal elements at the start and at the end of
+/// both arrays, so that an inserted element is one difference, not one per element after it.
 fn compare_elements<'a>(
     pointer: &str,
     left: &'a [Value],

@@ -1,4 +1,5 @@
-//! Formats code like handwritten code: empty lines between items, and the style of this repository.
+//! Formats generated code as if it were handwritten: with empty lines between items, and in the
+//! style of this repository.
 
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
@@ -6,8 +7,8 @@ use syn::Item;
 
 const STYLE: [&str; 4] = ["--edition", "2024", "--config", "use_small_heuristics=Max"];
 
-/// Prints these items with an empty line between two of them, but not between imports. Also
-/// separates the members of traits and implementations.
+/// Prints these items with empty lines between them, except between imports. Also separates the
+/// members of traits and implementations.
 pub fn print(file: syn::File) -> String {
     let (mut text, mut was_use) = (String::new(), false);
     for item in file.items {

@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<Value, Refusals> {
     }
 }
 
-/// Reads the value at a pointer, and records duplicate keys.
+/// Reads the value whose JSON pointer is `pointer`, and records the pointers of duplicate keys.
 struct ValueReader<'d> {
     pointer: String,
     duplicates: &'d RefCell<Vec<String>>,

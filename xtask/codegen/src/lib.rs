@@ -2,13 +2,13 @@
 //! uses dropshot, a library for HTTP servers, and schemars, which derives a JSON Schema from a Rust
 //! type. Progenitor, a generator for clients, writes a part of the client.
 //!
-//! Callers write programs by the document, so the server must do exactly what it says. Dropshot
-//! works in the other direction: with schemars, it emits a document from the server's types.
-//! Someone changes a type, the document changes with it, and callers learn of it after the release.
-//! Types also cannot express all that callers need, such as errors by status ([dropshot#7]),
-//! security ([dropshot#59]) and plans. A document that is written by hand beside the code can
-//! express it, but soon the two differ: someone returns a new error from a handler and forgets the
-//! document.
+//! Callers rely on the document when they write programs, so the server must do exactly what it
+//! says. Dropshot works in the other direction: with schemars, it emits a document from the
+//! server's types. Someone changes a type, the document changes with it, and callers learn of it
+//! after the release. Types also cannot express all that callers need, such as errors by status
+//! ([dropshot#7]), security ([dropshot#59]) and plans. A document that is written by hand beside
+//! the code can express it, but soon the two differ: someone returns a new error from a handler and
+//! forgets the document.
 //!
 //! So the document comes first, and the code follows from it. A person edits a document in `spec/`.
 //! `cargo xtask generate` reads it into the types of [`model`], and writes from them:
@@ -17,7 +17,8 @@
 //!   strict parameters, an enum of successes and an enum of errors for each operation, and two
 //!   traits. Handlers implement the first trait, with a plain method for each operation. Dropshot
 //!   serves the second one.
-//! - for the client ([`client`]), progenitor's client, requests with setters, and the extensible enums.
+//! - for the client ([`client`]), progenitor's client, requests with setters, and the extensible
+//!   enums.
 //!
 //! From the second trait and its types, dropshot emits a document again. `cargo xtask check`
 //! compares that document with the one in `spec/`, and `xtask/src/check.rs` explains what this
@@ -39,9 +40,9 @@
 //! what dropshot and progenitor lack, `api/UPSTREAM.md` names the workarounds.
 //!
 //! A generator for the public methods of the client was tried. It took 2,000 lines for six
-//! operations, although a method takes ten lines by hand, so only the layer below is generated. A
-//! generator for any document is not the aim: of 39 documents of other APIs, it made a server from
-//! 14 and a client from none.
+//! operations. By hand, a method takes ten lines, so only the layer below these methods is
+//! generated. The generator need not support every document: of 39 documents of other APIs, it made
+//! a server from 14 and a client from none.
 //!
 //! [dropshot#7]: https://github.com/oxidecomputer/dropshot/issues/7
 //! [dropshot#59]: https://github.com/oxidecomputer/dropshot/issues/59

@@ -14,10 +14,9 @@ pub struct Contract {
     pub constants: Vec<Constant>,
     /// The tables of numbers in `info`.
     pub tables: Vec<Table>,
-    /// The records of `components`, each after the enums that its members declare, then the enums
-    /// that operations declare.
+    /// First the records of `components`, each preceded by the enums that its members declare. Then
+    /// the enums that operations declare.
     pub items: Vec<Item>,
-    /// The record that is the body of every error, and the enum of its codes.
     pub error: ErrorRecord,
     /// The responses in `components`, each with its errors.
     pub shared_errors: Vec<SharedErrors>,
@@ -140,7 +139,7 @@ pub struct Operation {
     pub id: String,
     /// Name of the handler's method.
     pub method_name: Ident,
-    /// Prefix of the names of the operation's types, such as `ListOrders`.
+    /// The operation's name in the names of its types, such as `ListOrders` in `ListOrdersSuccess`.
     pub type_name: String,
     /// HTTP method, in capitals.
     pub method: Ident,
@@ -159,7 +158,7 @@ pub struct Operation {
     pub successes: Vec<Success>,
     /// The errors of the responses that are not in `shared`.
     pub errors: Vec<ErrorVariant>,
-    /// The responses in `components` whose errors the operation can return, by their Rust names.
+    /// The Rust names of the responses in `components` whose errors the operation can return.
     pub shared: Vec<Ident>,
 }
 
@@ -169,8 +168,8 @@ pub struct ParameterSet {
     pub record: Record,
 }
 
-/// The locations of parameters in a request. Dropshot emits parameters in the order of their
-/// locations here, so a document must list them in this order.
+/// The part of a request that contains a parameter. Dropshot emits path parameters first, then
+/// query parameters, then headers, so a document must list them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Location {
     Path,
@@ -233,7 +232,7 @@ pub struct ErrorVariant {
     pub message: String,
 }
 
-/// True if the type has bounds that serde does not check.
+/// True if the type has a bound or a pattern, which serde does not check.
 pub fn has_bounds(ty: &Type) -> bool {
     match ty {
         Type::Integer { min, max, .. } => min.is_some() || max.is_some(),
@@ -242,8 +241,8 @@ pub fn has_bounds(ty: &Type) -> bool {
     }
 }
 
-/// Returns the Rust literal of a default. Returns `None` if the type is not boolean or integer, or if
-/// the value is not valid for the type.
+/// Returns a default value as a Rust literal. Returns `None` if the type is neither boolean nor
+/// integer, or if the value is not valid for the type.
 pub fn default_value(ty: &Type, value: &Value) -> Option<TokenStream> {
     match (ty, value) {
         (Type::Boolean, Value::Bool(flag)) => Some(quote::quote!(#flag)),

@@ -43,8 +43,8 @@ pub fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// Returns the name of a status as a variant, and its name as a constant of the `http` crate, such as
-/// `NotFound` and `NOT_FOUND` for 404.
+/// Returns two names of a status: the name of a variant, and the name of the constant in the `http`
+/// crate. For 404, they are `NotFound` and `NOT_FOUND`.
 pub fn status(status: u16) -> Option<(Ident, Ident)> {
     let reason = StatusCode::from_u16(status).ok()?.canonical_reason()?;
     let plain: String = reason.chars().filter(|letter| *letter != '\'').collect();

@@ -50,8 +50,8 @@ pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     document.pointer(reference.strip_prefix('#')?)
 }
 
-/// Returns a value of a document with each reference replaced by its target. A reference stays as it
-/// is if its target is not in this document, or if it occurs within its own target (a cycle).
+/// Returns a value of a document with each reference replaced by its target. A reference stays as
+/// it is if its target is not in this document, or if it occurs within its own target (a cycle).
 pub fn resolve_references(document: &Value, value: &Value) -> Value {
     resolve_within(document, value, &[])
 }

@@ -1,5 +1,5 @@
-//! Reads a document into the types of [`crate::model`], and reports everything outside of the
-//! subset.
+//! Reads a document into the types of [`crate::model`], and refuses everything outside
+//! [`crate::subset`].
 
 mod constants;
 mod errors;
@@ -16,8 +16,8 @@ use proc_macro2::Ident;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Names that no type or constant from the document may have: names that the generated code imports
-/// or always defines, and the names from Rust's prelude that it uses.
+/// Names that the generated code imports or defines, and names in Rust's prelude. A type or
+/// constant that is generated from a part of the document must have a different name.
 pub const NAMES_IN_USE: &[&str] = &[
     "HandlerResponse",
     "Api",
@@ -172,7 +172,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses a document that the crate `openapiv3` cannot read, for example because a member is
-    /// missing or has the wrong JSON type. Returns `None` if anything has been refused so far.
+    /// missing or has the wrong JSON type. Returns `None` if this is refused, or if anything was
+    /// refused before.
     fn check_is_openapi(&mut self) -> Option<()> {
         if !self.refusals.is_empty() {
             return None;
@@ -209,7 +210,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses references to nothing or to another document.
+    /// Refuses each reference whose target does not exist or is in another document.
     fn check_references(&mut self, node: &Node<'_>) {
         // A property may be named `$ref`, and examples may contain anything. So a `$ref` there is
         // not checked as a reference.
@@ -266,8 +267,8 @@ impl<'a> Reader<'a> {
         component
     }
 
-    /// Returns `name`. If `name` is `None`, because `text` cannot be converted to a Rust name,
-    /// refuses the place.
+    /// Returns `name`, the Rust name that `text` was converted to. If the conversion failed, `name`
+    /// is `None`, and the place is refused.
     fn require_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         if name.is_none() {
             let fix = "rename it: letters, then letters, digits or _";
@@ -291,8 +292,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the Rust name of a member. Refuses the place if there is no such name, if a member in
-    /// `others` has it, or if it is `body` or `sent`, which generated code uses itself.
+    /// Returns the Rust name of a member. Refuses the place if there is no such name, or if a
+    /// member in `others` has it. Also refuses the names `body` and `sent`, which the generated
+    /// code uses for other things.
     fn member_name<'n>(
         &mut self,
         node: &Node<'_>,

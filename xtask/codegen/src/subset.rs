@@ -1,6 +1,7 @@
 //! The subset of OpenAPI 3.0 that a document may use: the keys of each construct, and the formats
-//! of values. The generator refuses everything else, and the tests' wire check supports the same
-//! schemas. `xtask/README.md` has the same table for people; a test checks that both are equal.
+//! of values. The generator refuses everything else. The tests, which compare the server's
+//! responses with the schemas, support the same subset. `xtask/README.md` has the same table for
+//! people; a test checks that both are equal.
 //!
 //! `x-` fields are allowed everywhere.
 
@@ -55,8 +56,8 @@ constructs! {
 pub const FORMATS: [(&str, &str); 4] =
     [("integer", "int32"), ("integer", "int64"), ("string", "date-time"), ("string", "uuid")];
 
-/// Describes what is outside the subset in a schema: its type, a key or its format. Returns the
-/// first of these only. Ignores the schemas of properties and items.
+/// Describes the first thing in a schema that is outside the subset: its type, a key or its format.
+/// Does not look into the schemas of properties and items.
 pub fn outside_of_schema(schema: &Value) -> Option<String> {
     let kind = schema["type"].as_str().unwrap_or_default();
     let constructs: &[&Construct] = match kind {

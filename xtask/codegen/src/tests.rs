@@ -55,8 +55,8 @@ const ADDITIONS: &str = r#"{
 const ODD_TEXTS: [&str; 3] = ["HH:mm", "double", ""];
 
 /// Returns the pointers of the ignored changes. A change is ignored if the generator accepts the
-/// document and writes the same code, unless [`crate::unemitted`] lists the kind of the changed
-/// value. Splits the work between all cores.
+/// changed document and still writes the same code, and [`crate::unemitted`] does not list the kind
+/// of the changed value. Splits the work between all cores.
 fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     let unchanged = code(document).unwrap();
     let is_ignored = |(place, changed): &&(String, Value)| {
@@ -74,7 +74,7 @@ fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
 }
 
 /// Returns a key for the construct at `pointer`. Constructs that the generator treats alike have
-/// the same key, and only the first of them is changed.
+/// the same key, and the tests change only the first of them.
 fn construct(document: &Value, pointer: &str) -> String {
     let mut tokens = pointer.rsplit('/').map(|token| match token.parse::<u32>() {
         Ok(0..100) => "N",
@@ -168,8 +168,8 @@ fn a_replaced_leaf_changes_the_code_or_is_refused() {
     });
 }
 
-/// A schema with the name of an imported type would conflict with the import, so each such name must
-/// be in [`read::NAMES_IN_USE`].
+/// A schema with the name of an imported type would conflict with the import, so each such name
+/// must be in [`read::NAMES_IN_USE`].
 #[test]
 fn no_schema_can_have_an_imported_name() {
     for (_, text) in DOCUMENTS {
@@ -189,7 +189,7 @@ fn no_schema_can_have_an_imported_name() {
 }
 
 /// Each operation has its own name for an enum that several operations share. So if a new operation
-/// comes first in the document, no type that the server uses gets another name.
+/// comes first in the document, the names that the server's code uses remain.
 #[test]
 fn a_new_operation_renames_no_shared_enum() {
     let (_, text) = DOCUMENTS[2];

@@ -1,13 +1,13 @@
-//! Prepares the schemas of a document for a validator of JSON Schema, which ignores the formats of
-//! integers and allows fields that a schema does not list.
+//! Prepares the schemas of a document for a validator of JSON Schema. By itself, the validator
+//! ignores the formats of integers and allows fields that a schema does not list.
 
 use crate::subset;
 use serde_json::{Value, json};
 
-/// Adds the bounds of `int32` and `int64` to a schema whose references are resolved, unless the
-/// schema has its own bounds. If `is_closed`, also forbids fields that the schema does not list.
-/// Fails if the schema is outside the subset that the generator supports, because a validator may
-/// ignore what it does not know.
+/// Returns a stricter schema. Adds the minimum and the maximum of `int32` and `int64`, unless the
+/// schema has its own. If `is_closed`, also forbids fields that the schema does not list. Fails if
+/// the schema is outside the subset that the generator supports, because a validator may ignore
+/// what it does not know. References must already be resolved.
 pub fn strict_schema(schema: &Value, is_closed: bool) -> Result<Value, String> {
     let mut strict = schema.as_object().cloned().ok_or(format!("{schema} is not a schema"))?;
     if let Some(unknown) = subset::outside_of_schema(schema) {

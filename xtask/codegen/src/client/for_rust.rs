@@ -1,6 +1,9 @@
-//! Prepares a document for progenitor. Gives separate types to identifiers, to extensible enums
-//! (`x-extensible-enum`) and to the closed enums of parameters. Keeps only the first success of
-//! each operation. Removes bounds, because only the server checks them.
+//! Prepares a document for progenitor:
+//!
+//! - Each identifier, each extensible enum (`x-extensible-enum`) and each closed enum of a
+//!   parameter becomes a named schema, so that progenitor gives it a type of its own.
+//! - Each operation keeps only its first success.
+//! - Bounds are removed, because only the server checks them.
 
 use crate::names::pascal;
 use crate::subset::PATH;
@@ -8,14 +11,14 @@ use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The document for progenitor, with the names of the schemas that get special types.
+/// A prepared document, and the names of its schemas that get special types.
 pub struct ProgenitorInput {
     pub document: Value,
-    /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype, which
-    /// later versions share.
+    /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype. The
+    /// newtypes of the first version serve later versions too.
     pub identifiers: Vec<String>,
-    /// The names of the extensible enums. Each also names a schema in `document`, to which the
-    /// properties and parameters of this type refer.
+    /// The names of the extensible enums. `document` has a schema with each of these names, and the
+    /// properties and parameters that are such enums refer to it.
     pub enums: Vec<String>,
 }
 
@@ -23,15 +26,15 @@ pub struct ProgenitorInput {
 /// valid values after the API widens a bound.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The schema of the error body. Its property `code` stays a string, which a handwritten method
-/// converts.
+/// The name of the schema of the error body. In the client, its property `code` is a string, and a
+/// handwritten method converts it to an enum.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.
 struct ExtensibleEnum {
     name: String,
-    /// The name of the property. A parameter of this name gets the same type if the enum has every
-    /// value of the parameter.
+    /// The name of that property. A parameter with the same name gets the type of this enum if the
+    /// enum has all values that the parameter lists.
     property: String,
     schema: Value,
 }
@@ -118,7 +121,8 @@ fn prepare_parameter(
 type ClosedEnums = Vec<(Value, String)>;
 
 /// If a parameter is a closed enum, replaces its schema by a reference. Parameters with the same
-/// schema share a type, which is named for the first of them, such as `ListBooksGenre`.
+/// schema share a type. It is named after the operation and the name of the first such parameter,
+/// as in `ListBooksGenre`.
 fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut ClosedEnums) {
     let name = parameter["name"].as_str().unwrap_or_default().to_upper_camel_case();
     let Some(schema) = parameter.get_mut("schema").filter(|schema| schema.get("enum").is_some())
@@ -184,8 +188,8 @@ fn enum_name(owner: &str, property: &str) -> String {
     format!("{owner}{}", property.to_upper_camel_case())
 }
 
-/// Returns the extensible enums of a document, each with its name, its property and the property's
-/// schema.
+/// Returns the extensible enums of a document: for each, its name, and the name and the schema of
+/// the property that declares it.
 pub fn extensible_enums(document: &Value) -> Vec<(String, String, &Value)> {
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
     let properties = schemas.into_iter().flatten().flat_map(|(owner, schema)| {
@@ -223,15 +227,15 @@ fn name_identifier(
     let kind = format!("{entity}Id");
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
-    // The `id` of a record describes the identifier best, so the schema of `id` replaces the schema
-    // of any other member with this type.
+    // Several members can have this type, which needs one schema. The schema of a record's `id` is
+    // preferred, because its description fits best.
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
     }
 }
 
-/// Removes the bounds from all schemas, because only the server checks them. A key such as
-/// `pattern` whose value is an object stays, because it is the name of a property.
+/// Removes the bounds from all schemas, because only the server checks them. Keeps a key such as
+/// `pattern` if its value is an object, because then it is the name of a property.
 fn remove_bounds(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(remove_bounds),

@@ -1,4 +1,4 @@
-//! Runs progenitor on a prepared document.
+//! Runs progenitor on a prepared document, and adapts the code that it generates.
 
 use super::for_rust::ProgenitorInput;
 use super::requests::request_types;
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use syn::{Attribute, Expr, ExprLit, Ident, ImplItem, Item, Lit, Visibility};
 
-/// Generates the client's code. `shared` contains the types that another version's client already
-/// defines: the name of each, and its path. The code uses these types instead of defining its own.
+/// Generates the client's code. `shared` maps names of types to paths. The code does not define
+/// these types. It uses the types at the paths, which another version's client defines.
 pub fn generate_client(
     input: &ProgenitorInput,
     shared: &BTreeMap<String, String>,
@@ -34,8 +34,8 @@ pub fn generate_client(
     Ok(prettyplease::unparse(&file))
 }
 
-/// Configures progenitor: extensible enums and the types in `shared` are replaced by existing types,
-/// identifiers derive more traits, and all other types are non-exhaustive.
+/// Configures progenitor. Existing types replace extensible enums and the types in `shared`.
+/// Identifiers derive more traits, and all other types are non-exhaustive.
 fn generator(
     api: &OpenAPI,
     input: &ProgenitorInput,
@@ -79,8 +79,8 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
 }
 
-/// Removes the derived `Debug` from progenitor's client. The handwritten `Debug` does not print the
-/// HTTP client, whose default headers contain the key.
+/// Removes the derived `Debug` from progenitor's client, because it would print the HTTP client,
+/// whose default headers contain the key. A handwritten `Debug` leaves the HTTP client out.
 fn remove_debug_of_client(item: &mut Item) {
     if let Item::Struct(client) = item {
         client.attrs.retain(|attribute| !attribute.path().is_ident("derive"));
@@ -88,8 +88,9 @@ fn remove_debug_of_client(item: &mut Item) {
     }
 }
 
-/// Removes the comments of methods and modules, because callers of the client cannot reach them.
-/// Removes the indentation in the comments of types, because rustdoc takes indented text for code.
+/// Removes the comments of methods and modules, because these items are not part of the client's
+/// public API. Removes the indentation in the comments of types, because rustdoc takes indented
+/// text for code.
 fn rewrite_comments(item: &mut Item) {
     match item {
         Item::Mod(module) => {
@@ -123,8 +124,8 @@ fn rewrite_comments(item: &mut Item) {
     }
 }
 
-/// Splits comments into lines without indentation. An item without a comment gets `name` as its
-/// comment, because the client's public items need one (`missing_docs`).
+/// Splits an item's doc comment into lines without indentation. If the item has no doc comment, it
+/// gets `name` as one, because the client's public items need one (`missing_docs`).
 fn split_doc_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
     if let (None, Some(name)) = (attributes.iter().find_map(doc_text), name) {
         let about = format!(" `{name}`.");

@@ -14,7 +14,7 @@ use syn::{
 
 struct Parameter {
     name: Ident,
-    /// The type that the request stores: without `Option`, owned instead of borrowed.
+    /// The type of the parameter's value, without `Option` and owned, not borrowed.
     ty: Type,
     is_required: bool,
     is_reference: bool,
@@ -58,7 +58,7 @@ fn request_type(method: &ImplItemFn, input: &ProgenitorInput) -> Option<TokenStr
             false => quote!(, #name = self.#name.map(i64::from)),
         }
     });
-    // Callers see only the types that have public setters.
+    // Only a type with a public setter gets a comment, because callers see no other types.
     let about = optional.iter().any(|parameter| !is_header(&id, parameter, input)).then(|| {
         let about = format!(" A request of `{id}`. Parameters that are not set are not sent.");
         quote!(#[doc = #about])
@@ -143,7 +143,7 @@ fn documented_parameter<'d>(
     parameters.into_iter().flatten().find(|value| has_name(value, "name", &parameter.to_string()))
 }
 
-/// Reads an argument of progenitor's method; `None` for the receiver.
+/// Reads a parameter from an argument of progenitor's method. Returns `None` for `self`.
 fn parameter(argument: &FnArg) -> Option<Parameter> {
     let FnArg::Typed(argument) = argument else { return None };
     let Pat::Ident(name) = &*argument.pat else { return None };
@@ -178,7 +178,7 @@ fn is_identifier(ty: &Type, input: &ProgenitorInput) -> bool {
     name.is_some_and(|name| input.identifiers.contains(&name))
 }
 
-/// Returns the first type argument if the type is a path that ends in `name`, such as `Option`.
+/// If the type is a path that ends in `name`, such as `Option`, returns its first type argument.
 fn type_argument<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|segment| segment.ident == name)?;

@@ -7,7 +7,6 @@ use crate::names::pascal;
 use crate::refusal::{Refusal, Refusals};
 use std::fmt::Write;
 
-/// An enum, with the values of all versions.
 struct MergedEnum {
     name: String,
     property: String,
@@ -16,8 +15,8 @@ struct MergedEnum {
     values: Vec<(String, String)>,
 }
 
-/// Returns the code of all enums. If several versions have a value, the code has the last version's
-/// description of it.
+/// Returns the code of all enums. A value that several versions have gets the description of the
+/// last of these versions.
 pub fn values(versions: &[Version<'_>]) -> Result<String, Refusals> {
     let mut enums: Vec<MergedEnum> = Vec::new();
     for (name, property, schema) in

@@ -206,8 +206,8 @@ impl<'a> Reader<'a> {
         Some(Field { name, key: key.to_string(), description, ty, is_required, default })
     }
 
-    /// Reads the type of a parameter. Parameters with the same values share one enum, which is named
-    /// for the first of them.
+    /// Reads the type of a parameter. Parameters with the same values share one enum, which is
+    /// named after the first of them.
     fn parameter_type(&mut self, schema: &Node<'a>, hint: &str) -> Option<Type> {
         let Some(values) = schema.get("enum") else { return self.schema(schema, hint) };
         let mut shared = self.parameter_enums.iter();
@@ -222,8 +222,9 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Gives an enum another name. Each operation has its own name for a shared enum, so that this
-    /// name stays if a new operation comes first in the document and the enum is named for it.
+    /// Gives a shared enum a further name, for a further operation that uses it. The enum itself is
+    /// named after the first such operation in the document. If a new operation becomes the first
+    /// one, the enum is renamed, but the names that other operations use remain.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;
         let mut items = self.items.iter_mut();
@@ -353,8 +354,8 @@ impl<'a> Reader<'a> {
         response_headers
     }
 
-    /// Checks the keys of a header and of its schema. The tests' wire check verifies the values that
-    /// the server sends.
+    /// Checks the keys of a header and of its schema. The values that a server sends are checked
+    /// only in tests (`tests/support/test_server/src/wire_check.rs`).
     pub(super) fn check_header(&mut self, header: &Node<'_>) {
         self.check_keys(header, &subset::HEADER);
         let schema = header.get("schema").filter(|schema| schema.get("$ref").is_none());
@@ -370,7 +371,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the Rust name of a header. Refuses the headers in `ignored`, which OpenAPI ignores.
+    /// Returns the Rust name of a header. Refuses the headers in `ignored`, because OpenAPI ignores
+    /// a description of them here.
     fn header_name(&mut self, node: &Node<'_>, key: &str, ignored: &[&str]) -> Option<Ident> {
         if ignored.iter().any(|name| name.eq_ignore_ascii_case(key)) {
             let problem = format!("OpenAPI ignores a header {key:?} here");
@@ -381,8 +383,8 @@ impl<'a> Reader<'a> {
         self.require_name(node, name, key)
     }
 
-    /// Reads the errors of an operation, and the names of the responses in `components` that the
-    /// operation shares.
+    /// Returns the operation's own errors, and the Rust names of the responses in `components`
+    /// whose errors it shares.
     fn errors(
         &mut self,
         error: &ErrorRecord,

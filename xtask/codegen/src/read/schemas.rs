@@ -10,8 +10,8 @@ use crate::subset;
 use heck::ToUpperCamelCase;
 use proc_macro2::Ident;
 
-/// Schemars stores bounds as 64-bit floating-point numbers. They represent every integer exactly up
-/// to this one.
+/// Schemars stores bounds as 64-bit floating-point numbers, which represent every integer up to
+/// this one exactly.
 const MAX_EXACT_BOUND: i64 = 1 << 53;
 
 const ERROR_CODE: &str = "/components/schemas/Error/properties/code";
@@ -184,8 +184,8 @@ impl<'a> Reader<'a> {
 
     fn pattern(&mut self, node: &Node<'a>) -> Option<String> {
         let pattern = node.value.as_str()?;
-        // These shorthands have other meanings in Rust than in the regular expressions of a
-        // document, which are those of JavaScript: in Rust, `\d` matches the digits of all scripts.
+        // Regular expressions in a document are those of JavaScript. In Rust, these shorthands have
+        // other meanings: `\d`, for example, matches the digits of all scripts.
         let mut shorthands = ["\\d", "\\w", "\\s", "\\b"].into_iter();
         let has_shorthand = shorthands.any(|shorthand| pattern.to_lowercase().contains(shorthand));
         if regex::Regex::new(pattern).is_err() {
@@ -286,8 +286,8 @@ impl<'a> Reader<'a> {
         self.check_keys(node, &subset::STRING);
     }
 
-    /// Finds the record `Error`. Its required members must be `code` (an extensible enum), `message`
-    /// (a string) and `status` (an integer), in this order.
+    /// Finds the record `Error`. Its required members must be `code` (an extensible enum),
+    /// `message` (a string) and `status` (an integer), in this order.
     pub(super) fn error_record(&mut self) -> Option<ErrorRecord> {
         let place = self.root.get_path(&["components", "schemas"]).unwrap_or(self.root.clone());
         let record = self.items.iter().find_map(|item| match item {

@@ -7,7 +7,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::BTreeMap;
 
-/// Writes a method that returns the status of a code.
+/// Writes the method `status` of the enum of error codes.
 pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     let operation_errors = contract.operations.iter().flat_map(|operation| &operation.errors);
     let shared = contract.shared_errors.iter().flat_map(|response| &response.variants);
@@ -72,8 +72,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     let nested = shared.iter().map(|(shared, variant, _)| quote!(#variant(#shared),));
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // A shared response is a server error if all its codes have a status of 500 or above.
-    // Implements `From` for these responses, so that handlers can return their errors with `?`.
+    // If all codes of a shared response have a status of 500 or above, the operation's enum of
+    // errors implements `From` for them, so that handlers can return them with `?`.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {
@@ -98,8 +98,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     quote! { #error_enum #invalid #(#conversions)* }
 }
 
-/// Returns the code for invalid requests: the code of the only error with status 400 among the errors
-/// that the operation does not share. Returns `None` if there is no such error or several.
+/// Returns the code for invalid requests. Looks at the errors that the operation does not share: if
+/// exactly one of them has the status 400, returns its code, otherwise `None`.
 pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     let mut errors = operation.errors.iter().filter(|error| error.status == 400);
     let single = errors.next().filter(|_| errors.next().is_none());
@@ -111,7 +111,8 @@ pub fn shared(contract: &Contract, shared: &SharedErrors) -> TokenStream {
     errors(contract, &shared.name, &shared.variants, &none, &none)
 }
 
-/// Returns the variant's name for a shared response, such as `Server` for `ServerError`.
+/// Returns the name of the variant that contains the errors of a shared response, such as `Server`
+/// for `ServerError`.
 fn nested_name(shared: &Ident) -> Ident {
     let name = shared.to_string();
     let stem = name.strip_suffix("Error").filter(|stem| !stem.is_empty()).unwrap_or(&name);

@@ -155,8 +155,8 @@ fn bounds(ty: &Type) -> Option<TokenStream> {
     }
 }
 
-/// Returns the code of the rule that checks a value. If the value has a regular expression, also
-/// returns the static that contains it.
+/// Returns the code of a rule, such as `Boolean`, that checks whether a value has this type. If the
+/// type has a regular expression, also returns the static that contains it.
 pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     let mut pattern_static = None;
     let rule = match ty {
@@ -237,8 +237,8 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
         values.iter().all(|(variant, text, _)| variant.to_string().to_snake_case() == *text);
     let rename_all = is_snake.then(|| quote!(#[serde(rename_all = "snake_case")]));
     let entries = values.iter().map(|(variant, text, about)| {
-        // The variants of a closed enum get no doc comments, because schemars would add the comments
-        // to the emitted schema as descriptions.
+        // The variants of a closed enum get no doc comments, because schemars would add the
+        // comments to the emitted schema as descriptions.
         let about = about.as_ref().filter(|_| *is_extensible).map(|about| comment(about, 4));
         let rename = (!is_snake).then(|| quote!(#[serde(rename = #text)]));
         quote!(#about #rename #variant,)

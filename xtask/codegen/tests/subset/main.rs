@@ -1,6 +1,6 @@
-//! Tests the code generated from a document that uses every supported feature of OpenAPI. From this
-//! code, dropshot must emit the document again, except for the kinds of values in `unemitted`, and
-//! serve the operations.
+//! Tests the code generated from a document that uses every supported feature of OpenAPI. Dropshot
+//! must emit the document again from this code, except for the kinds of values that `unemitted`
+//! lists. It must also serve the operations.
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 #![expect(dead_code, reason = "the tests use only a part of the generated code")]
 
@@ -22,8 +22,8 @@ const ISBN: &str = "9780316769488";
 
 type Request<'a> = operation::Request<'a, (), OnUpgrade>;
 
-/// Handlers of a library of books. Most of their responses contain a value from the request, so that
-/// tests can see what the handler received.
+/// Handlers of a library of books. Most of their responses contain a value from the request, so
+/// that tests can see what the handler received.
 enum Library {}
 
 fn book(isbn: &str, title: &str) -> Book {
