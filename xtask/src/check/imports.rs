@@ -122,9 +122,9 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Collects the top-level modules in paths that begin with `crate`, or with `super` repeated
-/// `depth` times, which leads from the module to the crate's root. Reads tokens instead of
-/// expressions, to find paths in macro calls as well.
+/// Collects the top-level modules in paths that begin at the crate's root: with `crate`, or with
+/// `depth` times `super`. `depth` is the depth of the module that contains the tokens. Reads tokens
+/// instead of expressions, to find paths in macro calls as well.
 fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     let mut levels = 0;
     for token in tokens {

@@ -54,8 +54,8 @@ pub(super) fn in_each_document(
     Ok(problems.concat())
 }
 
-/// Returns an input, or a copy of the error that prevented reading it, because several checks may
-/// report the same error.
+/// Returns an input, or the error that prevented reading it. The error is copied, because several
+/// checks may report it.
 pub(super) fn available<T>(input: &anyhow::Result<T>) -> anyhow::Result<&T> {
     input.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))
 }

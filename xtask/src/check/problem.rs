@@ -12,7 +12,7 @@ pub(super) const ABSENT: &str = "absent";
 /// because generated lines can be very long.
 const MAX_CHARS: usize = 100;
 
-/// A place where the value that a check found differs from the expected value, and the fix.
+/// A problem: what a check expected in a place, what it found there, and the fix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// Where the problem is: a file, or a file and a place in it, such as `FILE#POINTER` with a

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 /// The maximum number of changes that a problem lists.
 const MAX_LISTED: usize = 12;
-/// The file with the table of API versions and their base paths, as messages name it.
+/// The name, for messages, of the file with the table of API versions and their base paths.
 pub(super) const BASE_PATHS: &str = "api/versions/src/lib.rs";
 /// The section of the developer's guide that messages about breaking changes refer to.
 pub(super) const ADD_VERSION: &str = "\"To add a version\" in xtask/README.md";
@@ -124,7 +124,7 @@ pub fn check_promises(
     Ok(low.into_iter().chain(entries).collect())
 }
 
-/// Returns the lowest major version above all that are served or published.
+/// Returns the major version after the highest one that is served or published.
 fn next_free_major(published: &Published) -> u64 {
     let served = DOCUMENTS.iter().filter_map(|of| of.base_path.strip_prefix("/v")?.parse().ok());
     let published = published.versions().into_iter().map(|(version, _)| version.major);
@@ -194,8 +194,9 @@ fn low_version(
     })
 }
 
-/// Returns a problem unless the changelog has a section for the version that names each addition
-/// and each breaking change. If the version is lower than `least`, the section must be for `least`.
+/// Returns a problem if the changelog has no section for the version, or if this section does not
+/// name each addition and each breaking change. If the version is lower than `least`, the section
+/// must be for `least`.
 fn missing_entries(
     text: &str,
     version: &Version,

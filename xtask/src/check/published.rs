@@ -1,6 +1,7 @@
 //! Checks that no document in `spec/published` has been changed or removed since the main branch
 //! first had it. Only a beta whose stable version is published may be removed. Also finds files in
-//! the directory that are not published documents, and versions in the changelog that were skipped.
+//! the directory that are not published documents, and versions in the changelog that were not
+//! published, although a later version was.
 
 use super::inputs::{Inputs, available};
 use super::problem::{ABSENT, Fix, Problem};

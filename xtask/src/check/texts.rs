@@ -1,7 +1,7 @@
 //! Checks that the texts for people match the machine-readable fields of the documents. The guide's
-//! table of plans must match `x-plans`, and its sections on errors the error codes and their
-//! descriptions. The list of codes in a description must match `x-extensible-enum`. Numbers such as
-//! "100 by default" must match the schemas.
+//! table of plans must match `x-plans`, and its sections on errors must match the error codes and
+//! their descriptions. The list of codes in a description must match `x-extensible-enum`. Numbers
+//! such as "100 by default" must match the schemas.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
@@ -96,7 +96,7 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     let paragraphs: Vec<_> = paragraphs(guide).collect();
     let all_pointers = pointers(document);
     for (pointer, named) in bounded_values(document) {
-        // The key of a header is its name.
+        // A header has no member `name`, because its key is its name.
         let key = pointer.rsplit('/').next().unwrap_or_default();
         let name = named["name"].as_str().unwrap_or(key);
         let sentences = paragraphs.iter().flat_map(|text| text.split_inclusive(['.', ':']));
@@ -106,8 +106,9 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
         let description = format!("{pointer}/description");
         let described = std::iter::once((place(&description), text(document, &description)));
         let others = mentions.map(|sentence| (GUIDE.to_string(), sentence));
-        // Also check descriptions in schemas that name the parameter. For example, the description
-        // of `nextCursor` says how to send its value as the parameter `cursor`.
+        // Other descriptions may name the parameter too, so also check those in schemas. For
+        // example, the description of `nextCursor` says how to send its value as the parameter
+        // `cursor`.
         let fields = field_descriptions(document).filter(|(_, text)| text.contains(&quoted));
         let fields = fields.map(|(pointer, text)| (place(&pointer), text));
         let bounds = bounds(&named["schema"]);
@@ -145,7 +146,7 @@ const BOUNDS: [(&str, &str, &str); 6] = [
     ("at least ", "", "minimum"),
 ];
 
-/// Like [`BOUNDS`], but for the messages in the examples of errors.
+/// The phrases in the messages of example errors, in the form of [`BOUNDS`].
 const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
 
 /// Finds code such as `limit=1000` whose number is below the minimum or above the maximum in the
@@ -204,8 +205,9 @@ fn bounds(schema: &Value) -> Map<String, Value> {
     lengths.into_iter().flatten().flatten().collect()
 }
 
-/// Finds phrases whose number differs from the schema. `words` are the forms of the phrases, as in
-/// [`BOUNDS`]. For each, returns the phrase with the schema's number, and the phrase in the text.
+/// Finds phrases whose number differs from the schema. For each, returns the phrase with the
+/// schema's number, and the phrase in the text. `words` describes the phrases in the form of
+/// [`BOUNDS`].
 fn wrong_numbers(
     text: &str,
     bounds: &Map<String, Value>,
@@ -240,10 +242,11 @@ fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
     document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the heading and the first paragraph that the guide's section on an error code must have:
-/// the meaning of the code, for each version if the versions differ. The status in the heading
-/// comes from the code's first example. If there is no example, it is `current`, the status in the
-/// guide.
+/// Returns the beginning that the guide's section on an error code must have: its heading, and a
+/// paragraph with the meaning of the code. If the meaning depends on the version, the paragraph
+/// names the versions. The status in the heading comes from the code's first example. If there is
+/// no example, it is `current`, the status in the guide. Returns an empty string if no document has
+/// the code.
 fn section(documents: &[Value], code: &str, current: &str) -> String {
     let has_code = |document: &Value| codes(document).any(|other| other == code);
     let versions = DOCUMENTS.iter().map(|of| of.module.trim_start_matches('v')).zip(documents);
