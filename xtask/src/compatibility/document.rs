@@ -53,8 +53,8 @@ fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     Some((version.major, version.minor))
 }
 
-/// Compares the base URLs. A server is identified by its URL with the defaults of its variables,
-/// because two servers may share a template.
+/// Compares the base URLs. Servers are identified by their URLs, in which each variable is replaced
+/// by its default. A URL with variables would not do, because two servers may share it.
 fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     let by_url = |list: Option<&Value>| -> Value {
         let servers = list.and_then(Value::as_array).into_iter().flatten();

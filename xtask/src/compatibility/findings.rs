@@ -164,8 +164,8 @@ impl Findings {
         self.neutral(at, "is reworded");
     }
 
-    /// Adds a change of a flag that defaults to false. `set` is the description and verdict of
-    /// setting the flag, `unset` of removing it.
+    /// Adds a change of a flag that defaults to false. If the flag was set, the change gets the
+    /// description and the verdict in `set`; if it was removed, those in `unset`.
     pub fn flag(&mut self, at: &ComparedPlace<'_>, set: (&str, Verdict), unset: (&str, Verdict)) {
         let flag = |value: Option<&Value>| value.map_or(Some(false), Value::as_bool);
         match (flag(at.old), flag(at.new)) {

@@ -144,8 +144,8 @@ fn request_body(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// True if `If-None-Match` is a new parameter of the operation, which callers of the published
-/// document do not send.
+/// True if `If-None-Match` is a new parameter of the operation. Programs that were written for the
+/// published document do not send it.
 fn becomes_conditional(at: &ComparedPlace<'_>) -> bool {
     let takes_it = |operation: Option<&Value>| {
         let parameters = operation.and_then(|operation| operation["parameters"].as_array());
@@ -158,8 +158,8 @@ fn becomes_conditional(at: &ComparedPlace<'_>) -> bool {
 }
 
 /// Compares responses. Callers handle a new error like other errors of its class, but may take a
-/// new success or redirect for a failure. A new 304 is safe if `If-None-Match` is new too, because
-/// no caller sends this header yet.
+/// new success or redirect for a failure. A new 304 breaks no caller if `If-None-Match` is new too,
+/// because no caller sends this header yet.
 fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
         let place = status.part(status.key);

@@ -53,8 +53,8 @@ pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
     operation["deprecated"] == true && sunset.is_some_and(|sunset| today > sunset)
 }
 
-/// The minimum time from the publication that first names a sunset until the sunset. The time
-/// starts today, because `publish` runs this check on the day of publication.
+/// The minimum time between the publication that first names a sunset and the sunset. It is counted
+/// from today, because `publish` runs this check on the day of publication.
 const SUNSET_NOTICE: Days = Days::new(90);
 
 /// Compares `x-sunset`, the day after which a deprecated operation may be removed. If the operation

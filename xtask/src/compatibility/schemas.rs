@@ -36,9 +36,9 @@ pub(super) fn compare(found: &mut Findings, at: &ComparedPlace<'_>, direction: D
     });
 }
 
-/// Reports that a value refers to another component, because generated clients name the type after
-/// the component. Differences between the two schemas, and the removal of the old one from
-/// `components`, are reported separately.
+/// Reports a value that now refers to a different component, because generated clients name the
+/// value's type after the component. Differences between the two schemas, and the removal of the
+/// old one from `components`, are reported separately.
 fn report_rename(found: &mut Findings, at: &ComparedPlace<'_>, schema: &ComparedPlace<'_>) {
     let (old, new) = (at.old.and_then(component), at.new.and_then(component));
     if let (Some(old), Some(new)) = (old, new)
@@ -78,7 +78,7 @@ fn field(
     }
 }
 
-/// Compares `required`. Skips fields that were added or removed, which are reported separately.
+/// Compares `required`. Skips added and removed fields, because [`field`] reports them.
 fn required(
     found: &mut Findings,
     schema: &ComparedPlace<'_>,
