@@ -1,6 +1,6 @@
-//! Runs generated clients in TypeScript and Python against a live server. A session of calls lists
-//! and cancels orders, reads all pages of a filtered list, and provokes 401, 404, 409 and 429
-//! responses.
+//! Runs generated clients in TypeScript and Python against a live server. In each language, a
+//! program called the session lists and cancels orders, reads all pages of a filtered list, and
+//! provokes 401, 404, 409 and 429 responses.
 
 use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;

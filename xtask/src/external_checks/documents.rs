@@ -3,7 +3,6 @@
 use super::setup::Setup;
 use super::tools::output_lines;
 
-/// Returns Redocly's findings in the documents in `spec`.
 pub(super) fn lint(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut redocly = setup.tools.node("redocly");
     // Redocly's strict ruleset has no warnings. So every finding is an error, and the exit status

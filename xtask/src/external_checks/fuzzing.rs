@@ -1,5 +1,5 @@
-//! Runs schemathesis against a live server, with all its checks except `use_after_free` for version
-//! 2.
+//! Runs schemathesis against live servers, one for each version of the API. Version 1 gets all
+//! checks of schemathesis, version 2 all except `use_after_free`.
 
 use super::server::LiveServer;
 use super::setup::Setup;

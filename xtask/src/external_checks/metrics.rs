@@ -16,7 +16,6 @@ const ALERT_CASES: &str = "tests/external_checks/alerts.yaml";
 /// the metrics.
 const ADMIN_LINE: &str = "admin listener on http://";
 
-/// Returns promtool's findings about the alerts, and about the metrics in the text format.
 pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut findings = Vec::new();
     for (task, file) in [("check", ALERTS), ("test", ALERT_CASES)] {

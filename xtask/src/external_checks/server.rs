@@ -26,6 +26,7 @@ impl LiveServer {
         LiveServer::start_with(program, &[])
     }
 
+    /// Starts a server with the data of [`LiveServer::start`] and with these flags.
     pub fn start_with(program: &Program, flags: &[&str]) -> anyhow::Result<LiveServer> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(program, &directory.path().join("data"));
@@ -63,8 +64,8 @@ impl LiveServer {
         Ok(self.data.issue_enterprise_key(account, per_minute, 1_000_000)?.text)
     }
 
-    /// Appends the server's log to the findings, if there are any, without the lines that log
-    /// requests. Replaces the keys with `<key>`, so that they are not printed.
+    /// If there are findings, appends the server's log, except for the lines that log requests.
+    /// Replaces the keys with `<key>`, so that they are not printed.
     pub fn with_log(&self, mut findings: Vec<String>, keys: &[&str]) -> Vec<String> {
         if !findings.is_empty() {
             findings.push("The server's log, without its requests:".to_string());
