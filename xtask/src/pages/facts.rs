@@ -1,4 +1,4 @@
-//! Extracts the data of documents that more than one page shows.
+//! Extracts from a document the data that several pages show.
 
 use crate::samples;
 use serde_json::Value;

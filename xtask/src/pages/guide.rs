@@ -27,7 +27,8 @@ pub fn page(guide: &str, newest: &Document) -> String {
         .replace("{guide}", &text)
 }
 
-/// Returns the anchor of a heading: for an error's section its code, for others the slug.
+/// Returns the anchor of a heading. In a section on an error code, the anchor is the code. In any
+/// other section, it is the slug of the title.
 pub fn anchor(title: &str) -> String {
     code_title(title).map_or_else(|| slug(title), |(_, code)| code.to_string())
 }

@@ -1,5 +1,5 @@
 //! Renders `/llms.txt`, a summary of the documents for language models, in the format of
-//! <https://llmstxt.org>, with the code samples.
+//! <https://llmstxt.org>. Includes the code samples.
 
 use super::facts::{Operation, one_line, operations, text};
 use super::guide::anchor;

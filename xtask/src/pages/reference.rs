@@ -1,5 +1,5 @@
 //! Renders a reference page, which shows the whole document as static HTML. If the browser runs
-//! scripts, Scalar replaces this content.
+//! scripts, Scalar, a viewer for OpenAPI documents, replaces this content.
 
 use super::facts::{Operation, one_line, operations, text};
 use super::markdown::{heading, markup};
