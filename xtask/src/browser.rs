@@ -22,8 +22,8 @@ const VIEWS: [&str; 8] = [
     "phone-dark",
 ];
 
-/// The name of the operator's contact in the view `settings`. The server gets it from the flags in
-/// `SETTINGS`, and the session checks that the page shows it.
+/// The operator's contact in the view `settings`. The flags in `SETTINGS` give the name to the
+/// server, and the session requires that the page shows it.
 const CONTACT_NAME: &str = "Paws and Claws";
 const SETTINGS: [&str; 6] = [
     "--production-url",

@@ -11,8 +11,8 @@
 //! For these parts, the check compared the document with a copy of itself, and could not fail.
 //!
 //! Now the comparison goes through something that is not a copy. The generated code has types
-//! instead of such constants, and dropshot and schemars, which have never seen the document, derive
-//! one from the compiled types:
+//! instead of such constants. Dropshot and schemars never see the document. They derive another one
+//! from the compiled types:
 //!
 //! ```text
 //! spec/openapi-v2.json --generate--> api/src/v2.rs --dropshot, schemars--> emitted document
@@ -20,9 +20,9 @@
 //!          +------------------ compared leaf by leaf (document.rs) ---------------+
 //! ```
 //!
-//! If the generator overlooks a `maximum`, the type has no bound, so the emitted document lacks it,
-//! and the check names its JSON pointer. If the check passes, one of two things is true of each
-//! leaf of the document:
+//! If the generator overlooks a `maximum`, the type has no bound, so the emitted document lacks the
+//! `maximum`, and the check names its JSON pointer. For each leaf of the document, one of two
+//! things is always true:
 //!
 //! - Dropshot emits the leaf, with the same value. This covers paths, methods, parameters, types,
 //!   formats, bounds, required members, and for each operation the success with the lowest status.
@@ -31,9 +31,9 @@
 //!
 //! The check reports any other leaf as a problem.
 //!
-//! Types only declare what a server should do. To emit the document, the check compiles and runs
-//! only the crate `api`, in a process of its own (`emitted.rs`), and not the server. What the
-//! server does is proven by tests, which read the document and not the generated types:
+//! Types only declare what a server should do. The check compiles and runs the crate `api` to emit
+//! the document, in a process of its own (`emitted.rs`), but it never runs the server. What the
+//! server does is proven by tests, which rely on the document and not on the generated types:
 //!
 //! - The wire check (`tests/support/test_server`) reads the responses in the integration tests. If
 //!   the status, a header or the body of a response is not as documented, the test fails.

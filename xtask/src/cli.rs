@@ -139,9 +139,9 @@ enum Command {
     ///
     /// Starts the server and headless Chromium, and visits /guide, /docs/v1, /docs/v2, /changelog
     /// and / at the width of a desktop and of a phone, each in light and dark mode, and at the
-    /// width of a tablet in light mode. Looks for the plans, the rate limit headers, the
-    /// operations and the deprecation, and sends a request with a typed key. Fails on a console
-    /// error or a request to another server.
+    /// width of a tablet in light mode. Looks for the plans, the rate limit headers, the operations
+    /// and the deprecation, and sends a request with a key that it types into the page. Fails on a
+    /// console error or a request to another server.
     ///
     /// There are three more views. `plain` reads /guide, /docs/v1 and /docs/v2 at the width of a
     /// phone without JavaScript. `settings` looks for the operator's contact on /docs/v1.

@@ -8,8 +8,8 @@
 //! The obvious rule is a list of breaking changes: a field was removed, a new parameter is
 //! required. Then someone adds `nullable: true` to a field of a response. The list lacks this
 //! change, so it passes, and programs fail at the first `null`. Or someone adds a value to an
-//! `enum`. The list must not refuse that for a parameter, but in a response it breaks programs that
-//! know only the old values.
+//! `enum`. For a parameter, the list must allow this. But in a response, the new value breaks
+//! programs that know only the old values.
 //!
 //! So the default is the opposite: a difference is breaking unless a rule covers it
 //! (`Findings::other`). The one exception is a new `x-` field. The rules for values depend on
@@ -65,11 +65,11 @@
 //!   too, because no caller sends this header yet.
 //! - **Codes.** The examples of an error response are named after the operation's error codes. So a
 //!   new example is a new code and thus an addition, and removing an example is breaking.
-//! - **Names in generated clients** are promised like the wire format: `operationId`, tags, titles
-//!   of schemas, parameters (also path parameters), component schemas and security schemes. If a
-//!   `$ref` names a different schema of the same form, the wire format stays the same, but a type
-//!   in generated clients gets a new name. This is an addition. Replacing a `$ref` with a copy of
-//!   the schema is neutral, but removing the schema from `components` is breaking. Renaming a
+//! - **Names in generated clients** are promised, as the wire format is: `operationId`, tags,
+//!   titles of schemas, parameters (also path parameters), component schemas and security schemes.
+//!   If a `$ref` names a different schema of the same form, the wire format stays the same, but a
+//!   type in generated clients gets a new name. This is an addition. Replacing a `$ref` with a copy
+//!   of the schema is neutral, but removing the schema from `components` is breaking. Renaming a
 //!   response, a header or a parameter in `components` is neutral.
 //! - **Promises for programs.** Limits in `x-plans` may rise, plans and values of
 //!   `x-extensible-enum` may be added, and the day of `x-sunset` may move to a later day. An
@@ -80,8 +80,8 @@
 //!   sunset: removing a deprecated field or parameter requires a major version.
 //! - **Stability.** An operation that was published as `beta` or `experimental` promised nothing,
 //!   so its breaking changes count as additions. The same is true for a removed schema that only
-//!   such operations used, and for the base URLs if all operations were such. Without
-//!   `x-stability`, an operation is stable.
+//!   such operations used, and for changed base URLs if all operations were beta or experimental.
+//!   Without `x-stability`, an operation is stable.
 //! - **Anything else** is breaking, unless it is text for people or a new `x-` field. This includes
 //!   patterns, and constructs that the documents do not use, such as `allOf`, `nullable`,
 //!   callbacks, and servers of one operation. To allow a change of them, add a rule.

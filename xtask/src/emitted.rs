@@ -8,7 +8,8 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// The emitted document of each version, in the order of [`DOCUMENTS`], or the error.
+/// For each version, in the order of [`DOCUMENTS`], its emitted document, or the error that
+/// prevented emitting it.
 pub type Emitted = [anyhow::Result<Value>; DOCUMENTS.len()];
 
 pub fn emitted(repository: &Repository) -> Emitted {

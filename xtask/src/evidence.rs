@@ -13,10 +13,11 @@ const ALL_SEEN: &str = "every_documented_answer::";
 /// The filter that selects the tests which compare the server's responses with the published
 /// documents.
 const REPLAY: &str = "published_documents::";
-/// The end of the line that the tests of [`ALL_SEEN`] print for each part of a document, such as a
-/// header, that no response contained.
+/// If no response contained a part of a document, such as a header, the tests of [`ALL_SEEN`] print
+/// a line for this part that ends like this.
 const NEVER_SEEN: &str = " was never seen";
-/// The maximum number of output lines shown for other failures, such as compiler errors.
+/// The maximum number of output lines shown if there is no line that ends with [`NEVER_SEEN`], for
+/// example if the tests do not compile.
 const MAX_LINES: usize = 40;
 
 /// A condition of publication. Returns the reasons not to publish, a line each.

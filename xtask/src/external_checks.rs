@@ -1,9 +1,9 @@
 //! `cargo xtask external-checks`: runs third-party tools against the documents and a live server.
 //!
 //! Redocly lints the documents, and schemathesis sends requests generated from them. The documents'
-//! code samples and the shell sessions of README, guide and handbook run against servers, and
-//! clients of other generators list and cancel orders. promtool checks the alerts and the metrics,
-//! and kubernetes-validate checks the handbook's manifests.
+//! code samples and the shell sessions of README, guide and handbook run against servers. Clients
+//! from other generators list and cancel orders. promtool checks the alerts and the metrics, and
+//! kubernetes-validate checks the handbook's manifests.
 //!
 //! Most of the tools are pinned in `tests/external_checks` and installed in
 //! `target/external_checks`. Node must be installed first, with npm. promtool, curl, openssl, ss,

@@ -1,6 +1,8 @@
-//! Generates the contract and the clients from the documents, the client's README from its crate
-//! documentation, the server's pages from the changelog, the guide and the documents, and the
-//! samples in Rust for `tests/samples.rs`. Writes no file.
+//! Generates code and pages, and returns them without writing a file:
+//!
+//! - the contract, the clients, and the samples in Rust for `tests/samples.rs`, from the documents
+//! - the client's README, from the documentation of the client's crate
+//! - the server's pages, from the changelog, the guide and the documents
 
 use crate::canonical_json;
 use crate::client_command::fill_in_client_command;
@@ -17,8 +19,8 @@ use codegen::client::{ALL, Version};
 use codegen::{Error, Refusal, Refusals};
 use serde_json::Value;
 
-/// Generates all files: the contract, the clients and their README, and, if the checkout has a
-/// server, the pages and the samples in Rust.
+/// Generates all files. If the checkout has no server, leaves out the pages and the samples in
+/// Rust.
 pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
     let file = |name: &str, source, text| GeneratedFile { name: name.to_string(), source, text };
     let (mut files, mut documents) = (Vec::new(), Vec::new());

@@ -22,7 +22,7 @@ pub fn codes(document: &Value) -> impl Iterator<Item = &str> {
     codes.filter_map(Value::as_str)
 }
 
-/// Returns the sections on error codes. Ignores headings of another form.
+/// Returns the sections whose headings have the form that [`ErrorSection`] shows.
 pub fn error_sections(guide: &str) -> Vec<ErrorSection<'_>> {
     let parts = guide.split("\n### ").skip(1);
     let sections = parts.filter_map(|part| {

@@ -1,6 +1,6 @@
 //! Reads the published documents from git, as they were when the main branch first had them.
-//! `check` compares the files with them. Checksums in a file would prove less, because whoever
-//! edits a published document could edit the checksums as well, but not the history.
+//! `check` compares the files in `spec/published` with them. Checksums in a file would prove less:
+//! whoever edits a published document can edit the checksums as well, but cannot edit the history.
 
 use crate::published::{PUBLISHED, Published, version_of};
 use crate::repository::Repository;
@@ -100,8 +100,8 @@ impl Git<'_> {
     }
 
     /// Returns the first version of each published document in the first-parent history of the
-    /// branches. Versions that only the commits of a merged branch contain do not count, because
-    /// they were never published.
+    /// branches. If only commits of a merged branch have a version, it does not count, because it
+    /// was never published.
     fn first_versions(&self, branches: &[&str]) -> anyhow::Result<BTreeMap<String, FirstVersion>> {
         let mut arguments = vec!["log", "--reverse", "--first-parent", "-m", "--diff-filter=A"];
         arguments.extend(["--no-renames", "--raw", "--no-abbrev", "--format=%h"]);

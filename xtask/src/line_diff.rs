@@ -1,10 +1,9 @@
-//! Formats the differences between two texts as lines for the terminal, with context and up to a
-//! limit.
+//! Formats the differences between two texts for the terminal, with context. Long output is cut.
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
-/// The maximum number of lines shown. `git diff` shows all.
+/// The maximum number of lines shown. After `check --fix`, `git diff` shows the rest.
 const MAX_LINES: usize = 40;
 
 const REMOVED: Style = AnsiColor::Red.on_default();

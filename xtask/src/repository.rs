@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// The file with the documentation of the client's crate.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
-/// The manifest of the client's crate. If it names a `repository`, samples add the crate from
-/// there.
+/// The manifest of the client's crate. If it names a `repository`, the `cargo add` in the samples
+/// takes the crate from there.
 pub const CLIENT_MANIFEST: &str = "api/client/Cargo.toml";
 pub const CLIENT_README: &str = "api/client/README.md";
 /// The client's open enums, such as the error codes, to which the API may add values.

@@ -1,6 +1,6 @@
 //! Inserts the code samples into the documents as `x-codeSamples`. `spec/samples` contains a file
-//! for each operation of a version, with a code block for each language. Later versions inherit
-//! these blocks.
+//! for each operation of a version, with a code block for each language. A later version's file may
+//! leave out a block that is the same as in an earlier version.
 
 use crate::client_command::fill_in_client_command;
 use crate::documents::{DOCUMENTS, Document};
@@ -53,7 +53,7 @@ pub fn put(
 }
 
 /// Returns the operation's files of this version and of earlier versions, newest first. A version's
-/// file contains only the code blocks that differ from those of earlier versions.
+/// file needs only the code blocks that differ from those of earlier versions.
 fn files(repository: &Repository, of: &Document, id: &str) -> anyhow::Result<Vec<String>> {
     let is_later = |version: &&&Document| version.base_path != of.base_path;
     let versions = DOCUMENTS.iter().rev().skip_while(is_later);
