@@ -73,7 +73,7 @@ pub struct EnumUse {
     pub is_extensible: bool,
 }
 
-/// A format of integers. Integers without a format are read as 64 bits.
+/// The `format` of an integer. Without a format, the integer has 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerFormat {
     /// The schema has no `format`.
@@ -130,7 +130,7 @@ pub struct Enum {
 #[derive(Clone, Debug)]
 pub struct ErrorRecord {
     pub name: Ident,
-    /// The Rust enum of error codes.
+    /// The name of the Rust enum of error codes.
     pub codes: Ident,
 }
 
@@ -190,9 +190,9 @@ impl Location {
 
 #[derive(Clone, Debug)]
 pub struct Success {
-    /// The response's variant in the enum of the operation's successes.
+    /// The name of the response's variant in the operation's enum of successes.
     pub name: Ident,
-    /// Status, as a constant of the `http` crate.
+    /// The name of the constant in the `http` crate for the status.
     pub status: Ident,
     pub description: String,
     /// The type of the response's JSON body; `None` if the response has no body.
@@ -208,7 +208,7 @@ pub struct ResponseHeader {
     pub key: String,
     /// The description, which becomes the doc comment.
     pub description: Option<String>,
-    /// True if every such response has the header.
+    /// True if the response always has the header.
     pub is_required: bool,
 }
 

@@ -23,8 +23,8 @@ fn code(document: &Value) -> Option<String> {
     Some(write::items(&contract).to_string())
 }
 
-/// Returns the pointers to all values of a document, except values in examples and `x-` fields,
-/// which may be anything.
+/// Returns the pointers to all values of a document. Leaves out examples and `x-` fields, because
+/// they may contain anything.
 fn pointers(node: &Node<'_>) -> Vec<String> {
     let is_free = |key: &str| ["example", "value"].contains(&key) || key.starts_with("x-");
     let members = node.members().filter(|(key, _)| !is_free(key));

@@ -326,8 +326,8 @@ impl<'a> Reader<'a> {
         Some(Success { name, status: constant, description, body, headers: self.headers(node) })
     }
 
-    /// Reads the headers that a response describes itself. References to headers in `components`
-    /// are only checked, because the middleware sets these headers.
+    /// Reads the headers that a response describes itself. If a header is a reference to
+    /// `components`, only checks the reference, because the middleware sets such headers.
     pub(super) fn headers(&mut self, response: &Node<'a>) -> Vec<ResponseHeader> {
         let mut response_headers: Vec<ResponseHeader> = Vec::new();
         let headers = response.get("headers");

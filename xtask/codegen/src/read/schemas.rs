@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
         Some(Type::Enum(EnumUse { name, is_extensible }))
     }
 
-    /// Refuses the keys of an enum that the generator would ignore.
+    /// Refuses keys that the generator would ignore in an enum.
     pub(super) fn check_enum_keys(&mut self, node: &Node<'a>) {
         for key in ["format", "pattern"] {
             if let Some(member) = node.get(key) {
