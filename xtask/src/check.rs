@@ -112,9 +112,8 @@ const CHECKS: &[Check] = &[
 const CANONICAL: Check = Check { claim: canonical::claim, run: canonical::run };
 const GENERATED: Check = Check { claim: generated::claim, run: generated::run };
 
-/// The last line of the output, a reminder that no check compiles the server. It names
-/// `cargo test --no-run` instead of `cargo check`, because the tests can reuse only what the former
-/// has compiled.
+/// The last line of the output, a reminder that no check compiles the server. It names `cargo test
+/// --no-run` and not `cargo check`, because the tests cannot reuse what `cargo check` compiles.
 const NOT_BUILT: &str = "The server was not compiled: `cargo test --workspace --no-run`.";
 
 /// Runs all checks. If `is_fixing`, writes their fixes and reports what remains.

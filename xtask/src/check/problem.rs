@@ -8,8 +8,8 @@ const PLACE: Style = Style::new().bold();
 
 pub(super) const ABSENT: &str = "absent";
 
-/// The number of characters after which a line is cut in the diff of a file that `--fix` writes,
-/// because generated lines can be very long.
+/// In the diff of a file that `--fix` writes, lines are cut after this many characters, because
+/// generated lines can be very long.
 const MAX_CHARS: usize = 100;
 
 /// A problem: what a check expected in a place, what it found there, and the fix.

@@ -74,8 +74,8 @@ fn check_sections(guide: &str, documents: &[Value]) -> Vec<Problem> {
     sections.collect()
 }
 
-/// Checks one document's own texts, and the table of plans and the numbers in the guide, against
-/// the schemas and `x-` fields of this document.
+/// Checks texts against the schemas and `x-` fields of one document: the document's own texts, and
+/// in the guide, the table of plans and the numbers.
 fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
     let codes: Vec<_> = codes(document).collect();

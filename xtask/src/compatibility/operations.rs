@@ -103,8 +103,9 @@ fn compare_value(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direct
     });
 }
 
-/// Compares `required`. Callers must send a required parameter or request body, and they always
-/// receive a required header.
+/// Compares `required`. Callers must send a required parameter or request body, so it is breaking
+/// if one becomes required. They always receive a required header, so it is breaking if one becomes
+/// optional.
 fn required(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direction) {
     found.flag(at, ("is required", direction.fewer()), ("is optional", direction.more()));
 }
@@ -210,7 +211,8 @@ fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule
     });
 }
 
-/// Checks the body of a new error. Callers parse every error as `Error`.
+/// Checks the body of a new error. Callers parse every error as `Error`, so any other body is a
+/// breaking change.
 fn error_body(found: &mut Findings, media_type: &ComparedPlace<'_>) {
     let is_error = media_type.key == "application/json"
         && media_type.new.and_then(|new| component(new.get("schema")?)) == Some("Error");

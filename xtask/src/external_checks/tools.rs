@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 /// The files of `tests/external_checks` that pin the tools.
 const PINS: [&str; 4] = ["requirements.txt", "package.json", "package-lock.json", ".npmrc"];
-/// A file in `target/external_checks` with a copy of the pins whose tools are installed there.
+/// A file in `target/external_checks`. It contains a copy of the pins of the installed tools.
 const STAMP: &str = "installed";
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
