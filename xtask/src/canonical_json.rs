@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-/// The members of a document whose values are arbitrary data. In them, `required` is an ordinary
-/// name, so its value is not sorted.
+/// Members whose values are arbitrary data. Within them, `required` is an ordinary name, so its
+/// value is not sorted.
 const DATA: [&str; 3] = ["example", "examples", "default"];
 
 /// Parses a JSON text and sorts each `required`. The message of a syntax error begins with

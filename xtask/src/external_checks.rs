@@ -65,8 +65,8 @@ const SESSIONS: &[Need] = &[
     Need::Program("systemd-analyze", "systemd"),
 ];
 
-/// All external checks. They run in parallel, so a check that takes long should be near the
-/// beginning.
+/// All external checks. Several run at the same time, and they start in this order, so a check that
+/// takes long should be near the beginning.
 const CHECKS: [ExternalCheck; 10] = [
     ExternalCheck("fuzzing", "schemathesis: no findings", PINNED, fuzzing::all_versions),
     ExternalCheck("documents", "Redocly's lint: no findings", PINNED, documents::lint),
