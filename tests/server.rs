@@ -43,8 +43,9 @@ fn data_with(orders: i64) -> (DataDir, Key) {
     (data, key)
 }
 
-/// Returns a wire check in front of the server, and a client behind it that does not retry. The
-/// client's timeout is longer than usual, because a busy machine takes long to check a large list.
+/// Returns a wire check in front of the server, and a client that sends its requests through it and
+/// does not retry. The client's timeout is longer than usual, because a busy machine takes long to
+/// check a large list.
 pub fn client(server: &ServerProcess, key: &Key) -> (WireCheckProxy, Client) {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let client = client_of(&proxy.base_url(), key);
@@ -62,8 +63,9 @@ fn client_of(base_url: &str, key: &Key) -> Client {
     client.read_timeout(WAIT_TIMEOUT).build().unwrap()
 }
 
-/// Requests the list, but reads only the status line. Repeats a request that gets 503, because on a
-/// busy machine the server may read keys late.
+/// Requests the list, but reads only the status line. Repeats a request that gets 503: on a busy
+/// machine, the server may poll the keys too late, and then it refuses requests until a poll is
+/// answered.
 async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
     let ask = async || {
         let socket = TcpSocket::new_v4().unwrap();

@@ -27,8 +27,8 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Returns the message of an example. Its first number is replaced by the first of `numbers`, its
-/// second by the second, and so on.
+/// Returns the message `example` from the document with the numbers of this response: replaces the
+/// first number in it by the first of `numbers`, the second by the second, and so on.
 pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
     for number in numbers {

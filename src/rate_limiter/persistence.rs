@@ -48,7 +48,8 @@ pub struct CountsFile {
 impl CountsFile {
     /// Restores the counts from the file in this directory. Never fails. Quarantines a file that is
     /// damaged or belongs to a store with another id. If the file cannot be read or renamed, logs
-    /// this, and each [`CountsFile::write`] tries again.
+    /// this. Each [`CountsFile::write`] then first tries to restore the counts again, until that
+    /// succeeds.
     pub fn open(
         directory: &Path,
         store_id: String,

@@ -21,8 +21,8 @@
 //! ```
 //!
 //! If the generator overlooks a `maximum`, the type has no bound, so the emitted document lacks the
-//! `maximum`, and the check names its JSON pointer. For each leaf of the document, one of two
-//! things is always true:
+//! `maximum`, and the check names its JSON pointer. If the check passes, one of two things is true
+//! of each leaf of the document:
 //!
 //! - Dropshot emits the leaf, with the same value. This covers paths, methods, parameters, types,
 //!   formats, bounds, required members, and for each operation the success with the lowest status.

@@ -39,10 +39,10 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
     }
 }
 
-/// Runs all checks. They do not share a snapshot, because a server's write-ahead log cannot be
-/// emptied while a snapshot is read. But SQLite's own checks cannot be split (see
-/// [`crate::damage_check`]), and so each reads whole tables in one snapshot. Each count of rows
-/// reads one table.
+/// Runs all checks. They do not share one snapshot, because a server's write-ahead log cannot be
+/// emptied while a snapshot is open. Each of SQLite's own checks still reads whole tables in one
+/// snapshot, because it cannot be split (see [`crate::damage_check`]). A count of rows keeps a
+/// snapshot only while it reads one table.
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
     check_structure(&mut report, connection);

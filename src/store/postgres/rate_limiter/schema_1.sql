@@ -14,10 +14,11 @@ CREATE TABLE limits_schema (
     store_id       text
 );
 
--- The minute and day windows of each account. counted_at is the time of the account's last batch: a
--- later batch never counts at an earlier time. admitted is the number of requests of the last batch
--- that were admitted; count.sql subtracts it to return the counts before the batch. per_minute and
--- per_day exist only so that count.sql can refer to EXCLUDED.
+-- The minute and day windows of each account. counted_at is the time at which the account's last
+-- batch was counted. A batch that waited for the row does not count at an earlier time than the
+-- batch before it, unless the clock was set back (see count.sql). admitted is the number of requests
+-- of the last batch that were admitted; count.sql subtracts it to return the counts before the
+-- batch. per_minute and per_day exist only so that count.sql can read the limits from EXCLUDED.
 --
 -- Every batch updates the rows of its accounts. Pages are filled to 30 %, which leaves room for HOT
 -- updates, and vacuum starts at a fixed number of dead rows, however large the table is.

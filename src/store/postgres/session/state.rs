@@ -55,8 +55,8 @@ impl SessionState {
     }
 
     /// Records that a confirmed commit has seen the change with this number, so the standby that
-    /// confirmed the commit also has the change. That a change is visible does not prove this,
-    /// because the wait of its own commit for the standby may have been cancelled.
+    /// confirmed the commit also has the change. A visible change alone does not prove this: the
+    /// commit that made it may have stopped waiting for the standby.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;

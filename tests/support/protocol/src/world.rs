@@ -110,8 +110,8 @@ pub enum Step {
     /// A heartbeat is sent and confirmed. This is one step, because a slower heartbeat would only
     /// shorten the lease.
     Heartbeat,
-    /// A batch with the cancellation commits. If its answer is lost (`is_answered` is false), a
-    /// later step can execute the batch again.
+    /// A batch that contains the cancellation is committed. If its answer is lost (`is_answered` is
+    /// false), a later step can execute the batch again.
     Cancel {
         replica: ReplicaKind,
         is_answered: bool,

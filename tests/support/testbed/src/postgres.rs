@@ -111,7 +111,7 @@ fn parse_major(text: &str) -> u32 {
     digits.take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
 }
 
-/// A running server. Dropping it kills the server and its child processes.
+/// A running PostgreSQL server. Dropping it kills the server and its child processes.
 pub struct Postgres {
     process: ChildProcess,
     /// The port on the loopback.
