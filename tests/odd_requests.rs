@@ -136,8 +136,8 @@ fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
 }
 
 /// Sends the bytes and reads until the server closes the connection. Returns `None` after a
-/// timeout. With `closes_writing`, closes the write side after the bytes: the last request may be
-/// partial, and otherwise the server would wait for the rest.
+/// timeout. With `closes_writing`, closes the write side after sending, because the last request
+/// may be incomplete and the server would wait for the rest.
 async fn exchange(address: SocketAddr, bytes: &[u8], closes_writing: bool) -> Option<Vec<u8>> {
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     let mut received = Vec::new();

@@ -154,7 +154,6 @@ pub fn with_headers<const N: usize>(
     Ok(response)
 }
 
-/// Returns a response with this status. Fails if the body cannot be serialized.
 pub fn json_response(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Failure> {
     let body = serde_json::to_vec(body).map_err(|error| Failure::internal(&error))?;
     Ok(encoded_response(status, Body::from(body)))

@@ -227,8 +227,8 @@ impl Readers {
 }
 
 impl Reader {
-    /// Returns the list. Do not keep it across an `await`, because a cut-off could not free its
-    /// memory.
+    /// Returns the list. Do not hold it across an `await`: while it is held, cutting off the list
+    /// does not free the list's memory.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.list.snapshot()
     }

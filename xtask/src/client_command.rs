@@ -7,8 +7,9 @@ use crate::repository::{CLIENT_MANIFEST, Repository};
 /// them contain a command that works today.
 const FROM_REGISTRY: &str = "cargo add store-orders-client";
 
-/// Replaces the command in a text. If the crate's manifest has a `repository`, the new command adds
-/// the crate from there, otherwise from a checkout in the directory `store-orders`.
+/// Replaces [`FROM_REGISTRY`] in a text with a command that works today. If the manifest of the
+/// client has a `repository`, the new command adds the crate from there, otherwise from a checkout
+/// in the directory `store-orders`.
 pub fn fill_in_client_command(repository: &Repository, text: &str) -> anyhow::Result<String> {
     let manifest = repository.read_or_empty(CLIENT_MANIFEST)?;
     let mut lines = manifest.lines();

@@ -30,7 +30,7 @@ pub const GUIDE: &str = "spec/guide.md";
 pub struct GeneratedFile {
     /// The path relative to the checkout.
     pub name: String,
-    /// The file that it is generated from, or a name for several files.
+    /// The file that it is generated from, or "all documents" if all of them are its source.
     pub source: &'static str,
     pub text: String,
 }
@@ -65,7 +65,6 @@ impl Repository {
         self.root.join(SERVER).exists()
     }
 
-    /// Reads a file. A missing file counts as empty.
     pub fn read_or_empty(&self, name: &str) -> anyhow::Result<String> {
         match std::fs::read_to_string(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),

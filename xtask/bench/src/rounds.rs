@@ -135,8 +135,8 @@ pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     })
 }
 
-/// Returns up to three lines of the server's log that are not at the level INFO, the last line
-/// first.
+/// Returns the last three lines (or fewer) of the server's log that are not at the level INFO, the
+/// newest first.
 fn last_warnings(server: &ServerProcess) -> String {
     // The server writes its log every tenth of a second, so the last lines may still be missing.
     std::thread::sleep(Duration::from_millis(200));

@@ -20,7 +20,6 @@ macro_rules! constructs {
         $(#[doc = $name]
         pub const $id: Construct = Construct { name: $name, keys: &[$($key),*] };)*
 
-        /// All constructs that a document may have.
         pub const CONSTRUCTS: &[&Construct] = &[$(&$id),*];
     };
 }

@@ -1,5 +1,5 @@
-//! Checks that documents from which no code can be generated get an error that names every
-//! unsupported place.
+//! Checks that the generator refuses documents with unsupported parts, and that its error names the
+//! place of each part.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
 use codegen::pointer::put;

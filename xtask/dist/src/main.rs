@@ -57,7 +57,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     let checkout = Checkout::here()?;
-    // Reports anything missing before the build, which takes minutes.
+    // Check all preconditions first, because the build takes minutes.
     if !cli.untested {
         check_passed(&Repository::open(&checkout.root), &[CHANGE, NIGHTLY])
             .context("not a tested commit (--untested makes one all the same)")?;

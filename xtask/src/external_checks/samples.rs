@@ -45,8 +45,8 @@ pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "typescript", "mts")?;
     let settings = "samples/tsconfig.json";
     std::fs::copy(setup.tools.source(settings), setup.tools.installed(settings))?;
-    // A package that a reader creates with `npm init -y` of npm 11 has this type, so the samples
-    // must run with it.
+    // With npm 11, `npm init -y` creates packages of the type `commonjs`, so the samples must run
+    // in such a package.
     std::fs::write(directory.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
     let errors = output_lines(&mut setup.tools.compile_typescript(&directory))?;
     if !errors.is_empty() {

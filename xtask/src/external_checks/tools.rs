@@ -96,7 +96,6 @@ impl Tools {
         }
     }
 
-    /// Fails unless the installed tools are the pinned ones.
     pub fn check_pinned(&self) -> anyhow::Result<()> {
         let stamp = std::fs::read_to_string(self.installed(STAMP)).unwrap_or_default();
         if stamp != self.pins()? {

@@ -44,7 +44,8 @@ impl SessionState {
         self.lease.lock().renew(sent)
     }
 
-    /// Fails if the session has ended or its lease is not valid.
+    /// Fails unless an answer that arrives now can be trusted: the session must be open, and its
+    /// lease valid.
     pub fn require_lease(&self) -> Result<(), StoreError> {
         self.require_open()?;
         let lease = *self.lease.lock();

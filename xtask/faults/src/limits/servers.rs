@@ -143,7 +143,6 @@ async fn send(replicas: &[Replica], key: &Key, requests: usize) -> anyhow::Resul
     Ok(join_all(requests_sent).await.into_iter().collect::<Result<_, _>>()?)
 }
 
-/// Returns the number of bans that began, summed over the servers' metrics.
 async fn bans_begun(replicas: &[Replica]) -> anyhow::Result<usize> {
     let mut bans = 0;
     for replica in replicas {
