@@ -19,21 +19,15 @@ pub const NEWEST: i64 = MIGRATIONS.len() as i64;
 /// Returns true if the store's version is the newest that this program supports. Fails if the store
 /// has a newer version.
 pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
-    match read_version(connection, path)? {
-        version if version > NEWEST => Err(newer(path, version)),
-        version => Ok(version == NEWEST),
-    }
+    Ok(read_known_version(connection, path)? == NEWEST)
 }
 
 /// Sets the connection's modes and applies the missing migrations. Fails if the file is not a
 /// store, is empty, or has a newer version than this program supports.
 pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let version = read_version(connection, path)?;
+    let version = read_known_version(connection, path)?;
     if version == 0 {
         return Err(emptied(path));
-    }
-    if version > NEWEST {
-        return Err(newer(path, version));
     }
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -59,10 +53,19 @@ fn apply(connection: &mut Connection, migrations: &[&str]) -> Result<(), StoreEr
 
 /// Fails if the file is not a store, or has a newer schema than this program supports.
 pub fn require_known(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    match read_version(connection, path)? {
+    match read_known_version(connection, path)? {
         0 => Err(not_a_store(path)),
-        version if version > NEWEST => Err(newer(path, version)),
         _ => Ok(()),
+    }
+}
+
+/// Like [`read_version`], but also fails if the version is newer than this program supports.
+fn read_known_version(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+    match read_version(connection, path)? {
+        found if found > NEWEST => {
+            Err(StoreError::Newer { path: path.to_path_buf(), found, known: NEWEST })
+        }
+        version => Ok(version),
     }
 }
 
@@ -90,10 +93,6 @@ fn read_version(connection: &Connection, path: &Path) -> Result<i64, StoreError>
 
 fn not_a_store(path: &Path) -> StoreError {
     StoreError::NotAStore { path: path.to_path_buf() }
-}
-
-fn newer(path: &Path, found: i64) -> StoreError {
-    StoreError::Newer { path: path.to_path_buf(), found, known: NEWEST }
 }
 
 #[cfg(test)]
