@@ -228,8 +228,9 @@ const PRINTING: [&str; 8] = [
 ];
 
 pub fn command() -> clap::Command {
-    // The help of `demo` does not show the global options, because `demo` refuses them. Nor does
-    // the help of `config default` and the `PRINTING` commands, because they ignore them.
+    // The help of `demo` does not show the global options, because `demo` refuses these options.
+    // The help of `config default` and of the `PRINTING` commands does not show them either,
+    // because these commands ignore the options.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {
@@ -341,8 +342,9 @@ pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
 
-/// Returns true if a command failed because its output was closed. Returns false if the output was
-/// an issued key, because the operator must then be told that the key was lost.
+/// True if a command failed because its output was closed. False if the output was an issued key,
+/// because the error is then a `KeyNotShown`. The operator must see that error, because the key is
+/// lost.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

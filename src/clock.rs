@@ -1,6 +1,6 @@
-//! Clocks, and points in time. Windows, the store, logs, responses and the output of commands use
-//! wall time. In a server's memory, strikes and bans use monotonic time. Tests can replace the
-//! machine's clocks with a clock that they set.
+//! Provides clocks and points in time. Rate limit windows, the store, logs, responses and the
+//! output of commands use wall time. In a server's memory, strikes and bans use monotonic time.
+//! Tests can replace the machine's clocks with a clock that they set.
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
@@ -25,7 +25,7 @@ impl Now {
         }
     }
 
-    /// Wall time in whole milliseconds, the unit in the store.
+    /// Returns the wall time in whole milliseconds, which is the unit of times in the store.
     pub fn wall_ms(&self) -> i64 {
         i64::try_from(self.wall.as_millis()).unwrap_or(i64::MAX)
     }
@@ -131,9 +131,9 @@ impl Add<Duration> for BootInstant {
     }
 }
 
-/// A point in time of one clock: nanoseconds since the clock's zero. To save memory, it has only
-/// eight bytes: each account and each key has two timestamps. In monotonic time, points before the
-/// start of the server, such as the end of an earlier ban, are negative.
+/// A point in time of one clock, in nanoseconds since the clock's zero. It has only eight bytes,
+/// because each account and each key has two timestamps in memory. On the monotonic clock, a point
+/// before the start of the server, such as the end of an earlier ban, is negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 

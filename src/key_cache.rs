@@ -95,9 +95,10 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
-/// The pause between two polls for changed keys and accounts. On PostgreSQL, the `as_of` of an
-/// answer can be 250 ms earlier than the poll, because heartbeats are 250 ms apart. The pause is so
-/// short that the cached keys stay valid even if a poll takes a few hundred milliseconds.
+/// The pause between two polls for changed keys and accounts. Cached keys are valid until a second
+/// after the `as_of` of the last poll. On PostgreSQL, this `as_of` can be 250 ms earlier than the
+/// poll, because heartbeats are 250 ms apart. With this pause, cached keys stay valid even if a
+/// poll takes a few hundred milliseconds.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The maximum number of uses of keys that one transaction records. On SQLite, cancellations wait
@@ -109,9 +110,10 @@ pub struct KeyCache {
     cached: CachedKeys,
     lookups: Lookups,
     opened: BootInstant,
-    /// The cached keys are valid until this time, in milliseconds after `opened`. It is measured
-    /// with [`BootInstant`], because that clock also advances while the machine is suspended. A
-    /// test that sets the server's [`Clock`](crate::clock::Clock) does not change it.
+    /// The cached keys are valid until this time, in milliseconds after `opened`. The time is
+    /// measured with [`BootInstant`], because that clock also advances while the machine is
+    /// suspended. A test that sets the server's [`Clock`](crate::clock::Clock) does not affect this
+    /// time.
     valid_until_ms: AtomicU64,
     /// Uses of keys that are not recorded in the store yet: the row of each key, with the time of
     /// its last use in Unix milliseconds. They are sorted by row, so that each transaction writes
@@ -126,8 +128,8 @@ pub struct ValidKey {
 }
 
 impl KeyCache {
-    /// Opens an empty cache. If the store does not answer now but can return later, the cache is
-    /// out of date until a refresh succeeds.
+    /// Opens an empty cache. If the store fails now but may work again later, the cache is out of
+    /// date until a refresh succeeds.
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = match store.poll_changes().await {
@@ -223,8 +225,8 @@ impl KeyCache {
     pub async fn keep_looking_up(self: Arc<Self>) {
         loop {
             let waiting = self.lookups.take_batch().await;
-            // If `answer` fails or panics, it drops the senders, so the waiting requests stop
-            // waiting.
+            // Ignore the result. If `answer` fails or panics, it drops the senders. The requests of
+            // the batch then stop waiting.
             let _ = AssertUnwindSafe(self.answer(waiting)).catch_unwind().await;
         }
     }
@@ -239,7 +241,7 @@ impl KeyCache {
         let keys = self.cached.insert_looked_up(digests, keys, read);
         for Waiter { digest, answer, .. } in waiting {
             let looked_up = LookedUp { key: keys.get(&digest).cloned(), as_of: polled.as_of };
-            // An error means that the request no longer waits.
+            // Ignore the error, which means that the request no longer waits.
             let _ = answer.send(looked_up);
         }
         Ok(())
@@ -272,8 +274,9 @@ impl KeyCache {
         Ok(KeyRefresh { _stop: stop })
     }
 
-    /// Records uses of keys until the future is dropped. It is separate from the refresh, so that
-    /// revocations do not wait for these writes.
+    /// Records uses of keys in the store until the future is dropped. These writes are not part of
+    /// the refresh, because slow writes would delay the refresh. The server would then learn of
+    /// revocations later.
     pub async fn keep_recording_uses(self: Arc<Self>, log: Logger) {
         let doing = "recording uses of keys in the store";
         repeat(REFRESH_INTERVAL, || self.record_uses(), doing, &log).await;

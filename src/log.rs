@@ -31,7 +31,8 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
             }),
         ))
         .build();
-    // slog requires a mutex that is `UnwindSafe`, so this is the one of the standard library.
+    // slog requires a mutex that is `UnwindSafe`. So this is the standard library's mutex, not the
+    // one of parking_lot.
     let drain = Mutex::new(json).filter_level(level);
     Logger::root(drain.ignore_res(), o!())
 }

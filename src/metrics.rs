@@ -25,7 +25,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the metrics. Each name in `operations` becomes a route.
+    /// Registers the metrics. Each name in `operations` becomes a value of the label `route`.
     pub fn new(operations: Vec<String>) -> prometheus::Result<Metrics> {
         let registry = Registry::new();
         let batches = batch_sizes()?;

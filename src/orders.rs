@@ -174,8 +174,8 @@ impl OrderList {
         Ok((self.refresh_to(latest).await?, stored))
     }
 
-    /// Returns a list that reflects all changes up to the reported position. Refreshes the list if
-    /// necessary.
+    /// Returns a list that reflects all changes up to the position in `latest`. Refreshes the list
+    /// if necessary.
     async fn refresh_to(&self, latest: FreshnessReport) -> Result<Arc<Snapshot>, ListError> {
         let stored = latest.last_changes.orders;
         if let Some(snapshot) = self.state.lock().current(stored) {
@@ -227,12 +227,12 @@ impl OrderList {
         Payload::for_part(json, &self.readers, accepts_gzip).await
     }
 
-    /// The memory in bytes of the outdated lists that are being sent.
+    /// Returns how many bytes of memory outdated lists use while they are sent.
     pub fn outdated_bytes(&self) -> usize {
         self.state.lock().outdated_bytes()
     }
 
-    /// The counter of lists that were cut off because outdated lists used too much memory.
+    /// Returns the counter of lists that were cut off because outdated lists used too much memory.
     pub fn lists_cut_off(&self) -> &IntCounter {
         self.readers.lists_cut_off()
     }
@@ -247,7 +247,8 @@ impl OrderList {
     /// Refreshes the list in the background. Call it inside a runtime.
     pub fn begin_refresh(self: &Arc<Self>) {
         let orders = Arc::clone(self);
-        // Errors are ignored, because the next request for a list returns them.
+        // Ignore an error here, because the next request for a list tries again and returns its own
+        // error.
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
@@ -270,8 +271,8 @@ impl OrderList {
         self.state.lock().position()
     }
 
-    /// Fails if orders cannot be cancelled: if a batch hangs, or if the last batch failed and a
-    /// test write now fails too.
+    /// Fails if orders cannot be cancelled. This is so if a batch hangs, or if the last batch
+    /// failed and a test write now fails too.
     pub async fn require_writable(&self) -> Result<(), CancelError> {
         self.writer.require_not_stuck()?;
         if self.writer.has_failed() {
@@ -286,7 +287,8 @@ impl OrderList {
     }
 }
 
-/// Publishes a refreshed list. Cuts off older lists if the outdated lists now use too much memory.
+/// Publishes a refreshed list. If the outdated lists now use too much memory, ends the responses
+/// that send the oldest of them.
 fn publish(read: ReadRefresh, state: &Mutex<ListInMemory>, readers: &Readers) -> Arc<Snapshot> {
     let snapshot = read.apply(state);
     readers.cut_off_excess();
@@ -305,7 +307,8 @@ mod tests {
     use tempfile::TempDir;
 
     /// Returns a list of one pending order, its store, and the store's directory. Outdated lists
-    /// may use only one byte, so all of them except the newest are cut off.
+    /// may use only one byte of memory. So of the outdated lists that are being sent, only the
+    /// newest is not cut off.
     async fn one_order() -> (OrderList, SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();

@@ -33,8 +33,8 @@ pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a directory in the data directory. A missing one is created with mode 0700, for the data
-/// directory's owner. Fails if it is a symbolic link.
+/// Opens `path`, a directory in the data directory. If `path` does not exist, creates the directory
+/// with mode 0700, for the data directory's owner. Fails if `path` is a symbolic link.
 pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
     let created = match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
@@ -61,7 +61,7 @@ pub fn open_private_file(path: &Path, access: &mut OpenOptions) -> io::Result<Fi
     Ok(file)
 }
 
-/// Fails unless the file at this path is a regular file with one name.
+/// Fails unless the file at this path is a regular file without further hard links.
 pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
     let kind = file.file_type();
     let problem = if kind.is_symlink() {

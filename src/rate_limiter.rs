@@ -123,7 +123,7 @@ impl Window {
         }
     }
 
-    /// The window's name in messages ("60 requests a minute") and in metric labels.
+    /// Returns the window's name in messages ("60 requests a minute") and in metric labels.
     pub const fn unit(self) -> &'static str {
         match self {
             Window::Minute => "minute",
@@ -205,7 +205,7 @@ pub trait RateLimiter: Send + Sync {
         deadline: Instant,
     ) -> Decision;
 
-    /// Counts a request without a valid key against its address, or rejects it.
+    /// Counts a request without a valid key for the client's IP address, or rejects the request.
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision;
 
     /// Returns the status of an address without counting a request, for the headers of a request

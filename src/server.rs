@@ -1,4 +1,4 @@
-//! The server: assembles its parts, starts, drains requests and stops.
+//! Assembles the parts of the server, starts the server, drains requests, and stops the server.
 
 mod ban_recorder;
 mod listener;
@@ -37,10 +37,12 @@ use tokio::task::JoinSet;
 /// socket. If it closed the socket earlier, the loop would log an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The last part of the stop delay, in which the server ignores new connections and responds to the
-/// requests on the connections that it has. It is long enough for a handshake and a request's head
-/// to arrive. A client repeats an ignored packet after a second. This time is shorter, so the
-/// server refuses the repeated packet.
+/// The last part of the stop delay. In this time, the server ignores new connections and responds
+/// to the requests on existing connections.
+///
+/// The time is long enough for a handshake and a request's head to arrive. A client repeats an
+/// ignored packet after a second. This time is shorter, so the server has closed the socket by then
+/// and refuses the repeated packet.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time for closing the admin listener, once the API's listener is closed.
@@ -184,11 +186,14 @@ impl Server {
         self.http.app_private().orders.running_batch()
     }
 
-    /// Stops the server: keeps serving for the stop delay, whose last part is
-    /// [`LAST_REQUESTS_TIME`]. Then refuses new connections and waits for running requests, at most
-    /// for the drain timeout. Finally stores the last bans. From the beginning, `/readyz` responds
-    /// with 503, and responses over HTTP/1.1 close their connections. Over HTTP/2, clients get
-    /// GOAWAY after the delay, because dropshot sends it only when it stops accepting connections.
+    /// Stops the server. First, the server keeps serving for the stop delay. In the last part of
+    /// the delay, which lasts at most [`LAST_REQUESTS_TIME`], it ignores new connections. Then it
+    /// refuses new connections and waits for running requests, at most for the drain timeout.
+    /// Finally, it stores the last bans.
+    ///
+    /// From the beginning, `/readyz` responds with 503, and responses over HTTP/1.1 close their
+    /// connections. Over HTTP/2, clients get GOAWAY only after the stop delay, because dropshot
+    /// sends GOAWAY when it stops accepting connections.
     pub async fn stop(self) {
         info!(self.log, "stopping");
         let context = Arc::clone(self.http.app_private());
@@ -211,7 +216,8 @@ impl Server {
                 let _ = tokio::time::timeout(ADMIN_CLOSE_TIMEOUT, admin.close()).await;
             }
         };
-        // Without a sender, the recorder ends after it has written the last bans.
+        // `send_to(None)` drops the sender of new bans. So the recorder ends after it has written
+        // the last bans.
         context.rate_limiter.bans().send_to(None);
         tokio::join!(close_admin, self.ban_recorder.finish(bans_deadline));
         drop(self.background);
@@ -231,8 +237,8 @@ async fn open(
     let orders = orders.context("the orders cannot be read")?;
     // The check starts after the orders are read, because reading may find damage.
     let damage_check = DamageCheck::start(Arc::clone(&store), config.serve_damaged, &log);
-    // The key cache is opened last. It refuses all keys once its last query of the store is over a
-    // second old, and opening the other parts may take longer than that.
+    // Open the key cache last. The cache refuses all keys if its last query of the store is more
+    // than a second old, and opening the other parts may take longer than a second.
     let keys = KeyCache::open(Arc::clone(&store)).await.context("the keys cannot be read")?;
     Ok(ServerContext {
         keys: Arc::new(keys),

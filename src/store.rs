@@ -88,7 +88,7 @@ pub enum Structure {
 /// The maximum number of changed orders in one message.
 pub const SENT_ORDERS: usize = 1_000;
 
-/// Receives changed orders, at most [`SENT_ORDERS`] per message.
+/// The channel to which a store sends orders, at most [`SENT_ORDERS`] per message.
 pub type OrderSender = mpsc::Sender<Vec<Order>>;
 
 pub type GivesUp = Box<dyn Fn() -> bool + Send>;
@@ -109,10 +109,10 @@ pub struct Standbys {
 /// bound how many it starts. A panic of the engine reaches the caller.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Queries the last changes. The answer includes every change that any process committed before
-    /// the call. `list` is the last change that the caller's list reflects; the answer may contain
-    /// the orders that changed after this change. Every list request makes this call, so an
-    /// embedded engine does not allocate memory for the answer.
+    /// Queries the last changes. The result includes every change that any process committed before
+    /// the call. `list` is the last change that the caller's list reflects. The result may contain
+    /// the orders that changed after `list`. Every list request makes this call, so an embedded
+    /// engine does not allocate memory for the result.
     fn query_freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError>;
 
     /// Returns the last changes, including every change that any process committed before the call.
@@ -156,14 +156,15 @@ pub trait Store: Send + Sync {
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
     /// Returns the order if it is cancelled and no failover can lose the cancellation. `history` is
-    /// the history of the list in which the caller did not find the order. Fails if the store now
-    /// has another history. The order may be pending in that history, and the caller would then
-    /// find it neither in its list nor here.
+    /// the history of the list in which the caller did not find the order.
+    ///
+    /// Fails if the store now has another history. In the new history, the order may be pending.
+    /// The caller would then find the order neither in its list nor here.
     async fn cancelled_order(&self, id: i64, history: u64) -> Result<Option<Order>, StoreError>;
 
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
 
-    /// The damage found while reading the orders, if any.
+    /// Returns the damage that was found while orders were read, or `None` if no damage was found.
     fn damage(&self) -> Option<&str> {
         None
     }
@@ -190,7 +191,7 @@ pub trait Store: Send + Sync {
         false
     }
 
-    /// The standbys that must confirm each commit, as this server last saw them.
+    /// Returns the standbys that must confirm each commit, as this server last saw them.
     fn standbys(&self) -> Standbys {
         Standbys::default()
     }
@@ -198,8 +199,8 @@ pub trait Store: Send + Sync {
     /// Publishes this server's URL in the store, so that the operator can find it.
     fn announce(&self, _url: String) {}
 
-    /// Prepares the store for the end of this server. The server calls this last, when it no longer
-    /// serves lists. Logs what could not be done within `timeout`.
+    /// Prepares the store for the shutdown of this server. The server calls this last, when it no
+    /// longer serves lists. Logs what could not be done within `timeout`.
     async fn leave(&self, _timeout: Duration, _log: &Logger) {}
 
     /// Commits a write that changes no row, to test whether writing works.

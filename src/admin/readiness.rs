@@ -262,10 +262,11 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     StoreState { is_reachable: true, unready }
 }
 
-/// Measures how long the list has lagged behind the store. `None` if the list has every change.
-/// Otherwise contains the time since which it has lagged, and the position of a change that it
-/// lacks. When the list has this change but lacks a later one, the measurement starts again. When a
-/// new history begins, the start is kept and only the position is replaced.
+/// The lag of the list behind the store. `None` if the list has every change. Otherwise contains
+/// the start of the lag, and the position of a change that the list lacks.
+///
+/// When the list has this change but lacks a later one, the lag starts again. When a new history
+/// begins, the lag keeps its start, and only the position is replaced.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, Position)>);
 

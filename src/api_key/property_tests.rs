@@ -27,8 +27,8 @@ fn checksum(body: &[u8]) -> String {
     (0..6).rev().map(digit).collect()
 }
 
-/// True if these bytes are a key of this environment: `sto_live_` or `sto_test_`, 30 letters and
-/// digits, and the checksum of all characters before it.
+/// Returns true if these bytes are a key of this environment. A key consists of `sto_live_` or
+/// `sto_test_`, 30 letters and digits, and a checksum of all characters before the checksum.
 fn is_key(bytes: &[u8], environment: Environment) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let prefix = match environment {

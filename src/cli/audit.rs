@@ -57,8 +57,8 @@ pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
     warn_of_failure(append(store, change), change);
 }
 
-/// Appends a change to the audit log of a store that was opened only for this purpose. Only warns
-/// if that fails, or if the store could not be opened.
+/// Appends a change to the audit log of a store that was opened only for this purpose. If the store
+/// could not be opened, or if the append fails, only warns.
 pub fn record_in(opened: Result<impl OperatorStore, StoreError>, change: Change<'_>) {
     warn_of_failure(opened.and_then(|store| append(&store, change)), change);
 }

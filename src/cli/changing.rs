@@ -137,7 +137,8 @@ impl PendingChange<'_> {
     }
 }
 
-/// Ships or cancels orders. Their ids are on the lines of `file` or, without a file, in `ids`.
+/// Ships or cancels orders. Reads the ids of the orders from the lines of `file`. Without a file,
+/// uses `ids`.
 pub fn change_pending(
     pending: PendingChange<'_>,
     ids: &[i64],

@@ -71,10 +71,10 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     )
 }
 
-/// Returns the address to listen on. Replaces port 0 by a free port, because the documents name the
-/// port. If no address is given, uses the default or, if that cannot be used, a free port of the
-/// loopback address. If the given address cannot be used, returns it unchanged, and the server
-/// reports the error.
+/// Returns the address to listen on. Replaces the port 0 by a free port, because the documents
+/// contain the server's address. If no address is given, uses the default, or a free port of the
+/// loopback address if the default cannot be used. If the given address cannot be used, returns it
+/// unchanged, so that the server reports the error.
 fn free_address(given: Option<ListenAddress>, default: ListenAddress) -> ListenAddress {
     let bind = |address: &str| TcpListener::bind(address)?.local_addr();
     let bound = match &given {

@@ -61,8 +61,9 @@ impl HandbookArgs {
     }
 }
 
-/// Returns the section whose heading is `name`. If there is none, returns the section whose heading
-/// contains all words of `name`, and fails unless exactly one does. Ignores letter case.
+/// Returns the section with the heading `name`. If there is no such section, returns the only
+/// section whose heading contains all words of `name`. Fails if there is not exactly one. Ignores
+/// letter case.
 fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
     let headings = || text.lines().filter_map(|line| line.strip_prefix("## "));
     let words = name.to_lowercase();

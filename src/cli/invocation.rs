@@ -98,7 +98,7 @@ fn is_wrong_value(error: &clap::Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation)
 }
 
-/// Hides the value in the error if its setting may contain a password.
+/// Hides the invalid value in the error if the setting may contain a password.
 fn hide_password(mut error: clap::Error) -> clap::Error {
     let settings = all_settings();
     let flag = flag_of(&error).unwrap_or_default();
@@ -148,7 +148,8 @@ fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     Err(command.error(ErrorKind::UnknownArgument, why))
 }
 
-/// Refuses `orders ship` and `orders cancel` with both ids and `-`.
+/// Refuses `orders ship` and `orders cancel` if the arguments contain both ids and `-` (standard
+/// input).
 fn refuse_ids_beside_input(matches: &ArgMatches) -> Result<(), clap::Error> {
     let orders = matches.subcommand_matches("orders").and_then(ArgMatches::subcommand);
     let Some((name, arguments)) = orders else { return Ok(()) };

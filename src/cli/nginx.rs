@@ -49,8 +49,8 @@ fn site() -> String {
 mod tests {
     use super::*;
 
-    /// A block inherits the `add_header` lines of the block around it only if it has none of its
-    /// own. So each block that adds a header must repeat the `Strict-Transport-Security` line.
+    /// An nginx block with its own `add_header` lines does not inherit those of the enclosing
+    /// block. So each block that adds a header must repeat the `Strict-Transport-Security` line.
     #[test]
     fn every_block_with_headers_has_the_line_that_requires_https() {
         let is_header =

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-/// Returns the file's name in messages; `-` is standard input.
+/// Returns the name of the file for messages. The path `-` means standard input.
 pub fn display_name(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_string() } else { file.display().to_string() }
 }

@@ -103,8 +103,8 @@ pub struct TextTable<'a> {
 }
 
 impl<'a> TextTable<'a> {
-    /// Begins a table. Unless it is wide, it shortens times and leaves out columns that are empty
-    /// in all rows of a block.
+    /// Begins a table. Unless `is_wide` is true, the table shortens times, and leaves out columns
+    /// that are empty in all rows of a block.
     pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, is_wide: bool) -> TextTable<'a> {
         TextTable { out, columns, is_wide, rows: Vec::new(), has_written: false }
     }

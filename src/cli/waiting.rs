@@ -17,8 +17,9 @@ const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Interval between two lines about the progress if standard error is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Runs `work`, which writes to the store. Passes `work` a function to call after each step. If
-/// there is no call for `NOTICE_AFTER`, prints once to standard error that the command is waiting.
+/// Runs `work`, which writes to the store, and passes it a function to call after each step. If
+/// `work` does not call this function for `NOTICE_AFTER`, prints a notice that the command is
+/// waiting. The notice goes to standard error and is printed only once.
 pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     let (progress, receiver) = channel();
     let watch = move || loop {
@@ -60,9 +61,10 @@ pub fn with_progress<T>(
     })
 }
 
-/// Runs `work` and shows its progress. Passes `work` a function to call with the amount that is
-/// done and the total. On a terminal, shows a bar with this template. Otherwise, another thread
-/// prints a line every `LINE_EVERY`, so that a blocked pipe does not delay the work.
+/// Runs `work` and shows its progress. `work` reports the progress through its argument, a function
+/// that takes the amount done and the total. On a terminal, shows a bar with this template.
+/// Otherwise, another thread prints a line every `LINE_EVERY`, so that a blocked pipe does not
+/// delay the work.
 pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> T) -> T {
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -104,7 +106,7 @@ fn begin(style: ProgressStyle, all: u64) -> (ProgressBar, Sender<()>) {
     (bar, sender)
 }
 
-/// Prints a line about the progress at this interval, until the sender of `ended` is dropped.
+/// Prints a line about the progress once per `interval`, until the sender of `ended` is dropped.
 fn print_lines(
     bar: &ProgressBar,
     interval: Duration,

@@ -21,8 +21,8 @@ pub struct Setting {
     pub value: serde_json::Value,
     /// The origin of the value: "flag", "environment VARIABLE", "file:line" or "default".
     pub origin: String,
-    /// The place where the setting is set, which errors name: the flag, the variable, or
-    /// "file:line: key". For a default, only the key.
+    /// The prefix of errors about the setting: the flag, the variable, or "file:line: key". If the
+    /// setting has its default, the prefix is the key.
     #[serde(skip)]
     place: String,
 }

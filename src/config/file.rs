@@ -151,9 +151,9 @@ fn find_similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
     })
 }
 
-/// Lists the environment variables that begin with `STORE_ORDERS_` but are not settings, each with
-/// a similar setting if there is one. Returns `None` if there are no such variables. Skips
-/// variables that Kubernetes sets for a service named store-orders.
+/// Lists the environment variables that begin with `STORE_ORDERS_` but are not settings. If a
+/// setting has a similar name, the list suggests that setting. Returns `None` if there are no such
+/// variables. Skips variables that Kubernetes sets for a service named store-orders.
 pub fn unknown_variables() -> Option<String> {
     let settings = all_settings();
     let unknown = |name: String| {

@@ -15,8 +15,8 @@ use store_orders_api::limit_constants::UNAUTHENTICATED_PER_MINUTE;
 /// lines. If a quarter of `shutdown_timeout` is shorter, that quarter is reserved instead.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
-/// The minimum stall timeout. TCP keep-alive counts in seconds, and a `TCP_USER_TIMEOUT` of 0 would
-/// mean the default of the system.
+/// The minimum stall timeout. The times of TCP keep-alive are whole seconds, at least one. A
+/// `TCP_USER_TIMEOUT` of 0 would mean the default of the system.
 const SHORTEST_STALL: Duration = Duration::from_secs(1);
 
 /// The maximum stall timeout. TCP keep-alive begins after half of it, and the system limits that
@@ -140,7 +140,7 @@ pub struct ServerConfig {
     pub document: DocumentSettings,
 }
 
-/// Returns a command that has every setting.
+/// Returns a clap command that defines every setting.
 pub fn all_settings() -> Command {
     with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
 }
@@ -163,8 +163,7 @@ pub fn with_settings(command: Command) -> Command {
     command.mut_args(setting).mut_subcommands(with_settings)
 }
 
-/// Returns the command, changed so that it ignores environment variables that are empty. An empty
-/// variable counts as unset.
+/// Makes the command treat an empty environment variable as unset.
 pub fn with_set_variables(command: Command) -> Command {
     let unset_if_empty = |arg: Arg| {
         let is_empty =
@@ -183,8 +182,8 @@ pub fn may_hold_password(setting: &Arg) -> bool {
     setting.get_id() == "store"
 }
 
-/// Converts the text of a value to JSON: to a boolean, or to a number if it is an integer in its
-/// shortest form. Any other text becomes a string.
+/// Converts the text of a value to JSON. `true` and `false` become booleans, and an integer in its
+/// shortest form becomes a number. Any other text becomes a string.
 pub fn json_value(raw: &str) -> serde_json::Value {
     match (raw.parse::<i64>(), raw.parse::<bool>()) {
         (Ok(number), _) if number.to_string() == raw => number.into(),

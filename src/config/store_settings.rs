@@ -94,9 +94,9 @@ impl StoreSettings {
     }
 }
 
-/// Parses the path of a file or directory that SQLite opens. A path that begins with `file:` gets
-/// `./` in front. Otherwise, the bundled SQLite would take it for a URI: it is compiled to accept
-/// URIs, and no flag can turn that off when a file is opened.
+/// Parses the path of a file or directory that SQLite opens. Puts `./` in front of a path that
+/// begins with `file:`, because SQLite would otherwise interpret the path as a URI. The bundled
+/// SQLite is compiled to accept URIs, and no flag can turn this off when a file is opened.
 pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");

@@ -15,8 +15,8 @@ use std::time::Instant;
 use store_orders_api::documents::Document;
 use store_orders_api::errors::{self, SentCredentials};
 
-/// Query parameters in which other APIs accept a key. If a request has its key only there, the 401
-/// says to send it in `Authorization`.
+/// Query parameters in which other APIs accept a key. If a request has a key only in one of these
+/// parameters, the 401 tells the client to send the key in `Authorization`.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
 /// The data that the middleware passes to the handler of an authenticated request.
@@ -60,8 +60,8 @@ pub async fn authenticate(
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
 }
 
-/// Builds the 401 response. If a key was sent, its `WWW-Authenticate` header contains
-/// `error="invalid_token"` (RFC 6750, 3). Its message describes the credentials that were sent, but
+/// Builds the 401 response. If a key was sent, the header `WWW-Authenticate` contains
+/// `error="invalid_token"` (RFC 6750, 3). The message describes the credentials that were sent, but
 /// does not reveal whether an invalid key ever existed.
 pub fn unauthorized(
     refusal: KeyRefusal,

@@ -84,8 +84,9 @@ pub struct Operation {
     call: Call,
 }
 
-/// A route without parameters. Requests are compared with these routes first. Dropshot's lookup
-/// allocates each part of the path, and this alone costs as much as the rate limiter.
+/// A route without parameters. Requests are compared with these routes first, because dropshot's
+/// lookup is slow. The lookup allocates each part of the path, which alone costs as much as the
+/// rate limiter.
 struct StaticRoute {
     method: Method,
     path: String,
@@ -106,7 +107,8 @@ pub enum Route<'a> {
         /// True if any operation of the path is deprecated. The response then has the headers of a
         /// deprecated operation.
         is_deprecated: bool,
-        /// If a later version has an operation with this path and method, its title.
+        /// The title of the operation that has this path and method in a later version. `None` if
+        /// no later version has such an operation.
         later: Option<String>,
     },
 }
@@ -129,7 +131,7 @@ impl InnerRouter {
         })
     }
 
-    /// Returns the names of the operations in metrics, in the order of their route ids.
+    /// Returns the names that operations have in metrics, in the order of their route ids.
     pub fn route_names(&self) -> impl Iterator<Item = &str> {
         let operations = self.versions.iter().flat_map(|version| &version.operations);
         operations.map(|operation| operation.route_name.as_str())
@@ -384,9 +386,9 @@ mod tests {
         relative_path(document, path).filter(|path| is_plain(path))
     }
 
-    /// If `reads_list` is true, caches may store the response and must revalidate it before each
-    /// use. Otherwise they must not store it. So it must be true for exactly the operations that
-    /// document an `ETag`.
+    /// If `reads_list` is true, caches may store the response, but they must revalidate it before
+    /// each use. Otherwise, caches must not store the response. So `reads_list` must be true for
+    /// exactly the operations that document an `ETag`.
     #[test]
     fn operations_that_read_the_list_are_those_with_an_entity_tag() {
         let router = InnerRouter::new().unwrap();

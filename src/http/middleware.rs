@@ -160,9 +160,9 @@ struct Counted {
     freshness: Option<Freshness>,
 }
 
-/// Counts a request against its account. If `reads_list` is true, also queries the store for its
-/// last changes while the limiter decides. Sends no query if it is clear from the start that the
-/// request will be refused.
+/// Counts a request against its account. If `reads_list` is true, also queries the last changes in
+/// the store while the limiter decides. If a refusal is already certain, this function sends no
+/// query.
 async fn count_and_query(
     server: &ServerContext,
     key: &KnownKey,
@@ -198,9 +198,9 @@ async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body
     enforce(scope, None, decision, now)
 }
 
-/// Records the status for the rate limit headers. Continues if the request is admitted. Otherwise
-/// breaks: with a 503 if the limiter could not count the request, or with a 429 if it refused the
-/// request. `plan` is the account's plan, or `None` without a valid key.
+/// Records the status for the rate limit headers. Continues if the request is admitted. Breaks with
+/// a 503 if the limiter could not count the request, and with a 429 if it refused the request.
+/// `plan` is the account's plan, or `None` without a valid key.
 fn enforce(
     scope: &mut RequestScope,
     plan: Option<Plan>,

@@ -2,8 +2,8 @@
 //!
 //! - `Accept-Encoding` asks for gzip (12.5.3).
 //! - `If-None-Match` asks for a 304 if the client already has the body (13.1.2).
-//! - `If-Match` asks for a 412, and no change, if the order has changed since the client read it
-//!   (13.1.1).
+//! - `If-Match` asks for a 412 instead of a cancellation if the order has changed since the client
+//!   read it (13.1.1).
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 

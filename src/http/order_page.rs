@@ -23,7 +23,7 @@ pub struct PageRequest {
 
 pub struct PageAnswer {
     pub json: Vec<u8>,
-    /// The `Link` header to the next page, if there is one.
+    /// The `Link` header that leads to the next page. `None` on the last page.
     pub link: Option<HeaderValue>,
 }
 

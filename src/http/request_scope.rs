@@ -23,8 +23,8 @@ use store_orders_api::{errors, headers};
 /// The default `Retry-After` of a 503, in seconds.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 
-/// The status in log and metrics if the client disconnected before the response. nginx logs the
-/// same number. It is never sent.
+/// The status that the log and the metrics record if the client disconnects before the response.
+/// nginx logs the same number. The server never sends this status.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// `Cache-Control` of responses with an entity tag. Caches must revalidate, or they would show
@@ -127,7 +127,8 @@ impl RequestScope {
         errors::service_unavailable(self.document())
     }
 
-    /// Builds a 503 for a request that the store did not answer by the deadline, and logs this.
+    /// Builds a 503 for a request to which the store did not reply by the deadline. Logs the
+    /// timeout.
     pub fn log_timeout(&self) -> Response<Body> {
         let seconds = REQUEST_TIMEOUT.as_secs();
         self.log_unavailable(&format_args!("the store gave no answer within {seconds} s"))
@@ -222,8 +223,8 @@ impl RequestScope {
     }
 }
 
-/// Records a request that did not finish: its client disconnected, or there was a panic outside the
-/// middleware's steps. The request may have cancelled its order nevertheless.
+/// Records the request if it did not finish. Either its client disconnected, or code outside the
+/// middleware's steps panicked. Such a request may still have cancelled its order.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

@@ -147,7 +147,7 @@ fn name() -> impl Strategy<Value = String> {
     })
 }
 
-/// Generates the name of a field and a value that is invalid for it in every format.
+/// Generates the name of a field, and a value that is invalid for this field in every file format.
 fn invalid_field() -> impl Strategy<Value = (&'static str, Value)> {
     let invalid_everywhere = prop_oneof![
         "[^\\pC]{1,60}[!?]".prop_map(Value::from),

@@ -24,8 +24,9 @@ pub trait NewRecord: Record {
     fn records(records: &[Self]) -> Records<'_>;
 }
 
-/// Finds the record's field for each name, ignoring letter case. The field is `None` if the name is
-/// unknown. Also returns the problems: repeated names and, unless they are ignored, unknown names.
+/// Returns the record's field for each name, or `None` for an unknown name. Ignores letter case.
+/// Also returns a problem for each field that is named twice, and a problem for the unknown names
+/// unless `unknown` ignores them.
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
     unknown: &mut Unknown,
@@ -211,7 +212,8 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-/// Quotes text from the file for a message: on one line, shortened, and without API keys.
+/// Quotes text from the file for a message, shortened and on one line. Removes API keys from the
+/// text first.
 pub fn quote(text: &str) -> String {
     // Keys are removed before the text is shortened, because even the start of a key must not be
     // shown.

@@ -185,7 +185,8 @@ pub struct KnownKey {
     ban: KeyBan,
     /// The key and its account reflect all changes up to this position.
     read: Position,
-    /// Wall time in milliseconds of the last use that is recorded or queued to be recorded.
+    /// The wall time of the key's last use, in milliseconds. The store may not have recorded this
+    /// use yet.
     used_at_ms: AtomicI64,
 }
 
@@ -207,7 +208,8 @@ impl KnownKey {
         }
     }
 
-    /// Returns a copy of the key with this account, which was read at the position `read`.
+    /// Returns a copy of the key with a newer `account`. `read` is the position at which the
+    /// account was read.
     fn with_account(&self, account: Account, read: Position) -> KnownKey {
         let (id, used_at_ms) = (Arc::clone(&self.id), self.used_at_ms().into());
         KnownKey { id, account, read, used_at_ms, ..*self }

@@ -54,8 +54,8 @@ impl Default for Lookups {
 }
 
 impl Lookups {
-    /// For the time `lasts`, makes lookups for this address wait until those for addresses that are
-    /// within their limit are done.
+    /// Lowers the priority of lookups for this address for the time `lasts`. During this time, they
+    /// wait until the lookups for addresses within their limit are done.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
@@ -83,8 +83,8 @@ impl Lookups {
     }
 }
 
-/// Removes and returns the next requests, with at most [`MAX_KEYS`] different keys. Also removes
-/// requests whose caller no longer waits.
+/// Removes the next requests from `waiting` and returns them. They have at most [`MAX_KEYS`]
+/// different keys. First drops the requests whose caller no longer waits.
 fn take_next(waiting: &mut Vec<Waiter>) -> Vec<Waiter> {
     waiting.retain(|waiter| !waiter.answer.is_closed());
     // The sort is stable: requests with the same priority stay in the order of their arrival.

@@ -36,7 +36,7 @@ struct TestStore {
     fails: AtomicBool,
     polled_at: Mutex<Option<BootInstant>>,
     poll_delay: Duration,
-    /// A test locks it to delay the answers of lookups.
+    /// A lock that a test holds to delay the results of lookups.
     gate: tokio::sync::Mutex<()>,
     _directory: TempDir,
 }

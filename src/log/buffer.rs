@@ -25,7 +25,8 @@ const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct LogBuffer {
     state: Mutex<BufferState>,
-    /// Notified at the write threshold, on a flush, and after a write.
+    /// Notified when the pending lines reach the write threshold, when a flush is requested, and
+    /// when a write has ended.
     changed: Condvar,
     dropped_lines: IntCounter,
 }
@@ -115,7 +116,7 @@ impl LogBuffer {
     }
 }
 
-/// The JSON encoder's output, which passes complete lines to the buffer.
+/// The target to which the JSON encoder writes. It passes complete lines to the buffer.
 #[derive(Debug)]
 pub struct LogTarget {
     buffer: Arc<LogBuffer>,

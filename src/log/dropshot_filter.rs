@@ -12,12 +12,13 @@ const ABANDONED_PREFIX: &str = "request handling cancelled";
 /// Prefix of dropshot's message for a failed TLS handshake.
 const HANDSHAKE_PREFIX: &str = "tls accept err: ";
 
-/// A message that equals the last one is dropped for this long. While no file descriptor is free,
-/// dropshot logs ten times a second that it cannot accept a connection.
+/// If dropshot repeats the last message within this time, the repeated message is dropped. For
+/// example, while no file descriptor is free, dropshot logs ten times a second that it cannot
+/// accept a connection.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Returns a logger for dropshot that passes on only warnings and errors. It drops the fields that
-/// dropshot adds, because they contain the whole URI, in which a client may have put a key.
+/// dropshot adds, because they contain the whole URI. A client may have put a key in the URI.
 pub fn for_dropshot(log: &Logger) -> Logger {
     let filter = DropshotFilter { log: log.clone(), last: Mutex::default() };
     Logger::root(filter.filter_level(Level::Warning).ignore_res(), o!())

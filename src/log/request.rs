@@ -25,9 +25,10 @@ const LOGGED_PATH_CHARS: usize = 200;
 /// The maximum length of a logged user agent, in bytes.
 const LOGGED_AGENT_BYTES: usize = 120;
 
-/// The maximum length of a run of letters and digits in a path or a user agent. If a run is longer,
-/// it may be part of a key, so the whole value is withheld. Key ids may be logged, and the run in a
-/// key id has exactly this length. Two kinds of run may be longer: see the next two constants.
+/// The maximum length of a run of letters and digits in a path or a user agent. A longer run may be
+/// part of a key, so the whole value is withheld. The run in a key id has exactly this length,
+/// because key ids may be logged. Runs of only digits or only letters may be longer, as the next
+/// two constants say.
 const LONGEST_RUN: usize = 12;
 /// The maximum length of a run of only digits, such as an order id.
 const LONGEST_NUMBER: usize = 19;
@@ -62,11 +63,11 @@ pub struct RequestLine<'a> {
     /// a key.
     pub path: &'a str,
     pub status: u16,
-    /// The length of the body, if it is known when the response begins.
+    /// The length of the response body. `None` if the length is not known when the response begins.
     pub bytes: Option<u64>,
     /// The id of the account, if the key was valid.
     pub account: Option<i64>,
-    /// The name of that account, which the operator chose.
+    /// The account's name, which the operator chose.
     pub account_name: Option<&'a str>,
     /// The key's id, `key_…`, if the key was valid.
     pub key_id: Option<&'a str>,
@@ -140,8 +141,8 @@ impl RequestLog {
         self.buffer.is_some()
     }
 
-    /// Logs a request. `responded_at` is the time, since the Unix epoch, at which its response
-    /// began or its client disconnected. Calls `request` only if request lines are logged.
+    /// Logs a request. `responded_at` is the Unix time at which the response began or the client
+    /// disconnected. Calls `request` only if request lines are logged.
     pub fn write<'a>(&self, responded_at: Duration, request: impl FnOnce() -> RequestLine<'a>) {
         let Some(buffer) = &self.buffer else { return };
         let mut line = Vec::with_capacity(LINE_CAPACITY_BYTES);
@@ -204,7 +205,8 @@ struct TraceContext<'a> {
 }
 
 impl TraceContext<'_> {
-    /// Parses a `traceparent`. Extra fields are accepted only in later versions.
+    /// Parses the value of a `traceparent` header. Accepts extra fields only if the version of the
+    /// format is later than `FIRST_VERSION`.
     fn parse(value: &HeaderValue) -> Option<TraceContext<'_>> {
         let mut fields = value.to_str().ok()?.split('-');
         let version = parse_hex(fields.next()?, 2).filter(|version| *version != "ff")?;

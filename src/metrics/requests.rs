@@ -22,8 +22,8 @@ const METHODS: [&str; 10] =
 /// The range of all valid status codes (RFC 9110, section 15).
 const STATUSES: Range<u16> = 100..600;
 
-/// Upper bounds of the latency histogram. They reach from a short list, which takes about 11 µs, to
-/// requests that time out after 5 s.
+/// The upper bounds of the latency histogram. The smallest bounds fit a short list, which takes
+/// about 11 µs. The largest bounds fit requests that time out after 5 s.
 const LATENCY_BOUNDS_SECONDS: [f64; 18] = [
     0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
     0.5, 1.0, 2.5, 5.0, 10.0,
@@ -62,7 +62,7 @@ struct RouteMetrics {
 }
 
 impl Requests {
-    /// Registers the metrics. Each name in `operations` becomes a route.
+    /// Registers the metrics. Each name in `operations` becomes a value of the label `route`.
     pub fn new(operations: Vec<String>, registry: &Registry) -> prometheus::Result<Requests> {
         let counters = register_int_counter_vec!(
             "store_orders_requests_total",
@@ -88,7 +88,8 @@ impl Requests {
         Ok(Requests { routes: routes.collect(), counters })
     }
 
-    /// Counts a request. `latency` is the time until its response began or its client left.
+    /// Counts a request. `latency` is the time from the request's arrival until the response began
+    /// or the client disconnected.
     pub fn count(&self, route: RouteId, method: &Method, status: StatusCode, latency: Duration) {
         let RouteId(index) = route;
         let Some(route) = self.routes.get(index) else { return };

@@ -1,5 +1,5 @@
-//! Holds the list in memory, and refreshes its snapshot: plans how the snapshot catches up with the
-//! store, reads the changes that it lacks, and applies them.
+//! Holds the list in memory and refreshes its snapshot. A refresh plans how the snapshot catches up
+//! with the store, reads the missing changes, and applies them.
 
 use super::sent_lists::{SentList, SentLists};
 use super::snapshot::{Edit, Sizes, Snapshot};
@@ -21,7 +21,7 @@ pub struct ListInMemory {
 }
 
 impl ListInMemory {
-    /// Creates the list from a snapshot at the position `applied`.
+    /// Creates the list. `snapshot` reflects all changes up to the position `applied`.
     pub fn new(snapshot: Arc<Snapshot>, applied: Position) -> ListInMemory {
         ListInMemory { list: ListState::new(snapshot, applied), sent: SentLists::default() }
     }
@@ -40,7 +40,7 @@ impl ListInMemory {
         self.list.add_removals(batch.positions, add);
     }
 
-    /// The last change that the list includes once its pending removals are applied.
+    /// Returns the last change that the list includes once its pending removals are applied.
     pub fn position(&self) -> Position {
         self.list.position()
     }
@@ -69,13 +69,13 @@ impl ListInMemory {
         self.list.publish(Arc::clone(snapshot), reached, drop_applied)
     }
 
-    /// Returns the [`SentList`] through which all responses share this snapshot, so that they can
-    /// be cut off together.
+    /// Returns the [`SentList`] of this snapshot. All responses that send the snapshot share the
+    /// [`SentList`], so that they can be cut off together.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         self.sent.register(snapshot)
     }
 
-    /// The memory in bytes of the outdated lists that are being sent.
+    /// Returns the memory in bytes of the outdated lists that are being sent.
     pub fn outdated_bytes(&self) -> usize {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
@@ -125,7 +125,7 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// If the plan requires it, reads from the store the changes that the snapshot lacks.
+    /// Reads the changes that the snapshot lacks from the store, if the plan requires a read.
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {
@@ -186,8 +186,8 @@ impl ReadRefresh {
     }
 }
 
-/// The maximum number of batches of rows that wait between the store and the edit. If the edit is
-/// slower than the store, this bounds the memory that the rows use.
+/// The maximum number of batches of rows that the store has sent but the edit has not applied. If
+/// the edit is slower than the store, this limits the memory for the rows.
 const BATCHES_AHEAD: usize = 4;
 
 /// Reads from the store the changes after the position `after`, and applies them to the snapshot.
@@ -241,7 +241,7 @@ mod tests {
         Position { history: 0, number }
     }
 
-    /// A list of several pages that reflects change 5.
+    /// Returns a list that has several pages and reflects change 5.
     fn state() -> Mutex<ListInMemory> {
         let snapshot = Arc::new(snapshot(200));
         Mutex::new(ListInMemory::new(snapshot, change(5)))

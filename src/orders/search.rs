@@ -139,8 +139,8 @@ mod tests {
             })
     }
 
-    /// Generates the changes between the requests for two pages: orders are added, changed or
-    /// removed.
+    /// Generates changes of orders that happen between the requests for two pages. Each change
+    /// adds, replaces or removes an order.
     fn changes() -> impl Strategy<Value = BTreeMap<i64, Option<Fields>>> {
         prop::collection::btree_map(ids(), prop::option::of(fields()), 0..20)
     }
@@ -183,7 +183,7 @@ mod tests {
         #![proptest_config(testbed::property_config())]
 
         /// Each page agrees with a model and continues where the previous page ended. So no order
-        /// is on two pages, and no order is skipped that matches the filter from the first page to
+        /// is on two pages. An order is not skipped if it matches the filter from the first page to
         /// the last.
         #[test]
         fn pages_agree_with_a_model(

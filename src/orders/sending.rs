@@ -2,7 +2,8 @@
 //!
 //! A slow client keeps a whole snapshot in memory, even after orders have changed and other clients
 //! get a newer snapshot. If such outdated snapshots together use too much memory, the oldest are
-//! cut off.
+//! cut off. The server frees the memory of a cut-off snapshot, and the responses that send it end
+//! with an error.
 
 use super::refresh::ListInMemory;
 use super::sent_lists::{CutOff, SentList};
@@ -23,7 +24,8 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
-/// Shorter bodies are not compressed, because they fit into one TCP segment.
+/// The minimum size of a body that is sent as gzip. A smaller body fits into one TCP segment, so it
+/// is not compressed.
 const MIN_GZIP_BYTES: usize = 1_024;
 
 pub struct Payload {
@@ -234,13 +236,13 @@ impl Reader {
     }
 
     /// Returns the page with this index. Fails if the list was cut off. An index that is too high
-    /// gives the same error, so the caller must pass one below the number of pages.
+    /// gives the same error, so the caller must pass an index below the number of pages.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }
 
-    /// Compresses a page of the list as soon as a permit is free, or returns the compressed bytes
-    /// that the page has already.
+    /// Returns the compressed bytes of a page. If the page is not compressed yet, waits for a free
+    /// permit and compresses the page. Fails if the list was cut off.
     pub fn deflate(
         &self,
         number: usize,
@@ -259,8 +261,8 @@ mod tests {
     use http_body_util::BodyExt;
     use std::io::Read;
 
-    /// Returns a state whose current list is `list`, and its readers. Outdated lists may use
-    /// `bound` bytes.
+    /// Returns a list state with `list` as its current list, and the readers of this state.
+    /// Outdated lists may use `bound` bytes.
     fn state_and_readers(
         list: &Arc<Snapshot>,
         bound: usize,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 #[error("the list was cut off: it was read too slowly")]
 pub struct CutOff;
 
-/// The snapshot that responses send, or `None` after it was cut off.
+/// The snapshot that responses send. `None` after the list was cut off.
 #[derive(Debug)]
 pub struct SentList(ArcSwapOption<Snapshot>);
 
@@ -26,8 +26,9 @@ impl SentList {
         self.0.load_full().ok_or(CutOff)
     }
 
-    /// Ends the responses that send this list. Returns their number, or 0 if the list was already
-    /// cut off. Each of them has a reference to this list, and the caller has one more.
+    /// Ends the responses that send this list. Returns the number of these responses, or 0 if the
+    /// list was already cut off. The number is computed from the references to this list. Each
+    /// response has one reference, and the caller has one more.
     pub fn cut_off(self: &Arc<SentList>) -> usize {
         self.0.swap(None).map_or(0, |_| Arc::strong_count(self) - 1)
     }

@@ -74,9 +74,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
-/// The maximum difference between the deadline of a batch's first request and the deadlines of the
-/// others. A batch in PostgreSQL fails at its earliest deadline, so a larger difference would fail
-/// requests that have time left.
+/// The maximum difference between the deadline of a batch's first request and the deadlines of its
+/// other requests. A batch in PostgreSQL fails at its earliest deadline. With a larger difference,
+/// requests that have time left would fail too.
 const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 
 /// While this many requests are waiting, further requests fail with [`CancelError::QueueFull`].

@@ -5,20 +5,21 @@ use crate::clock::Now;
 use std::error::Error;
 use std::time::Duration;
 
-/// The counts of a limiter, which a command can read while servers run. The counts are in the
-/// counts file of the server or, if several servers share a store, in PostgreSQL.
+/// A report of a limiter's counts, which commands can read while servers run. If several servers
+/// share a store, the counts are in PostgreSQL. Otherwise they are in the counts file of the
+/// server.
 pub trait CountsReport {
-    /// Returns the usage of the account with this id.
+    /// Returns the requests that were counted for this account in its open windows.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountUsage {
-    /// `None` if the window is not open. The same holds for `day`.
+    /// `minute` and `day` are each `None` if that window is not open.
     pub minute: Option<WindowUsage>,
     pub day: Option<WindowUsage>,
-    /// The age of these counts. In PostgreSQL it is always 0. `None` if the store has no counts
-    /// file.
+    /// The age of these counts, which is 0 for counts in PostgreSQL. `None` if the store is
+    /// embedded and has no counts file.
     pub age: Option<Duration>,
 }
 

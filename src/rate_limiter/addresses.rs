@@ -1,5 +1,6 @@
-//! Counts requests without a valid key by address, in a table of bounded size. These counts only
-//! have to stop floods, so each server keeps its own and forgets them when it stops.
+//! Counts the requests of each client address that have no valid key, in a table of bounded size.
+//! These counts only have to stop floods. So each server keeps its own counts and forgets them when
+//! it stops.
 
 use super::window::FixedWindow;
 use super::{Decision, RateLimitStatus, Window};
@@ -16,8 +17,8 @@ pub const MAX_ADDRESSES: usize = 65_536;
 /// request from a new address would scan the table during a flood.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The unit that is counted: an IPv4 address, or the /64 of an IPv6 address, because a single
-/// client usually has a whole /64.
+/// The addresses whose requests are counted together: one IPv4 address, or a /64 of IPv6 addresses.
+/// A single client usually has a whole /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressKey {
     V4(u32),

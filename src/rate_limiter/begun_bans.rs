@@ -35,8 +35,8 @@ impl BegunBans {
     pub(super) fn begin(&self, ban: NewBan) {
         self.count.inc();
         if let Some(recorder) = &*self.recorder.lock() {
-            // Sending fails only if the task that records bans has ended, because the server is
-            // stopping.
+            // Sending fails only if the task that records bans has ended. That happens only while
+            // the server stops.
             let _ = recorder.send(ban);
         }
     }

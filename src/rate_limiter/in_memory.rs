@@ -23,7 +23,7 @@ use std::time::Instant;
 /// clients cannot choose row numbers.
 type Rows<T> = DashMap<i64, T, foldhash::fast::RandomState>;
 
-/// Decides on every request without waiting for I/O.
+/// A rate limiter that decides on every request without waiting for I/O.
 #[derive(Debug)]
 pub struct InMemoryRateLimiter {
     accounts: Rows<AccountWindows>,
@@ -91,7 +91,7 @@ impl InMemoryRateLimiter {
         self.accounts.retain(|_, windows| windows.is_open(wall));
     }
 
-    /// Removes keys whose strikes and bans no longer have an effect at this monotonic time.
+    /// Removes keys whose strikes and bans no longer have an effect at the time `monotonic`.
     pub fn remove_expired_strikes(&self, monotonic: Timestamp) {
         self.keys.retain(|_, strikes| strikes.is_relevant(monotonic));
     }
@@ -118,8 +118,9 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Counts a strike if a window has refused the request, unless one of the account's limits is
-    /// zero. Returns the decision, or the ban if the key is now banned. Logs and records a new ban.
+    /// Counts a strike if a window has refused the request. Counts none if one of the account's
+    /// limits is zero. Returns `decision`, or the ban if the key is now banned. Logs and records a
+    /// new ban.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,

@@ -112,8 +112,8 @@ impl CountsFile {
         Ok(())
     }
 
-    /// Restores the counts from the file, unless an earlier call has done so. Quarantines a damaged
-    /// file, or one of another store.
+    /// Restores the counts from the file, unless an earlier call has done so. If the file is
+    /// damaged or belongs to another store, renames it.
     fn restore(&mut self, now: Now) -> io::Result<()> {
         if self.is_restored {
             return Ok(());

@@ -9,8 +9,8 @@ use store_orders_api::limit_constants::{
 
 const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as u64 * 3_600);
 
-/// After the first 429 of a minute, a key's further 429s are not strikes for this long, because the
-/// client may have sent those requests before it read the first 429.
+/// The time after a key's first 429 of a minute in which further 429s are not strikes. The client
+/// may have sent those requests before it read the first 429.
 const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 
 /// The latest ban of a key, as in the key's row in the store. The default is no ban.
@@ -63,7 +63,7 @@ impl Strikes {
         }
     }
 
-    /// Returns the status for the headers if the key is banned.
+    /// Returns the status for the rate limit headers if the key is banned.
     pub fn ban_at(&self, now: Timestamp, per_minute: u32) -> Option<RateLimitStatus> {
         let is_banned = self.ban.seconds > 0 && now < self.banned_until;
         let resets_in = self.banned_until.saturating_duration_since(now);
@@ -138,8 +138,8 @@ mod tests {
         assert_eq!(ban_key(after(10), &mut strikes), Duration::from_secs(300));
         let before = strikes;
         for _ in 0..5 {
-            // The ban began at 12 s, so this request, sent at 9 s, was counted late. It must not
-            // lengthen the ban.
+            // The ban began at 12 s. This request was sent at 9 s but counted only after the ban
+            // began, so it must not lengthen the ban.
             assert!(strikes.strike(after(9), 1).is_some());
         }
         assert_eq!(strikes, before);

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use store_orders_api::plans::PlanLimits;
 
-/// A window of requests. A closed window is treated as empty.
+/// A fixed window and the number of requests in it. A closed window is treated as if it had no
+/// requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FixedWindow {
     pub closes_at: Timestamp,

@@ -67,8 +67,9 @@ impl ListeningSocket {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Makes the system end a connection if its client has vanished, or has taken none of the
-    /// pending bytes, for this long. Affects connections that are accepted from now on.
+    /// Sets the time after which the operating system ends a stalled connection. A connection is
+    /// stalled if its client has vanished, or takes none of the pending bytes. Affects connections
+    /// that are accepted from now on.
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         sockopt::set_tcp_user_timeout(&self.0, timeout.as_millis().try_into().unwrap_or(u32::MAX))?;
@@ -120,7 +121,7 @@ mod sockets {
     const DROP_SYN: [SockFilter; 5] = [
         // Load the byte at offset 13 of the TCP header, which has the flags.
         SockFilter::new(0x30, 0, 0, 13),
-        // Keep SYN and ACK.
+        // Keep only the bits of the flags SYN and ACK.
         SockFilter::new(0x54, 0, 0, 0x12),
         // If only SYN is left, skip an instruction.
         SockFilter::new(0x15, 1, 0, 0x02),
@@ -157,8 +158,8 @@ mod sockets {
             .count())
     }
 
-    /// Searches the open files of this process, and not the table of all sockets, which is long on
-    /// a busy machine.
+    /// Finds the socket that listens at `address`. Searches only the open files of this process,
+    /// because the table of all sockets is long on a busy machine.
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
         let files =
             Process::myself().and_then(|process| process.fd()).map_err(io::Error::other)?.flatten();

@@ -30,7 +30,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 pub struct TlsFiles {
     /// The certificate chain, which begins with the server's own certificate.
     pub certificate: PathBuf,
-    /// The private key: PKCS #8, PKCS #1 or SEC 1.
+    /// The private key, in one of the formats PKCS #8, PKCS #1 and SEC 1.
     pub key: PathBuf,
 }
 
@@ -60,7 +60,8 @@ struct SeenVersions {
     is_unreadable: bool,
 }
 
-/// Detects a changed file, or a changed target of a symbolic link, without reading the file.
+/// The metadata of a file, or of the target of a symbolic link. A change of the file changes this
+/// metadata, so the server detects the change without reading the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileVersion {
     device: u64,
@@ -102,8 +103,8 @@ impl ReloadableCertificate {
         })
     }
 
-    /// Requests that [`ReloadableCertificate::keep_current`] reload the files even if they look
-    /// unchanged. Several requests during one reload lead to only one further reload.
+    /// Asks [`ReloadableCertificate::keep_current`] to reload the files, even if they look
+    /// unchanged. Several calls during one reload lead to only one further reload.
     pub fn request_reload(&self) {
         self.reload_requested.notify_one();
     }
@@ -158,7 +159,8 @@ impl ReloadableCertificate {
             let (certificate, log) = (Arc::clone(&self), log.clone());
             let check =
                 spawn_blocking_with_permit((), move || certificate.check(is_requested, &log));
-            // The panic hook logs a panic; the next check retries.
+            // Ignore a panic of the check, because the panic hook logs it. The next check tries
+            // again.
             let _ = check.await;
         }
     }

@@ -54,7 +54,7 @@ row! {
         pub used_at: Option<i64> = [used_at bigint],
         /// The public name, `key_…`, of the key that replaces this one.
         pub successor: Option<Box<str>> = [successor text],
-        /// The key's latest ban, or the record that the operator lifted it.
+        /// The key's latest ban. If the operator has lifted the ban, its length is 0.
         pub ban: KeyBan = [banned_until bigint, ban_seconds integer, ban_number integer],
     }
 }
@@ -139,7 +139,8 @@ impl Field for KeyBan {
     }
 }
 
-/// The stored number is signed, because PostgreSQL does not have unsigned types.
+/// Converts a stored number, which is signed because PostgreSQL has no unsigned types. Fails if the
+/// number is out of range.
 fn unsigned(number: impl Into<i64>) -> Result<u32, StoreError> {
     let number = number.into();
     number.try_into().map_err(|_| damaged(format!("{number} is out of range")))
@@ -181,14 +182,14 @@ pub fn select_accounts() -> String {
     )
 }
 
-/// Reads an account, and the number of its keys that are neither revoked nor expired (0 if the
-/// account is closed).
+/// Reads an account and the number of its valid keys. A key is valid if it is neither revoked nor
+/// expired. A closed account has no valid keys.
 pub fn read_counted_account(row: &Row<'_>) -> Result<(Account, i64), StoreError> {
     Ok((Account::read(row, 0)?, row.get("keys")?))
 }
 
-/// Returns a query of the keys in `keys`, a table or subquery, with the columns of
-/// [`KeyRecord::read`].
+/// Returns a query that selects keys. `keys` is the table or subquery that contains the keys. The
+/// query selects the columns that [`KeyRecord::read`] reads.
 pub fn select_keys(keys: &str) -> String {
     format!(
         "SELECT {}, {} FROM {keys} AS keys JOIN accounts ON accounts.id = keys.account",
@@ -224,7 +225,8 @@ pub enum KeyChange {
 }
 
 impl KeyChange {
-    /// Reads a row of [`select_changed_keys`], whose columns begin at the index `first`.
+    /// Reads a changed account or key from a row of [`select_changed_keys`]. `first` is the index
+    /// of the query's first column in the row.
     pub fn read(row: &impl Cells, first: usize) -> Result<KeyChange, StoreError> {
         // The columns of the key are NULL in the row of an account.
         match row.cell::<Option<i64>>(first + Account::COLUMNS.len())? {

@@ -1,7 +1,8 @@
-//! The decisions by which several servers share one store without contradicting each other. They
-//! are pure functions: time and the database's answers are parameters. They use only `std`, because
-//! `tests/support/protocol` compiles the same files without the server, and model-checks them in
-//! sequences of bounded length.
+//! The decisions by which several servers share one store without contradicting each other.
+//!
+//! The decisions are pure functions. Time and the database's answers are parameters. They use only
+//! `std`, because `tests/support/protocol` compiles the same files without the server. That package
+//! model-checks the decisions in sequences of bounded length.
 //!
 //! | File | Its decision |
 //! |---|---|

@@ -24,10 +24,13 @@ pub type PolledChanges = key_cache::ChangesAsOf<BootInstant>;
 #[derive(Clone, Debug)]
 pub struct PolledKeys {
     pub polled: PolledChanges,
-    /// All accounts and keys that changed after the caller's change. `None` if the caller gave no
-    /// change, if nothing has changed since, if more than
-    /// [`MAX_CHANGED_KEYS`](super::MAX_CHANGED_KEYS) have changed, or if the caller's change
-    /// belongs to another history.
+    /// All accounts and keys that changed after the change that the caller gave. `None` in each of
+    /// these cases:
+    ///
+    /// - The caller gave no change.
+    /// - Nothing has changed since.
+    /// - More than [`MAX_CHANGED_KEYS`](super::MAX_CHANGED_KEYS) accounts and keys have changed.
+    /// - The caller's change belongs to another history.
     pub changes: Option<Vec<KeyChange>>,
 }
 
@@ -55,15 +58,15 @@ pub struct ChangedOrders {
     pub orders: Vec<Order>,
 }
 
-/// The answer of a pending query, or `None` until it arrives. All callers that wait for the query
-/// share its error, so the error is in an `Arc`.
+/// The answer to a pending query. `None` until the answer arrives. An error is in an `Arc`, because
+/// all callers that wait for the query share the error.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
-/// The answer to a query for the last changes, or a receiver for this answer. Callers that wait for
-/// the same query share its answer.
+/// The result of a query for the last changes, or a receiver for this result. Callers that wait for
+/// the same query share one result.
 #[derive(Clone, Debug)]
 pub enum Freshness {
-    /// The answer was available immediately.
+    /// The result was available immediately.
     Known(FreshnessReport),
     /// The answer is pending. If the sender is dropped, the query failed.
     Awaited(watch::Receiver<FreshnessAnswer>),

@@ -25,19 +25,20 @@ use super::order_rows::{ImportOutcome, Records};
 /// A store, as the operator's commands use it. Every method blocks. A method that writes makes all
 /// of its changes or none.
 pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
-    /// The store's id: 128 random bits in hex. A restored store gets a new id.
+    /// Returns the store's id, which is 128 random bits in hex. A restored store gets a new id.
     fn id(&self) -> Result<String, StoreError>;
 
     /// Stores all of these records in one transaction, or none of them. For more than
-    /// [`STEP_RECORDS`], use [`import_in_steps`]. If the store already has the id of a record, the
-    /// record is skipped if `skip_existing` is true. If `skip_existing` is false, the import fails.
+    /// [`STEP_RECORDS`], use [`import_in_steps`]. If `skip_existing` is true, skips each record
+    /// whose id is in the store already. Otherwise, such a record makes the import fail.
     fn import(
         &self,
         records: Records<'_>,
         skip_existing: bool,
     ) -> Result<ImportOutcome, StoreError>;
 
-    /// Returns true if a server uses the store. Long commands then pause for its requests.
+    /// True if a server uses the store. If so, long commands pause between their steps, so that the
+    /// server's requests seldom wait.
     fn is_served(&self) -> Result<bool, StoreError>;
 
     /// Counts the store's rows and checks the store for problems. PostgreSQL does all of this in
@@ -45,10 +46,11 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// earlier checks have not seen.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
-    /// Appends a line to the audit log: to a file next to an embedded store, or to PostgreSQL's log.
+    /// Appends a line to the audit log. The log of an embedded store is a file in the store's
+    /// directory. For a store in PostgreSQL, the line goes to PostgreSQL's own log.
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError>;
 
-    /// Waits until the answers of every server include the last change. The default does not wait,
-    /// because the server of an embedded engine sees each change immediately.
+    /// Waits until the responses of every server reflect the last change. The default does not
+    /// wait, because the server of an embedded engine sees each change immediately.
     fn await_servers(&self) {}
 }

@@ -52,7 +52,7 @@ row! {
 }
 
 impl Order {
-    /// A pending order with the default of every optional field.
+    /// Creates a pending order with the default of every optional field.
     pub fn new(id: i64, pet_id: i64, quantity: i32) -> Order {
         let (ship_date, complete, status) = (None, false, OrderStatus::Pending);
         Order { id, pet_id, quantity, ship_date, complete, status }
@@ -63,8 +63,8 @@ impl Order {
         Order::new(id, 7, 1)
     }
 
-    /// Returns a query, valid on every engine, for the order with the id `$1`. It finds the order
-    /// only if it is cancelled. The last column is `change_number`.
+    /// Returns a query for the order with the id `$1`, which every engine can execute. The query
+    /// returns no row if the order is not cancelled. The last column is `change_number`.
     pub fn select_cancelled() -> String {
         let names = Order::names();
         format!("SELECT {names}, change_number FROM orders WHERE id = $1 AND status = 'cancelled'")
@@ -133,7 +133,7 @@ impl Field for OrderStatus {
     }
 }
 
-/// A query, valid on every engine, for the name of the pet with the id `$1`.
+/// A query for the name of the pet with the id `$1`. Every engine accepts this query.
 pub const SELECT_PET: &str = "SELECT name FROM pets WHERE id = $1";
 
 /// A request to cancel an order. The order's row records the key and the time.
@@ -213,7 +213,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// The singular that messages use.
+    /// Returns the singular noun for messages.
     pub const fn noun(self) -> &'static str {
         match self {
             RecordKind::Order => "order",

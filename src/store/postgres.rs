@@ -3,13 +3,13 @@
 //! | Module | Its job |
 //! |---|---|
 //! | `connecting` | opens a connection to the primary, with the settings of its role |
-//! | `session` | six connections to one server, which are reopened together when one is lost |
-//! | `server_store` | the [`Store`](super::Store) trait, for a running server |
-//! | `operator_store` | the [`OperatorStore`](super::OperatorStore) trait, and PostgreSQL's own commands |
+//! | `session` | six connections to one PostgreSQL server, which are opened and closed together |
+//! | `server_store` | the [`Store`](super::Store) trait, for a running store-orders server |
+//! | `operator_store` | the [`OperatorStore`](super::OperatorStore) trait, and the commands that only PostgreSQL has |
 //! | `schema` | the tables, their migrations and grants |
-//! | `journal` | the numbered changes; detects a store with another history |
-//! | `gathering` | gathers requests that share a statement, of lists and of counts |
-//! | `heartbeats` | finds running and silent servers |
+//! | `journal` | the numbered changes; detects whether the history of the store has changed |
+//! | `gathering` | gathers requests that arrive together, so that they share a statement |
+//! | `heartbeats` | finds the store-orders servers that run, and those that have gone silent |
 //! | `rate_limiter` | the [`RateLimiter`](crate::rate_limiter::RateLimiter) trait: the request counts |
 //! | `rows` | reads values from rows |
 //! | `timeouts` | all timeouts, and how they depend on each other |

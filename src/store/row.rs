@@ -110,7 +110,7 @@ pub trait Cells {
     fn damaged(&self, column: usize, why: impl Display) -> StoreError;
 }
 
-/// Reads the columns of a row one after another.
+/// A reader of a row's columns, one after another.
 pub struct Cursor<'a, R> {
     row: &'a R,
     column: usize,

@@ -77,9 +77,9 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     }
 }
 
-/// Returns the outcome of importing these records if the engine stored `stored` of them.
-/// `existing_id` is the first of their ids that the store already had. If it is `None` although a
-/// record was not stored, two of the records have the same id.
+/// Returns the outcome of an import if the engine stored `stored` of these records. `existing_id`
+/// is the first of their ids that the store already had. If there is no such id but a record was
+/// not stored, two of the records have the same id.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,
@@ -125,7 +125,7 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
         )));
     }
     // `escape_debug` marks the characters that terminals cannot display. It also escapes quotes and
-    // backslashes, which are allowed here.
+    // backslashes, which are allowed here, so remove them first.
     let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(

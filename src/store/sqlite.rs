@@ -227,9 +227,8 @@ fn create_if_missing(directory: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Opens the header of the store's file. Fails if a backup was copied over the file of a store that
-/// was in use, because SQLite would combine the backup with changes in the write-ahead log that do
-/// not belong to it.
+/// Opens the header of the store's file. Fails if a backup was copied over the file while the store
+/// was in use. SQLite would otherwise apply the old write-ahead log to the backup.
 fn open_header(path: &Path) -> Result<StoreHeader, StoreError> {
     let header = StoreHeader::open(path)
         .map_err(|error| StoreError::Engine { doing: "opened", source: error.into() })?;

@@ -18,7 +18,8 @@ pub trait Statements {
     /// change.
     fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError>;
 
-    /// Calls `visit` for each row of a query. If a call fails, stops and returns its error.
+    /// Calls `visit` for each row of a query. Stops at the first call that fails, and returns the
+    /// error of this call.
     fn query(
         &self,
         query: &str,
@@ -28,9 +29,9 @@ pub trait Statements {
 }
 
 impl dyn Statements + '_ {
-    /// Inserts a row as part of the change whose number is the SQL expression `change_number`. The
-    /// store assigns the id, which is the first column, so the id in `row` ([`UNASSIGNED`]) is left
-    /// out.
+    /// Inserts a row. `change_number` is an SQL expression for the number of the change to which
+    /// the insertion belongs. The first column is the id, which the store assigns. So the id in
+    /// `row` ([`UNASSIGNED`]) is left out.
     pub fn insert<T: StoredRow>(
         &self,
         table: &str,

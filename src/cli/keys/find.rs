@@ -9,7 +9,7 @@ use crate::store::{OperatorStore, StoreError};
 use anyhow::Context;
 use std::io::{BufRead, Read};
 
-/// Shows the id, account and state of the key on standard input.
+/// Reads a key from standard input, and shows its id, account and state.
 pub fn find(
     store: &dyn OperatorStore,
     clock: &SystemClock,

@@ -1,4 +1,4 @@
-//! The output for a key: its columns, its state and its ban.
+//! Converts the record of a key to JSON for output, and defines the columns of the table of keys.
 
 use crate::api_key::{Environment, is_expired};
 use crate::cli::table::Column;

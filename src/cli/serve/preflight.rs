@@ -47,9 +47,9 @@ pub fn check_settings(
     InvalidSettings::check(problems)
 }
 
-/// Returns true if two listeners may be unable to use these addresses at the same time: the ports
-/// are equal, and the IP addresses are equal or one of them is unspecified. Port 0 never conflicts,
-/// because each listener gets a free port.
+/// Returns true if two listeners may be unable to use these addresses at the same time. This is so
+/// if the ports are equal, and the IP addresses are equal or one of them is unspecified. Port 0
+/// never conflicts, because each listener gets a free port.
 fn addresses_conflict(one: SocketAddr, other: SocketAddr) -> bool {
     let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())

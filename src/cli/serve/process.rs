@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// The maximum time to write the last log lines if the shutdown timeout does not apply: after a
-/// failed or interrupted start, a panic, or a second signal.
+/// The maximum time to write the last log lines when the shutdown timeout does not apply. This is
+/// the case after a failed or interrupted start, a panic, or a second signal.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time before the deadline that is reserved for the last log lines.
@@ -162,8 +162,9 @@ impl Process {
         Ok(server)
     }
 
-    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Leaves
-    /// [`LOG_FLUSH_RESERVE`] before the deadline, in which the caller writes the last log lines.
+    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Ends at
+    /// [`LOG_FLUSH_RESERVE`] before the deadline, so that the caller can still write the last log
+    /// lines.
     async fn finish(self, deadline: Instant) {
         let remaining = || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if let Some(persister) = self.served.persister

@@ -25,7 +25,7 @@ pub enum HangUp {
     Stops,
 }
 
-/// The error of a server or command that a signal ended before its work was done.
+/// The error if a signal ends a server or a command before its work is done.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct EndedBySignal {

@@ -6,7 +6,7 @@ use http::HeaderValue;
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An entry of `X-Forwarded-For` and its address, or `None` if the entry is unreadable.
+/// An entry of `X-Forwarded-For`. The address is `None` if the entry is unreadable.
 #[derive(Clone, Debug)]
 struct Entry {
     text: String,

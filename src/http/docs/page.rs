@@ -109,7 +109,8 @@ impl ServedPage {
             .clone()
     }
 
-    /// The entity tag. Plain and gzip are different representations, so their tags differ.
+    /// Returns the entity tag. The plain page and the gzip page are different representations, so
+    /// their tags differ.
     fn tag(&self, is_gzip: bool) -> String {
         let hash = self.hash.get_or_init(|| {
             let content = self.plain.get().or_else(|| self.gzip.get());

@@ -15,10 +15,10 @@ pub enum Policy {
     Document,
 }
 
-// Inline styles need 'unsafe-inline': Scalar creates <style> elements at run time with colours
-// computed from its configuration, so the policy cannot list their hashes. Styles run no code, and
-// the policy blocks everything that they could load from other servers. Inline scripts stay
-// forbidden.
+// Inline styles need 'unsafe-inline', because Scalar creates <style> elements at run time. Their
+// colours are computed from Scalar's configuration, so the policy cannot list the hashes of these
+// styles. Styles run no code, and the policy blocks everything that they could load from other
+// servers. Inline scripts stay forbidden.
 const REFERENCE: &str = "default-src 'none'; script-src 'self'; \
     style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self'; font-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

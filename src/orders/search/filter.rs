@@ -7,7 +7,7 @@ use std::fmt::Write;
 use store_orders_api::types::utc_text;
 use store_orders_api::v2::{ListOrdersQuery, ListOrdersStatus};
 
-/// An order must match all fields that are set.
+/// The conditions of a query. An order must meet all conditions that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrderFilter {
     pub pet_id: Option<i64>,

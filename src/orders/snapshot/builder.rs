@@ -16,7 +16,8 @@ pub struct PagesBuilder {
     pages: Vec<Arc<Page>>,
     orders: Vec<Order>,
     v1: Encoded,
-    /// `None` if new pages are encoded in version 2 only when a request needs them in that version.
+    /// The new pages in version 2. `None` if a page is encoded in version 2 only when a request
+    /// first needs it.
     v2: Option<Encoded>,
 }
 

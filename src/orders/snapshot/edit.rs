@@ -32,8 +32,8 @@ impl<'a> Edit<'a> {
         Edit {
             old: snapshot.pages().iter(),
             open: None,
-            // If version 2 is in use, encode the changed pages in it now, so that no request waits
-            // for the encoding.
+            // If version 2 is in use, encode the changed pages for version 2 now. So no request
+            // waits for this encoding.
             new: PagesBuilder::new(
                 snapshot.sizes(),
                 snapshot.pages().iter().any(|page| page.has_v2()),
@@ -114,7 +114,7 @@ pub mod tests {
         search_orders: 10_000,
     };
 
-    /// Returns a list of this many orders, whose ids begin at 0.
+    /// Returns a snapshot that contains the orders 0 to `orders - 1`.
     pub fn snapshot(orders: i64) -> Snapshot {
         apply_changes(&Snapshot::empty(SMALL), (0..orders).map(|id| order(id, 1)))
     }

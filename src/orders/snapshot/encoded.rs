@@ -58,7 +58,8 @@ impl Encoded {
         EncodedOrders { bytes: &self.bytes, ends: &self.ends }
     }
 
-    /// The memory of the orders in bytes, without the buffers' spare capacity.
+    /// Returns how many bytes of memory the orders occupy, without the spare capacity of the
+    /// buffers.
     pub fn held_bytes(&self) -> usize {
         self.bytes.len() + size_of_val(self.ends.as_slice())
     }

@@ -1,4 +1,4 @@
-//! A page of a snapshot: consecutive orders, and their JSON in each version.
+//! A page of a snapshot: consecutive orders, and their JSON in each version of the API.
 
 use super::encoded::{Encoded, EncodedOrders};
 use super::gzip::Deflated;
@@ -28,7 +28,7 @@ pub struct Page {
 pub struct PageOrders {
     /// The orders, in ascending order of id.
     pub orders: Vec<Order>,
-    /// The byte offsets where the orders' JSON in version 1 ends.
+    /// For each order, the offset in `Page::bytes` at which the order's JSON in version 1 ends.
     pub v1_ends: Vec<u32>,
     /// The JSON in version 2. It is encoded only if version 2 is used, so that it takes no memory
     /// if all clients use version 1.
@@ -48,8 +48,8 @@ impl Page {
         EncodedOrders { bytes: &self.bytes, ends: &self.orders.v1_ends }
     }
 
-    /// The orders' JSON in version 2. If the page does not have it yet, this call encodes it, which
-    /// takes less than a millisecond.
+    /// Returns the orders' JSON in version 2. If the page has no such JSON yet, this call encodes
+    /// the orders, which takes less than a millisecond.
     pub fn v2(&self) -> EncodedOrders<'_> {
         let encode = || Encoded::new(self.orders().iter().map(v2::Order::from));
         self.orders.v2.get_or_init(encode).orders()
@@ -59,13 +59,13 @@ impl Page {
         self.orders.v2.get().is_some()
     }
 
-    /// True if the array ends in this page.
+    /// True if the JSON array of the list ends in this page.
     pub fn is_last(&self) -> bool {
         self.bytes.ends_with(b"]")
     }
 
-    /// True if the page is not entirely below `id`. If the list contains the order `id`, it is then
-    /// on this page or an earlier one.
+    /// True if the last order on the page has the id `id` or a higher one. If the list contains the
+    /// order `id`, the order is then on this page or an earlier one.
     pub fn reaches(&self, id: i64) -> bool {
         self.orders().last().is_some_and(|last| last.id >= id)
     }
@@ -76,8 +76,9 @@ impl Page {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: OnceCell::new() })
     }
 
-    /// The page's memory in bytes: its orders and their JSON in version 1. If the page already has
-    /// the JSON in version 2 or the compressed bytes, they are included.
+    /// Returns the page's memory in bytes. This includes the page's orders and their JSON in
+    /// version 1. The JSON in version 2 and the compressed bytes are included only if the page
+    /// already has them.
     pub fn held_bytes(&self) -> usize {
         let compressed = self.deflated().map_or(0, |deflated| deflated.blocks.len());
         let v2 = self.orders.v2.get().map_or(0, Encoded::held_bytes);

@@ -8,17 +8,18 @@ pub struct Sizes {
     /// pages make changes and compression slower, because a page is copied when one of its orders
     /// changes, and is compressed as a whole.
     pub page_bytes: usize,
-    /// The bytes of a long list that are sent before yielding to other requests.
+    /// The number of bytes of a long list that a response sends before it yields to other requests.
     pub turn_bytes: usize,
-    /// A list of up to this many bytes does not yield to other requests when it is sent plain.
+    /// The maximum size of a short list in bytes. A response that sends a short list as plain JSON
+    /// does not yield to other requests.
     pub short_list_bytes: usize,
-    /// The number of pages that are compressed ahead of the page that is sent.
+    /// The number of pages that are compressed in advance while a page is sent.
     pub pages_ahead: usize,
-    /// A search yields to other requests at the first page boundary after it has scanned this many
-    /// orders since it last yielded.
+    /// The number of orders that a search scans before it yields to other requests. The search
+    /// yields at the next page boundary.
     pub turn_orders: usize,
-    /// A search stops at the first page boundary after it has scanned this many orders. The
-    /// response may then list fewer orders than the request's limit, and the next request continues
+    /// The number of orders after which a search stops. The search stops at the next page boundary.
+    /// The response may then list fewer orders than the request's limit. The next request continues
     /// the search.
     pub search_orders: usize,
 }

@@ -8,8 +8,8 @@ use http::HeaderValue;
 use twox_hash::XxHash3_128;
 
 /// The sum of the hashes of a list's orders, each encoded in version 1. An edit of the list adds
-/// and subtracts only the orders that it changes. A sum suffices, because the list is always sorted
-/// by id, so the set of its orders determines the list.
+/// and subtracts only the orders that it changes. The sum ignores the sequence of the orders. This
+/// is sufficient, because lists are always sorted by id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContentHash(u128);
 

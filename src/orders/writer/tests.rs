@@ -38,8 +38,9 @@ async fn queued_requests_form_one_batch_up_to_the_maximum_size() {
     assert_eq!(batch_sizes(all).await, [LARGEST_BATCH, 20]);
 }
 
-/// The store has stalled, so some requests have only 0.6 s left while others have just arrived.
-/// They must not share a batch, because the batch would fail at its earliest deadline.
+/// The store has stalled, so some requests have only 0.6 s left, while others have just arrived.
+/// These two kinds must not share a batch, because a batch fails at the earliest deadline of its
+/// requests.
 #[tokio::test]
 async fn requests_with_distant_deadlines_are_in_different_batches() {
     let now = Instant::now();

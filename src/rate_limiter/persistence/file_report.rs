@@ -8,8 +8,8 @@ use crate::rate_limiter::window::FixedWindow;
 use crate::rate_limiter::{AccountUsage, CountsReport, ReportError, Window, WindowUsage};
 use std::path::Path;
 
-/// The counts in a counts file. If a server is running, they lack the requests that it has counted
-/// since its last write began. `None` if the store has no counts file.
+/// The counts in a counts file. While a server runs, the file lacks the requests that the server
+/// has counted since it last began to write the file. `None` if the store has no counts file.
 #[derive(Debug)]
 pub struct CountsFileReport(Option<SavedCounts>);
 

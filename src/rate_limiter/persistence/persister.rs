@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// The pause between two writes. A crash loses at most the requests counted during one pause and
-/// one write. If the write takes less than half a second, these are the requests of less than a
+/// one write. If the write takes less than half a second, the crash loses the counts of less than a
 /// second.
 pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -20,7 +20,7 @@ const SLOW_WRITE: Duration = Duration::from_secs(5);
 /// A thread that periodically writes a counts file until [`CountsPersister::finish`].
 #[derive(Debug)]
 pub struct CountsPersister {
-    /// Dropping it stops the thread.
+    /// The thread stops when this sender is dropped.
     running: Sender<()>,
     /// Receives the result of the last write: true if it completed.
     ended: oneshot::Receiver<bool>,

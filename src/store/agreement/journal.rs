@@ -147,10 +147,10 @@ impl<I> Answer<I> {
         Answer { last, orders, keys, is_known }
     }
 
-    /// Returns the last changes for a list request, and records them as seen. Fails if the lease is
-    /// no longer valid when the answer arrives (`now`), because the answer may then lack changes
-    /// that were acknowledged before the query. Also fails if the journal lacks the last seen
-    /// change.
+    /// Returns the last changes for a list request, and records them as seen. `now` is the time at
+    /// which the answer arrives. Fails if the lease is no longer valid then. In that case, the
+    /// answer may lack changes that were acknowledged before the query. Also fails if the journal
+    /// lacks the last seen change.
     pub fn accept_under_lease<T: Time>(
         self,
         history: u64,

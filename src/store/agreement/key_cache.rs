@@ -22,12 +22,13 @@ pub enum KeysCatchUp {
     /// Replace cached rows with the rows of the answer; the cache then reflects this change.
     Rows(Position),
     /// Empty the cache, because too much has changed or a new history has begun. The empty cache
-    /// then reflects this change.
+    /// then reflects all changes up to this position.
     Empty(Position),
 }
 
-/// Plans how keys that reflect the change `cached` catch up with the change `stored`. If
-/// `rows_after` is set, the store's answer has all rows that changed after the change `rows_after`.
+/// Decides how the key cache catches up with the store. The cache reflects the changes up to
+/// `cached`, and the last change in the store is `stored`. If `rows_after` is set, the store's
+/// response contains all rows that changed after `rows_after`.
 pub fn keys_catch_up(
     cached: Position,
     stored: Position,

@@ -123,7 +123,8 @@ impl<T: Time> Lease<T> {
         Confirmed(())
     }
 
-    /// True if answers that arrive now are valid.
+    /// True if the lease has not expired at the time `now`. Only then may the server use a result
+    /// that arrives at this time.
     pub fn is_valid(&self, now: T) -> bool {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
@@ -144,7 +145,7 @@ pub struct OldLeaseWait<T> {
     pub(crate) until: T,
 }
 
-/// Proof that the wait is over; only [`OldLeaseWait::over`] creates it.
+/// Proof that a new session's wait is over. Only [`OldLeaseWait::over`] creates this proof.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitIsOver(());
 

@@ -23,8 +23,8 @@ pub enum CatchUp {
     Rows(Position),
     /// Read the rows that changed after this position, and apply them and the pending removals.
     ReadingAfter(Position),
-    /// Another history has begun: discard the pending removals and read every row. The position is
-    /// the beginning of that history.
+    /// Discard the pending removals and read every row, because a new history has begun. The
+    /// position is the beginning of the new history.
     ReadingAll(Position),
 }
 
@@ -52,8 +52,9 @@ impl<S, R: Default> ListState<S, R> {
         }
     }
 
-    /// Plans how the snapshot catches up with the store, which is at the position `stored`. If
-    /// `rows_after` is set, the store's answer has all rows that changed after that position.
+    /// Plans how the snapshot catches up with the store. `stored` is the position of the store. If
+    /// `rows_after` is set, the store's reply has all rows that changed after the position
+    /// `rows_after`.
     pub fn plan(&self, stored: Position, rows_after: Option<Position>) -> CatchUp {
         if !stored.has_more_than(self.snapshot_position) {
             return CatchUp::Nothing;
@@ -70,11 +71,13 @@ impl<S, R: Default> ListState<S, R> {
         }
     }
 
-    /// Replaces the snapshot with one at the position `new`, and returns the old one. If the new
-    /// position is behind the list's, orders were cancelled while the new snapshot was made. The
-    /// new snapshot still contains these orders, so they stay pending, and `remove_done` must
-    /// delete only the other removals. Otherwise no removal stays pending, because the new snapshot
-    /// includes all removals or belongs to a new history.
+    /// Replaces the snapshot with `snapshot`, which is at the position `new`, and returns the old
+    /// one.
+    ///
+    /// If the list is at a later position of the same history, orders were cancelled while the new
+    /// snapshot was made. The new snapshot still contains these orders, so their removals stay
+    /// pending. `remove_done` must delete all other removals. In any other case, no removal stays
+    /// pending, because the new snapshot includes all removals or belongs to a new history.
     pub fn publish(&mut self, snapshot: S, new: Position, remove_done: impl FnOnce(&mut R)) -> S {
         self.snapshot_position = new;
         if new.history == self.position.history && new.number < self.position.number {
@@ -107,8 +110,8 @@ mod tests {
         list.pending_removals.len() > before
     }
 
-    /// Publishes a snapshot at the position `applied`. If this is behind the list, the snapshot
-    /// includes only the first of the pending removals. Returns the removals that stay pending.
+    /// Publishes a snapshot at the position `applied`. If the list is at a later position, the
+    /// snapshot includes only the first pending removal. Returns the removals that stay pending.
     fn publish(list: &mut List, applied: Position) -> &[i64] {
         list.publish((), applied, |removals| drop(removals.drain(..1)));
         &list.pending_removals

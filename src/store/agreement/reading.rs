@@ -1,5 +1,5 @@
 //! Determines which changes a read of rows includes. A read may take several pages, and rows can
-//! change between two of them.
+//! change between two pages.
 
 use super::position::Position;
 

@@ -22,14 +22,15 @@ impl<C> SharedQueries<C> {
         SharedQueries { next, is_awaited: false, under_way: 0 }
     }
 
-    /// Returns the query for a list request that arrives now.
+    /// Joins a list request that arrives now to the next query. Returns the caller's data for this
+    /// query.
     pub fn join(&mut self) -> &mut C {
         self.is_awaited = true;
         &mut self.next
     }
 
-    /// Returns the query to send now, if a list request waits for its answer and fewer than `most`
-    /// queries are in flight.
+    /// Returns the query to send now. Returns `None` if no list request waits for this query, or if
+    /// `most` queries are already in flight.
     pub fn due(&self, most: usize) -> Option<&C> {
         (self.is_awaited && self.under_way < most).then_some(&self.next)
     }

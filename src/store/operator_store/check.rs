@@ -21,8 +21,8 @@ const DATES: [(&str, &str); 4] = [
     ("accounts", "closed_at"),
 ];
 
-/// The columns with ids that clients read. JavaScript reads integers exactly only up to 2^53-1, but
-/// earlier releases imported any 64-bit integer, so a store may have larger ids.
+/// The id columns that clients read. JavaScript reads integers exactly only up to 2^53-1. Earlier
+/// releases imported any 64-bit integer, so a store may have larger ids.
 const PUBLIC_IDS: [(&str, &str); 3] = [("orders", "id"), ("orders", "pet_id"), ("pets", "id")];
 
 /// The row counts of a store, and its problems. A count that could not be read is `None`.
@@ -43,7 +43,8 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Returns the value that was read. If reading `what` failed, reports this as a problem.
+    /// Returns the value in `result`. If `result` is an error, adds the problem that `what` cannot
+    /// be read, and returns `None`.
     pub fn read<T, E: Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
@@ -58,9 +59,9 @@ impl CheckReport {
     }
 
     /// Reports a problem if a row has a higher change number than the last change that `table`
-    /// records (`rows`). A server looks for changed rows only when that number rises, so it would
-    /// see such a row late or never. The last three parameters are the highest change numbers of
-    /// orders, keys and accounts.
+    /// records. `rows` are the rows of `table`. A server looks for changed rows only when the last
+    /// change's number rises, so it would see such a row late or never. The last three parameters
+    /// are the highest change numbers of orders, keys and accounts.
     pub fn check_change_numbers(
         &mut self,
         table: &str,

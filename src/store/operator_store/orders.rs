@@ -11,8 +11,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use store_orders_api::types::utc_text;
 
-/// The maximum number of rows in a page. One query reads one page. For orders, that takes some
-/// milliseconds, so the round trip to PostgreSQL, about a millisecond, adds little.
+/// The maximum number of rows in a page, which one query reads. A page of orders takes some
+/// milliseconds. The round trip to PostgreSQL takes about a millisecond, so it adds little.
 pub const PAGE_ORDERS: usize = 5_000;
 
 pub trait OrderCommands {
@@ -137,9 +137,9 @@ impl<E: Engine> OrderCommands for E {
     }
 }
 
-/// Changes the orders among `ids` that are pending. If `can_change` fails for one of the orders,
-/// changes nothing. `assignments` may use `$2`, `$3` and so on, which get their values from
-/// `parameters`. Returns the orders that were changed.
+/// Changes those of the orders `ids` that are pending, and returns their ids. Changes nothing if
+/// `can_change` fails for one of the orders. `assignments` may use `$2`, `$3` and so on, which get
+/// their values from `parameters`.
 fn change_pending<E: Engine>(
     engine: &E,
     ids: &[i64],

@@ -1,5 +1,5 @@
 //! Splits long commands into steps. A step that writes is one transaction. While a server uses the
-//! store, the command pauses between steps, so that requests seldom wait for it.
+//! store, the command pauses between steps, so that requests seldom wait for a step.
 
 use super::OperatorStore;
 use crate::store::{ImportOutcome, RecordKind, Records, Status, StoreError};

@@ -34,11 +34,13 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Selects whether the server accepts writes, and its identity. On a standby, the timeline is
-/// empty, because the functions that compute it fail there. Also changes two settings that cannot
-/// be startup options. The search path is restricted to the store's schema, which is the first
-/// existing schema in it, and only the server knows which schemas exist. `transaction_timeout` is
-/// turned off; as a startup option, servers before PostgreSQL 17 would refuse it as unknown.
+/// Selects whether the server accepts writes, and the identity of the server. On a standby, the
+/// timeline is empty, because the functions that compute it fail on a standby.
+///
+/// Also changes two settings that cannot be startup options. The search path is restricted to the
+/// store's schema, which is the first existing schema in the path. Only the server knows which
+/// schemas exist. `transaction_timeout` is turned off. PostgreSQL before version 17 does not know
+/// this setting and would refuse it as a startup option.
 const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
     current_setting('transaction_read_only') = 'on', \
     (SELECT system_identifier::text FROM pg_control_system()), \
@@ -52,15 +54,16 @@ const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
 pub struct Connection {
     pub client: Client,
     pub server: ServerIdentity,
-    /// Reports the connection's end, and its commits that no standby confirmed.
+    /// Reports the end of the connection. Also reports commits on this connection that no standby
+    /// confirmed.
     pub link: Arc<Link>,
     driver: Driver,
 }
 
 impl Connection {
-    /// Closes the socket. PostgreSQL may still execute statements that were sent. This method does
-    /// not cancel them, because if a COMMIT's wait for the standby is cancelled, the COMMIT
-    /// succeeds with only a warning, although no standby has confirmed it.
+    /// Closes the socket. PostgreSQL may still execute statements that were sent, because this
+    /// method does not cancel them. It must not cancel a COMMIT that waits for the standby. A
+    /// cancelled COMMIT would succeed with only a warning, although no standby has confirmed it.
     pub fn close(&self) {
         self.driver.0.abort();
     }
@@ -75,7 +78,8 @@ impl Drop for Driver {
     }
 }
 
-/// Identifies a running server: connections with equal identities reach the same server.
+/// The identity of a running server. If two connections have equal identities, they are connected
+/// to the same server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
     /// The address and port, or the socket's directory and port.

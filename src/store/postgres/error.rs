@@ -1,11 +1,12 @@
-//! Errors of PostgreSQL and of the connection to it, with advice for the operator if there is any.
+//! Errors of PostgreSQL and of the connection to it. For some errors, the message contains advice
+//! for the operator.
 
 use crate::store::StoreError;
 use std::error::Error;
 use tokio_postgres::error::SqlState;
 
-/// An error of PostgreSQL or of the connection to it. Its details, which may quote a row,
-/// are left out.
+/// An error of PostgreSQL or of the connection to it. The text omits the error's details, because
+/// they may quote a row.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct PostgresError {
@@ -61,9 +62,9 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Returns the error of PostgreSQL or of the connection to it that `error` wraps. Returns `None`
-/// for any other error, and also if [`engine_error`] has turned PostgreSQL's error into a
-/// [`StoreError::Refused`].
+/// Returns the error of PostgreSQL, or of the connection to PostgreSQL, that `error` contains.
+/// Returns `None` if `error` contains neither. For example, [`engine_error`] converts some errors
+/// of PostgreSQL to [`StoreError::Refused`], which contains only text.
 pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
     let StoreError::Engine { source, .. } = error else { return None };
     source.downcast_ref()
@@ -86,7 +87,8 @@ pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> St
     }
 }
 
-/// Returns advice on how the operator can fix the cause of an error, if there is any.
+/// Returns advice on how the operator can fix the cause of an error. Returns `None` if there is no
+/// advice for this error.
 fn advice(error: &PostgresError) -> Option<&'static str> {
     Some(match *error.state.as_ref()? {
         SqlState::INSUFFICIENT_PRIVILEGE => {
@@ -120,8 +122,8 @@ pub fn write_error(error: tokio_postgres::Error) -> StoreError {
     engine_error("written")(error)
 }
 
-/// Returns the error for a store that cannot be reached, or whose answer must not be used. In a
-/// session (`SessionState::answer`), this error ends the session, because it has no SQLSTATE.
+/// Returns the error for a store that cannot be reached, or for a response that must not be used.
+/// This error has no SQLSTATE, so `SessionState::answer` ends the session when it gets the error.
 pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }

@@ -1,4 +1,4 @@
-//! Gathers the requests that share a statement.
+//! Gathers requests that arrive together, so that they can share a statement.
 
 use tokio::task::yield_now;
 

@@ -14,7 +14,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
 /// The id of a change in the table `changes`. It includes the table's oid, so that the changes of a
-/// restored database have other ids than before: `pg_restore --clean` restores the old values of
+/// restored database have other ids than before. `pg_restore --clean` restores the old values of
 /// `id`, but in a new table with a different oid. `VACUUM FULL` keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
@@ -22,8 +22,8 @@ pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// The number of columns of [`select_last_and_known`]. If a statement joins other rows to this
-/// answer, their columns follow.
+/// The number of columns that [`select_last_and_known`] selects. If a statement joins other rows,
+/// the columns of those rows come after these columns.
 pub const ANSWER_COLUMNS: usize = 5;
 
 /// Selects the last change, and whether the journal has the change with the number `$1` and the id
@@ -86,7 +86,8 @@ pub async fn read_last(client: &impl GenericClient) -> Result<(i64, LastChanges)
     Ok((value(first(&rows)?, 0)?, parse_last_changes(&rows)?))
 }
 
-/// Queries the last change, and whether the journal has the last seen change.
+/// Queries the last change in the journal. Also queries whether the journal contains the last
+/// change that this server has seen.
 pub async fn query_journal(
     client: &Client,
     seen: &JournalSeen,
@@ -122,16 +123,16 @@ pub async fn record_change(
     Ok(())
 }
 
-/// Adds the next change to the journal: a change of orders if `$1` is true, otherwise a change of
-/// accounts and keys. Aborts the transaction in three cases:
+/// Adds the next change to the journal. If `$1` is true, this is a change of orders, otherwise a
+/// change of accounts and keys. Aborts the transaction in three cases:
 ///
 /// - One of the orders `$2` has changed after the change `$3`.
-/// - This is a change of accounts and keys, and there was another one after the change `$4`.
+/// - This is a change of accounts and keys, and `$4` is not the last such change in the journal.
 /// - The table `change_lock` is empty, so the transaction holds no lock.
 ///
-/// To abort, it inserts NULL as the number, which violates a constraint. The first case ignores
-/// damaged orders whose change number is above the journal's last one. Otherwise such orders could
-/// not be changed until the journal reaches their number.
+/// To abort, the statement inserts NULL as the number, which violates a constraint. The first case
+/// ignores a damaged order whose change number is above the last number in the journal. Otherwise,
+/// nobody could change this order until the journal reaches its number.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (change_number, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM change_lock) AND ($1 OR keys = $4) AND NOT EXISTS (

@@ -47,7 +47,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
-/// The store, for one command. Its methods block, and must not be called within a tokio runtime.
+/// The store, as one command uses it. The methods block, so they must not be called within a tokio
+/// runtime.
 pub struct PostgresOperatorStore {
     /// Runs the asynchronous work of each method.
     runtime: Runtime,
@@ -105,8 +106,10 @@ impl PostgresOperatorStore {
         self.runtime.block_on(work(&connection.client))
     }
 
-    /// Runs `work` in one transaction. After an error, nothing has changed, with two exceptions: no
-    /// standby has confirmed the commit ([`StoreError::Unconfirmed`]), or its answer was lost.
+    /// Runs `work` in one transaction. In general, an error means that nothing has changed. There
+    /// are two exceptions. After [`StoreError::Unconfirmed`], the transaction is committed, but no
+    /// standby has confirmed it. If the result of the COMMIT was lost, the transaction may be
+    /// committed.
     fn write<T>(
         &self,
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -180,9 +183,9 @@ impl Engine for PostgresOperatorStore {
     }
 }
 
-/// Commits these writes as one change, with pipelined statements. `number` and `last_changes` are
-/// what the caller read from the journal before it read the rows on which the writes depend. If
-/// something in `scope` has changed since then, writes nothing and returns false.
+/// Commits these writes as one change, with pipelined statements. The caller must read `number` and
+/// `last_changes` from the journal before it reads the rows on which the writes depend. If rows in
+/// `scope` have changed since then, writes nothing and returns false.
 pub(super) async fn write_at_once(
     connection: &Connection,
     scope: Scope<'_>,
@@ -221,8 +224,8 @@ pub(super) async fn write_at_once(
     if link.unconfirmed() == unconfirmed_before { Ok(true) } else { Err(StoreError::Unconfirmed) }
 }
 
-/// Converts the error of a COMMIT, or of a statement sent together with it. Without an answer,
-/// nobody knows whether the change was made, and the new error says so.
+/// Converts the error of a COMMIT, or of a statement that was sent together with the COMMIT. If
+/// PostgreSQL sent no reply, it is unknown whether the change was made. The new error says so.
 fn commit_error(error: tokio_postgres::Error) -> StoreError {
     match error.code() {
         Some(_) => lock_error(error),

@@ -24,7 +24,7 @@ pub struct Schema<'a> {
     /// The name that messages use for these tables.
     pub name: &'static str,
     pub version_table: &'static str,
-    /// The migration at index n leads from version n to n + 1.
+    /// The migration at index n upgrades the tables from version n to version n + 1.
     pub migrations: &'a [Migration],
 }
 
@@ -53,13 +53,13 @@ pub const LIMITS: Schema<'static> = Schema {
     }],
 };
 
-/// The advisory lock that `migrate` and `restore` take, so that only one of them at a time runs on
-/// a database. The number is "stor" in ASCII, then 1.
+/// The advisory lock that `migrate` and `restore` take, so that only one of these commands runs on
+/// a database at a time. The number is "stor" in ASCII, then 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 
-/// The advisory lock that a command takes if no server may use the store while the command runs. A
-/// server takes the lock in shared mode while it adds itself to `replicas`. The number is "stor" in
-/// ASCII, then 3.
+/// The advisory lock that keeps servers away from the store. A command takes the lock if no server
+/// may use the store while the command runs. A server takes the lock in shared mode while it adds
+/// itself to `replicas`. The number is "stor" in ASCII, then 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub async fn lock(client: &Client) -> Result<(), StoreError> {
     client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error).map(drop)
 }
 
-/// Applies the missing migrations. Returns a line for the operator for each step.
+/// Applies the missing migrations. For each of them, returns a line of text for the operator.
 pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
     lock(client).await?;
     let migrated = apply_missing(client, schema).await;
@@ -135,9 +135,8 @@ async fn apply(
     transaction.commit().await.map_err(failed)
 }
 
-/// Fails if this program cannot use the database, because the database has no store, an older
-/// schema, or a schema that requires a newer program. A newer schema that allows this program is
-/// fine.
+/// Fails if the database has no store, an older schema, or a schema that requires a newer program.
+/// Accepts a newer schema that allows this program.
 pub async fn require_current(
     client: &impl GenericClient,
     schema: Schema<'_>,
@@ -170,8 +169,8 @@ pub async fn require_current(
     }
 }
 
-/// Reads the version that the database records; `None` if the database lacks these tables. Fails if
-/// a build before 2.0.0 created them.
+/// Reads the version of the schema that the database records. Returns `None` if the database does
+/// not have the schema's tables yet. Fails if a build before 2.0.0 created the tables.
 async fn read_version(
     client: &impl GenericClient,
     Schema { name, version_table, .. }: Schema<'_>,

@@ -77,9 +77,9 @@ impl PostgresStore {
         current(&self.sessions)?.writer.deregister(timeout).await
     }
 
-    /// Executes a batch. If the session ends or PostgreSQL cancels a statement, tries again, in the
-    /// next session if necessary, as long as enough time is left before the deadline. All attempts
-    /// share the batch's id, so the batch takes effect only once.
+    /// Executes a batch. If the session ends or PostgreSQL cancels a statement, tries again until
+    /// too little time is left before the deadline. A further attempt uses the next session if
+    /// necessary. All attempts share the batch's id, so the batch takes effect only once.
     async fn execute(
         &self,
         batch: &Batch,
@@ -125,7 +125,7 @@ impl PostgresStore {
     }
 }
 
-/// Returns the error for a list or a change of a history that the session does not follow.
+/// Returns the error if a list or a change belongs to a history that the session does not follow.
 fn changes_were_lost() -> StoreError {
     unreachable_because("the store failed over, and changes were lost")
 }

@@ -1,13 +1,14 @@
-//! A session: six connections to one database server, opened and closed together.
+//! A session consists of six connections to one database server, which are opened and closed
+//! together.
 //!
-//! A replaced primary still answers reads. With a pool of independent connections, some would still
-//! reach the old primary after a failover, and a list from it could show an order whose
-//! cancellation the new primary has committed. So all connections of a session reach the same
-//! server, and lists and the rate limiter use its answers only while the session has a valid
-//! [`lease`](crate::store::agreement::lease).
+//! A replaced primary still answers reads. In a pool of independent connections, some connections
+//! would still reach the old primary after a failover. A list from the old primary could show an
+//! order whose cancellation the new primary has committed. So all connections of a session reach
+//! the same server. Lists and the rate limiter use answers of this server only while the session
+//! has a valid [`lease`](crate::store::agreement::lease).
 //!
-//! A connection executes one statement after the other, and a batch that waits for the change lock
-//! must not delay lists, for example. So each kind of work has its own connection:
+//! A connection executes one statement after the other. Lists, for example, must not wait behind a
+//! batch that waits for the change lock. So each kind of work has its own connection:
 //!
 //! | Connection | Type | Its job |
 //! |---|---|---|
@@ -18,18 +19,22 @@
 //! | heartbeat | [`Heartbeat`] | renews the lease |
 //! | counts | [`Counter`] | counts requests |
 //!
-//! These types share [`SessionState`], and none uses another. Only `BatchWriter` holds a lock while
-//! statements run; within it, PostgreSQL takes the change lock and then the rows of orders. Each of
-//! the other locks (of waiting lists, the lease, the last seen change, the schema check) is held
-//! only to read or write one value, and no two of them at the same time.
+//! These types share [`SessionState`] and do not use each other. `BatchWriter` is the only type
+//! that holds a mutex while statements run. While it holds this mutex, PostgreSQL takes the change
+//! lock first and then the rows of orders. Other mutexes protect the waiting list requests, the
+//! lease, the last seen change and the result of the schema check. Each of them is held only while
+//! one value is read or written, and no two of them are held at the same time.
 //!
 //! A session ends if a connection closes or fails, a task panics, or an answer is late or must not
-//! be used. An answer must not be used, for example, if the journal lacks a change that this server
-//! has seen, if a commit was not confirmed by the standby, or if the lease has expired before a
-//! list gets its answer. When the session ends, all its connections are closed, and [`opener`]
-//! opens the next session. An answer that arrives after the end is discarded, because a replaced
-//! primary may have sent it. The request then fails, except that a batch is sent again in the next
-//! session.
+//! be used. For example, an answer must not be used in these cases:
+//!
+//! - The journal lacks a change that this server has seen.
+//! - The standby did not confirm a commit.
+//! - The lease expired before a list got its answer.
+//!
+//! When the session ends, all its connections are closed, and [`opener`] opens the next session. An
+//! answer that arrives after the end is discarded, because a replaced primary may have sent it. The
+//! request then fails. Only a batch is sent again, in the next session.
 
 mod counter;
 mod durability;
@@ -65,9 +70,8 @@ use state::SessionState;
 use std::sync::Arc;
 use writer::BatchWriter;
 
-/// Six connections to one server. The fields that `server_store` and `rate_limiter` use are
-/// `pub(super)` and have no accessors: the session is shared in an `Arc`, so no field can be
-/// replaced, and the types of the fields offer only methods.
+/// Six connections to one server. Other modules use its `pub(super)` fields directly. They cannot
+/// replace a field, because they share the session in an `Arc`.
 pub struct Session {
     pub(super) writer: BatchWriter,
     pub(super) lists: ListReader,
@@ -146,8 +150,8 @@ impl Session {
         self.state.ended().await
     }
 
-    /// Opens a further connection to the same server, for long work that must not delay anything
-    /// else. Its loss does not end the session.
+    /// Opens another connection to the server of this session, for long work that must not delay
+    /// other work. If the new connection is lost, the session continues.
     pub async fn open_another(&self, role: &Role) -> Result<Connection, StoreError> {
         let opened = connect_to(&self.url, &self.target, role, CONNECT_LIMIT).await;
         let connection = opened.map_err(|error| unreachable_because(error.to_string()))?;

@@ -5,7 +5,7 @@ use crate::store::agreement::lease::LEASE;
 use crate::store::{COMMAND_TIMEOUT, READINESS_TIMEOUT, REQUEST_TIMEOUT, ROW_LOOKUPS};
 use std::time::Duration;
 
-/// Timeout of a server's attempt to connect, for each address of PostgreSQL.
+/// Timeout for a server's attempt to connect to one address of PostgreSQL.
 pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 
 /// Timeout of a command's attempt to connect, for each address.
@@ -21,11 +21,12 @@ pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 pub const KEEPALIVE_RETRIES: u32 = 4;
 
-/// TCP user timeout: a connection ends if the peer does not acknowledge sent data for this long.
+/// TCP user timeout. A connection ends if sent data has been unacknowledged for longer than this
+/// time.
 pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
-/// No session is opened to a primary on which a server's commit has waited for standbys for longer
-/// than this.
+/// The maximum time for which a server's commit may wait for standbys. If a commit has waited
+/// longer on a primary, no session is opened to this primary.
 pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
@@ -36,8 +37,8 @@ pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 /// Pause after a failed attempt to open a session, and before a batch is sent again.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The minimum time left to send a batch. With less time the answer would probably be late, which
-/// ends a working session.
+/// The minimum time before its deadline at which a batch may be sent. With less time, the result of
+/// the batch would probably be late, and a late result ends the session.
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time that a batch waits for each of its two locks, the change lock and the row of an
@@ -106,8 +107,8 @@ pub const WRITER: ServerTimeouts = timeouts(LOCK_WAIT.as_millis() as u64, 10_000
 /// keys that changed.
 pub const FRESHNESS: ServerTimeouts = timeouts(100, 2_000, 10_000);
 
-/// The maximum number of freshness queries in flight on one connection. With several, a list
-/// request seldom waits for the answer to an earlier query.
+/// The maximum number of freshness queries in flight on one connection. Because several may be in
+/// flight, a list request seldom waits for the answer to an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
 pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
@@ -120,8 +121,9 @@ pub const MAINTENANCE: ServerTimeouts = READER;
 /// locks its row.
 pub const HEARTBEAT: ServerTimeouts = timeouts(250, 5_000, 10_000);
 
-/// The maximum number of batches of counts in flight. If four are spread evenly over a round trip,
-/// a request waits at most a quarter of the round trip until its batch can be sent.
+/// The maximum number of batches of counts that are in flight at the same time. If they start at
+/// equal intervals, a batch starts every quarter of a round trip. So a request waits at most this
+/// long until its batch can be sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
 pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
@@ -142,10 +144,13 @@ const fn ms(duration: Duration) -> u64 {
 }
 
 const _: () = {
-    // A cancellation is answered in time even if it waits for both locks (1), or if it waits for a
-    // session to open and then for leases on an older primary to expire (2). A batch that has only
-    // the minimum time left can still be executed (3). A suspended writer loses the change lock
-    // before a waiting request times out (4).
+    // The assertions ensure these rules, in this order:
+    //
+    // - A cancellation that waits for both locks is answered in time.
+    // - A cancellation can wait for a session to open, and then for leases on an older primary to
+    //   expire. It is still answered in time.
+    // - A batch that has only the minimum time left can still be executed.
+    // - A suspended writer loses the change lock before a waiting request times out.
     assert!(2 * ms(LOCK_WAIT) + ms(BATCH_EXECUTION_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(MIN_BATCH_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(BATCH_EXECUTION_TIME) < ms(MIN_BATCH_TIME));
@@ -153,12 +158,12 @@ const _: () = {
     // The test write times out before the readiness check does, so the check can report why the
     // write failed.
     assert!(ms(MIN_BATCH_TIME) < ms(TEST_LIMIT) && ms(TEST_LIMIT) < ms(READINESS_TIMEOUT));
-    // A batch waits long enough for a session to open at one host.
+    // While a batch waits for a session, there is enough time to open a session on one host.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
     // A lease survives two lost heartbeats, or one heartbeat that waits for a lock.
     assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(LEASE));
     assert!(HEARTBEAT.lock_ms <= ms(HEARTBEAT_INTERVAL));
-    // A command polls more often than a heartbeat is sent, so it misses none.
+    // A command polls more often than servers send heartbeats, so the command misses no heartbeat.
     assert!(ms(HEARTBEAT_POLL_INTERVAL) < ms(HEARTBEAT_INTERVAL));
     // If a server's commit has waited for standbys for longer than `STANDBY_LIMIT`, the server's
     // lease has expired.
@@ -168,8 +173,9 @@ const _: () = {
     assert!(silent_ms == ms(UNACKNOWLEDGED_LIMIT));
     // A server's lease expires before its row is removed.
     assert!(ms(LEASE) < ms(SILENT_FOR));
-    // PostgreSQL ends a slow statement of the reader, and a freshness query that waits for a lock,
-    // before READ_LIMIT. Otherwise the late answer would end the session.
+    // PostgreSQL ends slow statements of the reader before READ_LIMIT. PostgreSQL also ends each
+    // freshness query that waits for a lock before READ_LIMIT. Otherwise their late replies would
+    // end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A lookup of a row is answered in time even if all lookups before it wait for a lock.
@@ -182,7 +188,7 @@ const _: () = {
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // A batch is counted in time even behind all other batches and a removal of expired rows.
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
-    // A request that was counted has time left to read from the store.
+    // After a request was counted, there is time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
     // If a row was last counted more than a second after the time of the batch that now counts,
     // `count.sql` concludes that the clock was set back. So no batch may wait as long as a second.

@@ -198,7 +198,7 @@ pub fn create_store(directory: &Path) -> Result<(), StoreError> {
     store.publish()
 }
 
-/// A store's file that is still being written, under a temporary name. Dropping it removes the
+/// A store's file that is being written under a temporary name. Dropping a `StagedCopy` removes the
 /// file.
 struct StagedCopy {
     target: PathBuf,
@@ -216,8 +216,8 @@ impl StagedCopy {
     /// have left there.
     fn create(target: &Path, prefix: &str) -> Result<StagedCopy, StoreError> {
         let unwritable = |error: io::Error| StoreError::unwritable(target, error);
-        // Check first that the target's directory exists. `tempdir_in` would report it missing in
-        // an error that names the temporary directory instead.
+        // Check first that the target's directory exists. If it were missing, the error of
+        // `tempdir_in` would name the temporary directory instead.
         std::fs::metadata(parent(target)).map_err(unwritable)?;
         remove_abandoned(parent(target), prefix);
         let directory = tempfile::Builder::new()
@@ -225,8 +225,9 @@ impl StagedCopy {
             .tempdir_in(parent(target))
             .map_err(unwritable)?;
         let lock = File::open(directory.path()).map_err(unwritable)?;
-        // Ignore an error, because some network file systems cannot lock directories. There, other
-        // processes cannot lock this directory either, so they do not remove it.
+        // Ignore an error, because some network file systems cannot lock directories. On such a
+        // file system, no process removes this directory, because a process removes a directory
+        // only after locking it.
         let _ = lock.lock();
         let copy = StagedCopy { target: target.to_path_buf(), directory, _lock: lock };
         private_file(&copy.path(), parent(target)).map_err(unwritable)?;
@@ -247,8 +248,8 @@ impl StagedCopy {
         let fill = || {
             let mut copy = self.connect()?;
             copy_pages(source, &mut copy, progress, is_interrupted)?;
-            // Outside WAL mode, the copy is a single file. It can be moved, and it can be read even
-            // in a read-only directory.
+            // Leave WAL mode, so that the copy is a single file that can be moved. Outside WAL
+            // mode, the copy can also be read in a read-only directory.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
         };
@@ -309,9 +310,9 @@ fn copy_pages(
     Ok(())
 }
 
-/// Removes the temporary directories with this prefix that killed processes have left in this
-/// directory. Skips the directories of running processes, which keep them locked, and directories
-/// that this user may not remove.
+/// Removes the temporary directories in `directory` whose names begin with `prefix`. Killed
+/// processes have left these directories. Skips locked directories, because running processes still
+/// use them. Also skips directories that this user may not remove.
 fn remove_abandoned(directory: &Path, prefix: &str) {
     let mut open = OpenOptions::new();
     open.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed());

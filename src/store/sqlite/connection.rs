@@ -60,7 +60,8 @@ pub fn in_transaction<T>(
 }
 
 /// Recognizes errors that show damage. Any other error becomes a failed read, because most
-/// statements read. If the statement did something else, the caller corrects that with `doing`.
+/// statements read. If the statement does something else, the caller replaces the failed action
+/// with `doing`.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         let is_damage = match &source {

@@ -4,8 +4,8 @@ use super::connection::doing;
 use crate::store::{GivesUp, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
-/// The number of instructions of SQLite's virtual machine between two calls of `gives_up`. They
-/// take about a millisecond.
+/// The number of instructions of SQLite's virtual machine between two calls of `gives_up`. SQLite
+/// executes this number of instructions in about a millisecond.
 const STEPS: i32 = 1_000;
 
 /// Returns the first structural problem, if there is one. Fails once `gives_up` returns true.

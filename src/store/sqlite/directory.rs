@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 pub const FILE_NAME: &str = "store.sqlite";
 
-/// An empty file in the data directory, which a command locks while it waits to write. It is never
-/// removed. Otherwise a process that has the old file open and a process that creates a new one
-/// would lock different files.
+/// The name of an empty file in the data directory. A command locks this file while it waits to
+/// write. The file is never removed. Otherwise, one process could lock the removed file, which it
+/// still has open, while another process locks a new file.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
 /// The audit log in the data directory, to which commands append a line for each change.
@@ -25,8 +25,8 @@ pub const AUDIT_LOG_NAME: &str = "audit.log";
 /// The prefix of the temporary directory in which a restore prepares the store's file.
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 
-/// The directory to which a restore moves the files of the old store. Once all are moved, the
-/// directory is renamed.
+/// The directory to which a restore moves the files of the old store. The restore renames the
+/// directory after it has moved all files.
 pub const UNFINISHED_REPLACEMENT: &str = ".store-orders-replaced";
 
 /// An empty file. Its modification time, which `backup` sets, is the time of the last backup.
@@ -86,9 +86,11 @@ pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
 }
 
 /// Returns the path of the store's file in this directory. Fails if the file does not exist or is
-/// empty. Also fails if the file, its write-ahead log or the log's index is a link or has a second
-/// hard link, or if the file is a mount point. SQLite finds the log and the locks by the file's
-/// name, so processes that open the store by different names would overwrite each other's changes.
+/// empty, or if it is a mount point. Also fails if the file, its write-ahead log or the log's index
+/// is a link or has a second hard link.
+///
+/// SQLite finds the log and the locks by the file's name. So processes that open the store by
+/// different names would overwrite each other's changes.
 pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
     if !exists(directory)? {

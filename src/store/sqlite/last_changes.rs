@@ -103,8 +103,8 @@ type Header = [u8; HEADER_BYTES];
 
 #[derive(Debug)]
 struct WalIndex {
-    /// Never closed, because a process that closes any handle to a file loses all its locks on the
-    /// file (fcntl(2)), including the locks of SQLite's connections.
+    /// Never closed. If a process closes any handle to a file, the process loses all its locks on
+    /// the file (fcntl(2)). These include the locks of SQLite's connections.
     file: Option<&'static File>,
 }
 

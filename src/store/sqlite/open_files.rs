@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time for which reads reuse a successful check. When each list request made its own check,
-/// the check took a third of the time of a list of 100 orders. Writes always check.
+/// The time for which reads reuse a successful check. Without reuse, the check takes a third of the
+/// time of a list of 100 orders. Writes always check.
 const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
 /// The number of bits for a time in [`OpenFiles::last_check`], enough for the milliseconds of 34
@@ -29,8 +29,9 @@ pub struct OpenFiles {
     /// files would write at the same time.
     index: OpenFile,
     opened: Instant,
-    /// Two numbers. The low [`TIME_BITS`] bits are the time of the last check in milliseconds after
-    /// `opened`, or 0 if it failed. The bits above are the number of failed checks.
+    /// Contains two numbers. The low [`TIME_BITS`] bits are the time of the last check, in
+    /// milliseconds after `opened`. They are 0 if the last check failed. The higher bits are the
+    /// number of failed checks.
     last_check: AtomicU64,
 }
 
@@ -150,7 +151,8 @@ impl OpenFile {
         Ok(OpenFile { id: file_id(&path)?, path })
     }
 
-    /// Returns why the path no longer names this file, or `None` if it does.
+    /// Returns the reason why the path no longer leads to this file, or `None` if the path still
+    /// does.
     fn displaced(&self) -> Option<String> {
         match file_id(&self.path) {
             Ok(id) if id == self.id => None,

@@ -9,9 +9,10 @@ CREATE TABLE identity (
 ) STRICT;
 INSERT INTO identity VALUES (1, lower(hex(randomblob(16))));
 
--- The numbers of the last change of orders, and of accounts and keys. Every change increments one of
--- them in the same transaction, and writes it to `change_number` of each row that it changes. A
--- server catches up by reading the rows with higher numbers than its position.
+-- The number of the last change of orders, and the number of the last change of accounts or keys.
+-- Every change increments one of these numbers. In the same transaction, it writes the new number
+-- to `change_number` of each row that it changes. A server catches up by reading the rows with
+-- higher numbers than its position.
 CREATE TABLE last_changes (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     orders   INTEGER NOT NULL,

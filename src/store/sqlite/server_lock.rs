@@ -1,10 +1,13 @@
-//! Ensures, by a lock on the data directory, that a store has at most one server. A server takes
-//! the lock exclusively. A command that must not run beside a server, such as `restore`, takes it
-//! in shared mode until the command is done. Every other command tries to take it in shared mode
-//! while it opens the store. If a server has the lock, such a command continues without it.
+//! Ensures that a store has at most one server, with a lock on the data directory. A server takes
+//! the lock exclusively. A command takes the lock in shared mode:
 //!
-//! The directory itself is locked (flock(2)), because a lock file could be removed, and then a
-//! second server would lock a new file.
+//! - If a command must not run while a server runs, such as `restore`, it holds the lock until it
+//!   is done.
+//! - Every other command tries to take the lock while it opens the store. If a server has the lock,
+//!   the command continues without it.
+//!
+//! The directory itself is locked (flock(2)). A lock file could be removed, and then a second
+//! server would lock a new file.
 
 use super::directory::{create, existing_store};
 use crate::private_file::{open_private_file, private_file};
@@ -16,21 +19,21 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The maximum time that a starting server waits for a command that keeps servers away. Most
-/// commands keep servers away only for the short time in which they open the store.
+/// The maximum time that a starting server waits while a command holds the lock in shared mode.
+/// Most commands hold the lock only for the short time in which they open the store.
 const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The file in the data directory with the process id and addresses of the running server. Messages
-/// show them.
+/// The file in the data directory that describes the running server by its process id and
+/// addresses. Error messages show this description.
 const DESCRIPTION_FILE_NAME: &str = "server.pid";
 
-/// The maximum number of bytes that are read from this file. Servers write fewer.
+/// The maximum number of bytes that are read from the description file. Servers write fewer.
 const MAX_DESCRIPTION_BYTES: u64 = 1_000;
 
-/// The exclusive right to serve a store. The lock is released when this value is dropped, and by
-/// the system when the process ends, however that happens.
+/// The exclusive right to serve a store. The lock is released when this value is dropped. If the
+/// process ends, for whatever reason, the operating system releases the lock.
 #[derive(Debug)]
 pub struct ServerLock {
     directory: PathBuf,
@@ -48,8 +51,8 @@ impl ServerLock {
                 TryLockError::WouldBlock if started.elapsed() < KEPT_AWAY_TIMEOUT => {
                     std::thread::sleep(RETRY_INTERVAL);
                 }
-                // If a shared lock succeeds, a command has the lock. A server's lock would be
-                // exclusive.
+                // If a shared lock succeeds, a command has the lock, because a server's lock would
+                // be exclusive.
                 TryLockError::WouldBlock if lock.try_lock_shared().is_ok() => {
                     return Err(used_by_command(directory));
                 }
@@ -139,13 +142,13 @@ fn refusal(error: TryLockError, directory: &Path) -> StoreError {
     }
 }
 
-/// Reads the running server's description of itself. The result is empty or incomplete if the
-/// server is still writing it, and empty if the file cannot be read.
+/// Reads the running server's description. The result may be incomplete or empty while the server
+/// writes the description. It is empty if the file cannot be read.
 fn read_description(directory: &Path) -> String {
     let path = directory.join(DESCRIPTION_FILE_NAME);
     let mut description = String::new();
     if let Ok(file) = open_private_file(&path, OpenOptions::new().read(true)) {
-        // Ignore an error. The message then shows the part that could be read.
+        // Ignore a read error, because the part that could be read is enough for an error message.
         let _ = file.take(MAX_DESCRIPTION_BYTES).read_to_string(&mut description);
     }
     description

@@ -347,8 +347,9 @@ fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreErro
     }
 }
 
-/// The maximum number of changed orders to sort in memory, about 10 MB. If there are more, reading
-/// the whole table is faster: reading a million orders takes as long as sorting 100,000.
+/// The maximum number of changed orders that are sorted in memory. They take about 10 MB. If more
+/// orders have changed, reading the whole table is faster, because reading a million orders takes
+/// as long as sorting 100,000.
 const MAX_SORTED_ORDERS: i64 = 100_000;
 
 /// Returns true if reading the whole table is faster than sorting the changed orders. This is so if

@@ -17,8 +17,8 @@ const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
 #[derive(Debug)]
 pub struct StoreHeader {
-    /// Never closed, because a process that closes any handle to a file loses all its locks on the
-    /// file (fcntl(2)), including the locks of SQLite's connections.
+    /// This file is never closed. A process that closes any handle to a file loses all its locks on
+    /// that file (fcntl(2)). SQLite's connections would lose their locks too.
     file: &'static File,
 }
 

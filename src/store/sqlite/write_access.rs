@@ -1,12 +1,13 @@
-//! Gives callers access to the only connection of this process that writes. A server waits at most
-//! a few seconds for other writers, a command waits at most a minute.
+//! Gives callers access to the only connection of this process that writes. A server waits for
+//! other writers for a few seconds at most, and a command for a minute at most.
 //!
-//! SQLite does not queue writers; they poll. A busy server begins its next batch microseconds after
-//! the last one, so a command would find the store locked at nearly every poll. Therefore a command
-//! locks a file while it waits to write (one command at a time), and a server that finds the file
-//! locked pauses before its next batch. The lock is flock(2), which the system releases when its
-//! holder ends, however that happens. A command that is suspended while it has the lock delays each
-//! batch by one pause.
+//! SQLite does not queue writers, so each writer polls. A busy server begins its next batch
+//! microseconds after the last one. A command would therefore find the store locked at nearly every
+//! poll. So a command locks a file while it waits to write. Only one command at a time has this
+//! lock. A server that finds the file locked pauses before its next batch.
+//!
+//! The system releases this lock (flock(2)) when its holder ends, however that happens. A command
+//! that is suspended while it has the lock delays each batch by one pause.
 
 use super::directory::INTENT_FILE_NAME;
 use super::open_files::OpenFiles;
@@ -42,20 +43,23 @@ const PAUSE: Duration = Duration::from_millis(3);
 /// gets long during imports and long reads of other processes.
 const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 
-/// After this many commits of a server, the write-ahead log is moved into the store's file, so that
-/// the log restarts. To find a page in the log, SQLite steps over all versions of the page since
-/// the last restart, and some pages get a version with each commit. Without this limit, that search
-/// would use a quarter of the CPU instructions of each cancellation when there is one client. A
-/// checkpoint costs three fsyncs.
+/// After this many commits, a server makes a checkpoint. The checkpoint moves the write-ahead log
+/// into the store's file, so that the log restarts.
+///
+/// To find a page in the log, SQLite steps over all versions of the page since the last restart.
+/// Some pages get a version with each commit. Without this limit, this search would use a quarter
+/// of the CPU instructions of each cancellation by a single client. A checkpoint costs three
+/// fsyncs.
 const CHECKPOINT_COMMITS: u32 = 250;
 
 #[derive(Debug)]
 pub struct WriteAccess {
     connection: Mutex<Connection>,
-    /// The number of a server's commits since it last made a checkpoint because of
-    /// [`CHECKPOINT_COMMITS`].
+    /// The number of the server's commits since it last reached [`CHECKPOINT_COMMITS`]. Commits of
+    /// commands are not counted.
     commits: AtomicU32,
-    /// A waiting command locks this file.
+    /// The file that a command locks while it waits to write, so that a server pauses before its
+    /// next batch.
     intent: File,
     files: Arc<OpenFiles>,
     /// True after a write of a server failed because the disk may be full, until a checkpoint has
@@ -111,9 +115,11 @@ pub struct WriteGuard<'a> {
 
 impl WriteGuard<'_> {
     /// Waits for the writes of other processes, then begins a transaction that writes. Fails if
-    /// they do not end by the deadline, or if the index of the write-ahead log was removed or
-    /// replaced. A server that lacks room on the disk first makes a checkpoint, and fails if that
-    /// fails.
+    /// those writes do not end by the deadline, or if the index of the write-ahead log was removed
+    /// or replaced.
+    ///
+    /// If the disk may be full since an earlier write, a server first makes a checkpoint. If the
+    /// checkpoint fails, so does this method.
     pub fn begin(&mut self) -> Result<WriteTransaction<'_>, StoreError> {
         let intent = &self.access.intent;
         if self.is_server {
@@ -164,8 +170,8 @@ impl WriteGuard<'_> {
         self.access.commits.store(if is_due { 0 } else { commits }, Ordering::Relaxed);
         if is_due {
             // Ignore an error, because the commit is durable without the checkpoint. While another
-            // process reads, the checkpoint may move only a part of the log. A later one moves the
-            // rest.
+            // process reads, the checkpoint may move only a part of the write-ahead log. A later
+            // checkpoint moves the rest.
             let _ = self.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     }

@@ -65,8 +65,8 @@ function fitted(document, base) {
  */
 function moved({ tags }) {
   const [, tag] = /^#tag\/([^/]+)/.exec(location.hash) ?? []
-  // `/docs` was once the page of version 1. If the fragment names a tag that this version does not
-  // have, it is an old link to version 1, so go to the new address of that page.
+  // `/docs` was once the page of version 1. So a fragment with a tag that this version does not
+  // have comes from an old link to version 1. Go to the new address of that page.
   if (tag && tags.every(({ name }) => name !== tag)) return `/docs/v1${location.hash}`
   // Sections of the introduction have moved to the guide.
   const [, section] = /^#(?:description\/|error-)(.+)/.exec(location.hash) ?? []
@@ -102,7 +102,7 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     // Scalar begins the ids of the page's elements with this text, but leaves it out of the
     // fragments of links.
     slug: 'api',
-    // Fields are shown in the order of the document.
+    // Show the fields in the order in which the document lists them.
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,
     // Show only the example programs in the document, not those that Scalar generates.

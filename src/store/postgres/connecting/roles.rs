@@ -7,10 +7,14 @@ use crate::store::postgres::timeouts::{
 };
 use std::fmt::Write as _;
 
-/// Settings that correctness and latency depend on. `client_min_messages` is set because a level
-/// above `warning` would hide the warning of a cancelled wait for the standby. `jit` is off because
-/// it delayed a batch by 130 ms, and parallel workers are off because starting them would delay a
-/// list. `default_transaction_read_only` is not set, because operators use it to keep servers from
+/// Settings on which correctness and latency depend:
+///
+/// - `client_min_messages`: at a level above `warning`, PostgreSQL would not send a warning when
+///   the wait for the standby is cancelled.
+/// - `jit` is off, because it delayed a batch by 130 ms.
+/// - Parallel workers are off, because starting them would delay a list.
+///
+/// `default_transaction_read_only` is not set, because operators set it to keep servers from
 /// writing to a primary.
 const SETTINGS: [(&str, &str); 8] = [
     ("client_min_messages", "warning"),
@@ -27,8 +31,8 @@ const SETTINGS: [(&str, &str); 8] = [
 pub struct Role {
     pub name: &'static str,
     timeouts: ServerTimeouts,
-    /// If false, the planner avoids sequential scans where it can. Otherwise, with outdated
-    /// statistics, for example after an import, it could choose a scan although an index is faster.
+    /// If false, the planner avoids sequential scans where it can. With outdated statistics, for
+    /// example after an import, the planner might otherwise choose a scan where an index is faster.
     scans: bool,
 }
 

@@ -31,7 +31,8 @@ pub enum TlsMode {
     Require,
     /// TLS with a server that has a certificate from a trusted authority, for any host name.
     VerifyCa,
-    /// TLS with a server that has a certificate from a trusted authority, for this host's name.
+    /// TLS with a server whose certificate is from a trusted authority and valid for the name of
+    /// the host.
     VerifyFull,
 }
 

@@ -1,5 +1,6 @@
-//! Runs on PostgreSQL the statements that both engines share. A query runs immediately, and blocks.
-//! Writes are only collected; the caller sends them together at the end of the change.
+//! Executes on PostgreSQL those statements that are the same for both engines. A query runs
+//! immediately, and blocks. Writes are only collected, and the caller sends them together at the
+//! end of the change.
 
 use crate::store::StoreError;
 use crate::store::postgres::error::read_error;

@@ -1,5 +1,6 @@
-//! Checks the contents of the store in one snapshot. Leaves out pages and indexes, because
-//! PostgreSQL has its own tools for them, and references, because PostgreSQL enforces them.
+//! Checks the contents of the store in one snapshot. Does not check pages and indexes, because
+//! PostgreSQL has its own tools for them. Does not check references, because PostgreSQL enforces
+//! them.
 
 use super::PostgresOperatorStore;
 use super::blocking::Blocking;

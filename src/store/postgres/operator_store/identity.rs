@@ -10,9 +10,10 @@ use crate::store::postgres::rows::value;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
 
-/// Gives the store another id. The ids of new accounts and keys begin [`ID_GAP`] above the last
-/// one, because the original store may have issued the ids in between after the point of recovery.
-/// Fails if a server uses the store. Returns the new id of the store.
+/// Gives the store another id, and returns this id. Fails if a server uses the store.
+///
+/// After the point of recovery, the original store may have issued more ids of accounts and keys.
+/// So the ids of new accounts and keys in this store begin [`ID_GAP`] above the last one.
 pub fn begin_new_store(commands: &PostgresOperatorStore) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     let renew = || {

@@ -1,4 +1,5 @@
-//! Lists the servers that use the store, for commands, and waits for their heartbeats.
+//! Gives commands the list of the servers that use the store, and lets commands wait for the
+//! heartbeats of these servers.
 
 use super::PostgresOperatorStore;
 use crate::store::StoreError;
@@ -46,9 +47,9 @@ impl PostgresOperatorStore {
     }
 
     /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
-    /// of a lease. After that time, no server has a valid lease on a replaced primary. So when this
-    /// returns, the lists and key lookups of all servers include everything that was committed here
-    /// before the call.
+    /// of a lease. Afterwards, no server has a valid lease on a replaced primary. The lists and key
+    /// lookups of all servers then include everything that was committed on this primary before the
+    /// call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();
@@ -62,8 +63,8 @@ impl PostgresOperatorStore {
         });
     }
 
-    /// Returns the ids of servers that have a row and send no heartbeats. If there are any, this
-    /// takes as long as `HEARTBEAT_TIMEOUT`.
+    /// Returns the ids of the servers that have a row but send no heartbeats. If a server is
+    /// silent, this call waits for the whole `HEARTBEAT_TIMEOUT`.
     pub fn silent_replicas(&self) -> Result<Vec<String>, StoreError> {
         self.run(async |client| Ok(seen_and_silent(client).await?.1))
     }

@@ -1,15 +1,15 @@
--- Counts a batch of requests in the minute and day windows of each account, up to the limits, and
--- returns the counts before the batch. Times are in microseconds. rate_limiter.rs explains why this
--- is one statement.
+-- Counts a batch of requests in the minute and day windows of each account, up to the account's
+-- limits. Returns the counts from before the batch. Times are in microseconds. rate_limiter.rs
+-- explains why this is one statement.
 --
--- The number of admitted requests is computed twice. The SELECT of the INSERT computes it as if the
--- account had no row, so that both windows are empty. If there is a row, DO UPDATE locks it and
--- computes the number again (given) from the counts in the row. Because of the lock, no other batch
--- can count in between.
+-- The statement computes the number of admitted requests twice. First, the SELECT of the INSERT
+-- assumes that the account has no row, so both windows are empty. If the account has a row, DO
+-- UPDATE locks the row and computes the number again from the counts in the row (column `given`).
+-- Because of the lock, no other batch can count in between.
 --
--- $1 contains the accounts, $2 their numbers of requests, and $3 and $4 their limits per minute and
--- per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED. Their stored
--- values are never read.
+-- $1 contains the accounts and $2 their numbers of requests. $3 and $4 contain their limits per
+-- minute and per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED.
+-- Their stored values are never read.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )
@@ -24,8 +24,8 @@ FROM (SELECT *, least(requests, per_minute, per_day) AS admitted
 ORDER BY account
 ON CONFLICT (account) DO UPDATE
 SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted_at) = (SELECT
-    -- If the clock was set back, an open window would last longer than its length from now. least()
-    -- moves its end forward to that length.
+    -- If the clock was set back, the stored end of an open window may be too far in the future.
+    -- least() makes the window end at most one window length from now.
     CASE WHEN c.minute_closes > now THEN least(c.minute_closes, now + 60000000)
          WHEN given > 0 THEN now + 60000000 ELSE c.minute_closes END,
     minute_used + given,

@@ -132,7 +132,7 @@ impl Shared {
     }
 
     /// Sends the decision to the waiting request. A refusal can count as a strike even if the
-    /// client has gone away.
+    /// client has disconnected.
     fn decide(&self, waiting: WaitingRequest, decision: Decision) {
         let WaitingRequest { request, now, sent, key_id, decision: sender, .. } = waiting;
         let now = now.after(BootInstant::now().since(sent));

@@ -19,10 +19,10 @@ CREATE TABLE identity (
 INSERT INTO identity (store_id) VALUES (substr(encode(sha256(convert_to(
     gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')), 'hex'), 1, 32));
 
--- A lock: one row, which is never changed. Every change first locks it (FOR NO KEY UPDATE) and then
--- takes the next number of `changes`, so numbers are committed in ascending order. A counter that
--- every transaction updates would leave a dead row each time; numbers of a sequence may be committed
--- out of order.
+-- A lock. The table has one row, which is never changed. Every change first locks the row (FOR NO
+-- KEY UPDATE) and then takes the next number of `changes`, so numbers are committed in ascending
+-- order. A counter that every transaction updates would leave a dead row each time. The numbers of
+-- a sequence may be committed out of order.
 CREATE TABLE change_lock (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row)
 );
@@ -43,10 +43,13 @@ CREATE TABLE changes (
 INSERT INTO changes (change_number, orders, keys) VALUES (1, 0, 0);
 
 -- All orders, including cancelled ones, so that their ids are never used again. Dates are text, as
--- in the API: RFC 3339 in UTC with Z. cancelled_in is the id of the batch that cancelled the order.
--- If the answer to a batch is lost, it shows the server which orders the batch cancelled. A tenth
--- of each page stays free for new versions of its rows. Without this room, a cancellation writes
--- its row to another page, and writes two pages to the WAL instead of one.
+-- in the API: RFC 3339 in UTC with Z.
+--
+-- cancelled_in is the id of the batch that cancelled the order. If the reply to a batch is lost,
+-- this id shows the server which orders the batch cancelled.
+--
+-- A tenth of each page stays free for new versions of its rows. Without this room, a cancellation
+-- writes its row to another page, and writes two pages to the WAL instead of one.
 CREATE TABLE orders (
     id            bigint  PRIMARY KEY,
     pet_id        bigint  NOT NULL,
@@ -111,9 +114,10 @@ CREATE TABLE keys (
 CREATE INDEX keys_by_account ON keys (account);
 CREATE INDEX keys_by_change ON keys (change_number);
 
--- The servers that use this store. As a heartbeat, each locks its own row (FOR NO KEY UPDATE),
--- which tests whether it can write, and updates the row at least every 10 seconds. The row of a
--- server that has ended is neither locked nor updated. Times are by the database's clock.
+-- The servers that use this store. Each heartbeat of a server locks the server's own row (FOR NO
+-- KEY UPDATE), to test whether the server can write. The server also updates its row at least every
+-- 10 seconds. When a server has ended, its row is neither locked nor updated. Times are by the
+-- database's clock.
 CREATE TABLE replicas (
     id                 text        PRIMARY KEY,
     program            text        NOT NULL,

@@ -19,7 +19,8 @@ pub struct Durability {
     settings: Settings,
     /// The names of the synchronous standbys that are streaming.
     streaming: Vec<String>,
-    /// The number of these standbys, plus the number of standbys whose state the role may not see.
+    /// The number of standbys in `streaming`, plus the number of standbys whose state the role may
+    /// not see.
     present: usize,
     /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`]. This
     /// is checked only when a session opens.
@@ -87,8 +88,8 @@ impl Durability {
         Standbys { required: number(needed), confirming: number(confirming) }
     }
 
-    /// Fails if commits would hang and block a connection, because too few synchronous standbys are
-    /// connected, or because the standbys confirm no commits.
+    /// Fails if commits would hang and block a connection. They hang if too few synchronous
+    /// standbys are connected, or if the standbys confirm no commits.
     pub fn require_standbys(&self) -> Result<(), StoreError> {
         let Some(standbys) = self.settings.standbys() else { return Ok(()) };
         let needed = standbys.needed;

@@ -1,7 +1,9 @@
-//! The heartbeat: a commit four times a second, which renews the session's
+//! Sends heartbeats. A heartbeat is a commit, four times a second, that renews the session's
 //! [`lease`](crate::store::agreement::lease). It locks the replica's own row, which is enough to
-//! write to the WAL. It does not take the change lock, because a transaction that holds this lock
-//! for long would delay the heartbeat until the lease has expired, and every list would fail.
+//! write to the WAL.
+//!
+//! A heartbeat does not take the change lock. Otherwise, a transaction that holds this lock for
+//! long would delay the heartbeats until the lease has expired. Every list would then fail.
 
 use super::replica::{Replica, RowValues};
 use super::state::SessionState;
@@ -116,8 +118,8 @@ impl Heartbeat {
             let is_changed = written.as_ref() != Some(&values);
             let interval = if is_changed { CHANGED_ROW_INTERVAL } else { ROW_INTERVAL };
             let row = (written_at.elapsed() >= interval).then_some(&values);
-            // Ignore an error. If it ends the session, as a late answer does, this loop ends too.
-            // If other errors persist, the lease expires.
+            // Ignore an error. A late answer ends the session, and then this loop ends, too. If
+            // other errors persist, the lease expires.
             let beat = self.state.answer(READ_LIMIT, self.beat(row)).await;
             if beat.is_ok() && row.is_some() {
                 (written, written_at) = (Some(values), Instant::now());

@@ -1,8 +1,9 @@
-//! Freshness queries, which find out for list requests if the list in memory is current (see
-//! `orders.rs`). Each query is one statement. It reads the store's last change, and the orders that
-//! changed since the list was read, in one database snapshot. All list requests that arrive while a
-//! query waits to be sent share its answer. Up to [`MAX_LIST_QUERIES`] queries can be in flight at
-//! the same time.
+//! Sends freshness queries, which find out whether the list in memory is current (see `orders.rs`).
+//! A freshness query is one statement, so everything that it reads comes from one database
+//! snapshot. It reads the store's last change, and the orders that changed since the list was read.
+//!
+//! All list requests that arrive while a query waits to be sent share the result of that query. Up
+//! to [`MAX_LIST_QUERIES`] queries can be in flight at the same time.
 
 use super::state::SessionState;
 use crate::clock::BootInstant;
@@ -41,9 +42,14 @@ const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 /// The column that is true if the row of the replica was locked.
 const IS_LOCKED: &str = "is_locked";
 
-/// Selects the last change, whether the journal has the last seen change (number `$1`, id `$2`),
-/// and the orders that changed after the list's change `$3`. Selects at most one order more than
-/// [`MAX_CHANGED_ORDERS`], which shows that there are too many. If `$3` is NULL, selects no orders.
+/// Returns the statement of a freshness query. The statement has three results:
+///
+/// - the last change
+/// - whether the journal has the last seen change (number `$1`, id `$2`)
+/// - the orders that changed after the list's change `$3`, or no orders if `$3` is NULL
+///
+/// The statement selects at most one order more than [`MAX_CHANGED_ORDERS`]. The additional order
+/// shows that too many orders have changed.
 ///
 /// With `commits`, the statement also locks the row of the replica `$4`, in a mode compatible with
 /// the heartbeat's lock. The lock writes to the WAL, so the statement's commit waits for the
@@ -217,8 +223,8 @@ impl ListReader {
         let rows = client.query(select, &parameters).await.map_err(read_error)?;
         if commits {
             link.require_confirmed_since(unconfirmed)?;
-            // If the row is missing, nothing was written, so the commit did not wait for the
-            // standby.
+            // If the replica's row is missing, the statement locked nothing and wrote nothing. Then
+            // the commit did not wait for the standby, so the result is not confirmed.
             let is_locked = column_index(select.columns(), IS_LOCKED)?;
             if !rows.iter().all(|row| value(row, is_locked).unwrap_or_default()) {
                 return Err(unreachable_because("the row of this replica was removed"));

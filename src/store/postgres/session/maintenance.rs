@@ -36,8 +36,8 @@ impl Maintenance {
 
     pub async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // Check again that the last recorded use is old enough, because another server may have
-        // recorded a use that this server's cache lacks. Skip locked rows, because waiting for one
+        // Check again that the last recorded use is old enough. Another server may have recorded a
+        // later use, which this server's cache lacks. Skip locked rows, because waiting for one
         // would delay all other keys. A skipped key keeps its old time of use until a later use is
         // recorded.
         let update = "
@@ -65,9 +65,9 @@ impl Maintenance {
         outdated.map_or(Ok(()), |why| Err(StoreError::Refused(why)))
     }
 
-    /// Repeats until the session ends: checks the schema version and the durability of commits, and
-    /// removes old rows of the journal and the rows of servers that were silent for at least
-    /// `silent_for`.
+    /// Maintains the store repeatedly until the session ends. Each round checks the schema version
+    /// and the durability of commits. It also removes old rows of the journal, and the rows of
+    /// servers that were silent for at least `silent_for`.
     pub async fn tidy(&self, silent_for: Duration, log: &Logger) {
         let client = &self.connection.client;
         let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);

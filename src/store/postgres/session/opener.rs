@@ -34,8 +34,7 @@ use tokio::time::sleep;
 pub struct Opener {
     pub url: PostgresUrl,
     pub replica: Arc<Replica>,
-    /// If true, every freshness query of a list request makes a commit that the standby must
-    /// confirm.
+    /// True if each freshness query of a list request makes a commit that the standby must confirm.
     pub confirms_lists: bool,
     /// The time without heartbeats after which a server's row is removed.
     pub silent_for: Duration,
@@ -120,7 +119,8 @@ impl Opener {
         }
     }
 
-    /// Opens a session, and records the durability of commits. `before` is the previous session.
+    /// Opens a session, and records how durable the commits of its primary are. `before` is the
+    /// previous session.
     async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
         let mut durability = Durability::default();
         let session = self.open_at_primary(before, &mut durability).await.inspect_err(|_| {
@@ -224,9 +224,9 @@ impl Opener {
         session
     }
 
-    /// Removes this server's row after a failed attempt to open a session, because a command that
-    /// finds the row waits for heartbeats, which this server does not send. Ignores errors, because
-    /// they only make the command wait longer.
+    /// Removes this server's row after a failed attempt to open a session. Without a session, this
+    /// server sends no heartbeats, but a command that finds the row would wait for them. Errors are
+    /// ignored, because they only make the command wait longer.
     async fn remove_row(&self, heartbeat: &Connection) {
         let removal = deregister(&heartbeat.client, &self.replica);
         let _ = with_time_limit(CONFIRM_LIMIT, removal).await;

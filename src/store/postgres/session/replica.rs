@@ -52,8 +52,8 @@ impl Replica {
 
     pub fn set_listed(&self, reflected: Position) {
         let listed = &mut self.state.lock().listed;
-        // Keep a later position: since `reflected` was computed, a batch of cancellations may have
-        // advanced the list.
+        // Keep a later position, because a batch of cancellations may have advanced the list since
+        // `reflected` was computed.
         if reflected.has_more_than(*listed) {
             *listed = reflected;
         }

@@ -1,4 +1,5 @@
-//! The state that the connections of a session share. It decides which of their answers are valid.
+//! The state that the connections of a session share. This state decides which of PostgreSQL's
+//! replies are valid.
 
 use super::replica::Replica;
 use crate::clock::BootInstant;
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// The history that a session follows, its lease, its confirmed changes, and its end.
+/// The state of a session: the history that it follows, its lease, its last confirmed change, and
+/// the reason for its end.
 pub struct SessionState {
     pub history: u64,
     /// Until this wait is over, no cancellation is acknowledged and no list is answered, because
@@ -44,8 +46,8 @@ impl SessionState {
         self.lease.lock().renew(sent)
     }
 
-    /// Fails unless an answer that arrives now can be trusted: the session must be open, and its
-    /// lease valid.
+    /// Fails unless the session is open and its lease is valid. Only then can a result that arrives
+    /// now be trusted.
     pub fn require_lease(&self) -> Result<(), StoreError> {
         self.require_open()?;
         let lease = *self.lease.lock();
@@ -107,9 +109,9 @@ impl SessionState {
         }
     }
 
-    /// Awaits an answer in this session. Fails if the answer is late or the session has ended. Ends
-    /// the session after an error that PostgreSQL did not report, such as a late answer or a lost
-    /// connection.
+    /// Awaits `work`, which waits for a reply of PostgreSQL in this session. Fails if the reply
+    /// takes longer than `limit`, or if the session has ended. Ends the session after an error that
+    /// PostgreSQL did not report, such as a late reply or a lost connection.
     pub async fn answer<T>(
         &self,
         limit: Duration,
@@ -159,7 +161,8 @@ impl SessionState {
     }
 }
 
-/// Awaits an answer. Fails if it takes longer than `limit`.
+/// Awaits the result of `work`. If `work` takes longer than `limit`, returns the error for an
+/// unreachable store.
 pub async fn with_time_limit<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,

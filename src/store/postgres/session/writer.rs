@@ -1,14 +1,17 @@
-//! Cancels a batch of orders in PostgreSQL exactly once, even if the answer to COMMIT is lost.
+//! Cancels a batch of orders in PostgreSQL exactly once, even if PostgreSQL's reply to COMMIT is
+//! lost.
 //!
-//! A batch is one transaction in one round trip: BEGIN, the change lock, the update and COMMIT are
-//! sent without waiting in between. If the connection breaks before the answer arrives, nobody
-//! knows if the transaction was committed. If the batch then failed, its callers would get a 503 at
-//! every failover, although their orders may be cancelled. If it were simply executed again, it
-//! would find its orders cancelled, and a caller whose request cancelled the order would get a 404.
+//! A batch is one transaction in one round trip. BEGIN, the change lock, the update and COMMIT are
+//! sent without waiting for replies in between. If the connection breaks before the replies arrive,
+//! nobody knows whether the transaction was committed. The batch must not fail in this case.
+//! Otherwise its callers would get a 503 at every failover, although their orders may be cancelled.
+//! The same transaction must not be executed again either. The second attempt would find the orders
+//! cancelled, and callers whose orders the first attempt cancelled would get a 404.
 //!
-//! So a [`Batch`] has a random id, and the update stores it in each order that it cancels, in
-//! `orders.cancelled_in`. All attempts to execute the batch use this id. An order with this id was
-//! cancelled by an earlier attempt, so its request gets the outcome `Cancelled`.
+//! So a [`Batch`] has a random id, and the update stores the id in each order that it cancels, in
+//! `orders.cancelled_in`. All attempts to execute the batch use this id. If an attempt finds an
+//! order with this id, an earlier attempt has cancelled the order. The request for the order then
+//! gets the outcome `Cancelled`.
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -23,49 +26,51 @@
 //!     Server-->>Client: 204
 //! ```
 //!
-//! If P2 does not have the commit, order 7 is still pending there, and the second attempt cancels
-//! it. If order 7 has changed on P2 by then, the client gets the response to the new state, such as
-//! a 404 if another batch has cancelled the order, or a 409 if it has shipped.
+//! If P2 does not have the commit, order 7 is still pending on P2, and the second attempt cancels
+//! it. If order 7 has changed on P2 by then, the client gets the response to the new state. For
+//! example, the client gets a 404 if another batch has cancelled the order, or a 409 if the order
+//! has shipped.
 //!
-//! If an attempt fails because the session ended or a lock was not free, another one begins, until
-//! half a second ([`MIN_BATCH_TIME`]) before the earliest deadline in the batch. If none succeeds,
-//! the client gets a 503 with `Retry-After` (`CancelError::Store` or `CancelError::TimedOut`). It
-//! then sends the request again, which becomes part of a new batch with a new id. This retry gets a
-//! 404 if an attempt was committed, and the API's document says to take the 404 as success. If no
-//! attempt was committed, the retry cancels the order and gets the 204, or a 409 if the order has
-//! shipped since.
+//! If an attempt fails because the session ended or a lock was not free, another attempt begins.
+//! The last time for this is half a second ([`MIN_BATCH_TIME`]) before the earliest deadline in the
+//! batch. If no attempt succeeds, the client gets a 503 with `Retry-After` (`CancelError::Store` or
+//! `CancelError::TimedOut`). The client then sends the request again, and this retry becomes part
+//! of a new batch with a new id. If an attempt of the first batch was committed, the retry gets a
+//! 404. The API's document says to take this 404 as success. If no attempt was committed, the retry
+//! cancels the order and gets the 204, or gets a 409 if the order has shipped since.
 //!
 //! What is always true:
 //!
 //! - Attempts on one primary do not interleave, because each takes the change lock first. Under
 //!   [READ COMMITTED], an update then sees the result of the attempt before it.
 //! - A 204 is durable, even if the last attempt changed nothing. The change lock is a [row lock],
-//!   which PostgreSQL writes to the WAL, so COMMIT waits for the standby, which then has all
+//!   which PostgreSQL writes to the WAL. So COMMIT waits for the standby, which then has all
 //!   earlier commits too. If this wait is cancelled, COMMIT succeeds with a warning, and the batch
-//!   counts as unanswered (`Link::require_confirmed_since`). Every connection sets
-//!   `client_min_messages`. An earlier version did not set it. For a role with the value `error`,
-//!   the warning did not arrive, and an acknowledged cancellation was lost.
+//!   is treated as if no reply had arrived (`Link::require_confirmed_since`). Every connection sets
+//!   `client_min_messages`, so that PostgreSQL sends the warning. An earlier version did not set
+//!   it. For a role with the value `error`, PostgreSQL sent no warning, and an acknowledged
+//!   cancellation was lost.
 //! - If an earlier attempt cancelled the orders, the last attempt does not know the position of
 //!   that change. So the list gets no pending removals, and learns of the change from the next
 //!   freshness query.
 //!
 //! What happens when something fails:
 //!
-//! - A lock is not free in time: PostgreSQL ends the wait before the earliest deadline in the batch
-//!   ([`lock_wait`]). Otherwise the answer would be late. A session whose answer is late is closed
-//!   as broken, and list requests would fail. The batch is sent again in the same session
+//! - If a lock is not free in time, PostgreSQL ends the wait before the earliest deadline in the
+//!   batch ([`lock_wait`]). Otherwise PostgreSQL's reply would be late, and a late reply closes the
+//!   session, so list requests would fail. The batch is sent again in the same session
 //!   (`PostgresStore::execute`).
-//! - No session is open when a batch is first to be sent: it waits for a session for at most a
-//!   second (`SESSION_WAIT`), then its clients get a 503. The batch has not cancelled anything.
-//! - The session ends after an attempt was sent: that attempt may have cancelled the orders, and
-//!   only another attempt can find out. So the batch waits for the next session until its earliest
+//! - If no session is open for the first attempt, the batch waits at most a second for a session
+//!   (`SESSION_WAIT`). Then its clients get a 503. The batch has not cancelled anything.
+//! - If the session ends after an attempt was sent, that attempt may have cancelled the orders.
+//!   Only another attempt can find out. So the batch waits for the next session until its earliest
 //!   deadline.
-//! - A backend of PostgreSQL is suspended, and executes an attempt after the client got the 503:
-//!   the order is then cancelled, which the 503 does not rule out. If the client's retry was
+//! - If a backend of PostgreSQL is suspended, it may execute an attempt after the client got the
+//!   503. The order is then cancelled, as is possible after any 503. If the client's retry was
 //!   executed first, the late attempt changes nothing.
 //!
-//! [READ COMMITTED]:
-//! https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED
+//! [READ COMMITTED]: https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED
+//!
 //! [row lock]: https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-ROWS
 
 use super::heartbeat::deregister;
@@ -93,8 +98,8 @@ use tokio_postgres::{Error, Row, Statement};
 /// parameters.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
-/// For an order that this batch has cancelled, the statement `update` returns this value instead of
-/// a status.
+/// The value that the statement `update` returns instead of a status if this batch has cancelled
+/// the order.
 const OWN: &str = "own";
 
 /// Returns a statement that cancels the pending orders of a batch and selects the resulting state
@@ -151,9 +156,9 @@ pub struct Batch {
     keys: Vec<Arc<str>>,
     times: Vec<String>,
     unchanged_since: Vec<Option<Position>>,
-    /// The earliest deadline of the requests that still have enough time left. `None` if no request
-    /// has. It applies to the whole batch, because no attempt may begin after one of the requests
-    /// was answered.
+    /// The earliest deadline among the requests that have enough time left to be sent. `None` if no
+    /// request has enough time left. The deadline limits every attempt to execute the batch,
+    /// because no attempt may begin after the reply to one of the requests.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation passed to [`Batch::new`], in the same order.
     slots: Vec<Slot>,
@@ -167,8 +172,8 @@ impl Batch {
         let mut batch = Batch { id, ..Batch::default() };
         let mut slots = vec![Slot::Expired; cancellations.len()];
         let mut requests: Vec<_> = cancellations.iter().zip(&mut slots).collect();
-        // Requests without a condition come first, because only the first request for an order is
-        // sent, and without a condition it succeeds even if the order has changed.
+        // Move requests without a condition to the front, because only the first request for an
+        // order is sent. A request without a condition succeeds even if the order has changed.
         requests.sort_by_key(|(cancellation, _)| cancellation.unchanged_since.is_some());
         let mut order_ids = HashSet::with_capacity(cancellations.len());
         for (cancellation, slot) in requests {
@@ -191,8 +196,8 @@ impl Batch {
         batch
     }
 
-    /// Derives the outcome of each request from the orders' final states: the status of each order,
-    /// and whether this batch cancelled it.
+    /// Derives the outcome of each request from the orders' final states. A state consists of the
+    /// order's status, and true if this batch cancelled the order.
     fn outcomes(&self, states: &HashMap<i64, (Status, bool)>) -> Vec<Outcome> {
         let status = |id: &i64| states.get(id).map(|(status, _)| *status);
         let outcome = |slot: &Slot| match slot {
@@ -222,9 +227,9 @@ impl Batch {
     }
 }
 
-/// Cancels orders. The statements of a batch are prepared when the session opens, because preparing
-/// a statement takes a round trip, and all statements of a batch are sent without waiting for an
-/// answer in between.
+/// Cancels orders. All statements of a batch are sent together, without waiting for a reply in
+/// between. Preparing a statement takes a round trip, so the statements are prepared when the
+/// session opens.
 pub struct BatchWriter {
     connection: Arc<Connection>,
     begin: Statement,
@@ -272,9 +277,9 @@ impl BatchWriter {
         self.state.answer(limit, self.send(batch, limit)).await
     }
 
-    /// Sends the batch's transaction. `limit` is the time left. The transaction makes PostgreSQL
-    /// end its waits for locks in time, because a late answer would be treated as a lost
-    /// connection.
+    /// Sends the batch's transaction. `limit` is the time that is left for its result. The
+    /// transaction limits the time for which PostgreSQL waits for locks, because a late result
+    /// would be treated as a lost connection.
     async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
         let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
         let Connection { client, link, .. } = &*self.connection;
@@ -341,8 +346,9 @@ impl BatchWriter {
         Ok(Some((before, Position { history, number })))
     }
 
-    /// Removes this server's row, between two batches. A heartbeat may lock the row for longer than
-    /// the lock timeouts of the session's other connections, so this uses the writer's connection.
+    /// Removes this server's row between two batches. A heartbeat may lock the row for longer than
+    /// the lock timeouts of the session's other connections. So this method uses the writer's
+    /// connection.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         let removal = async {
             let _writing = self.writing.lock().await;
@@ -461,9 +467,9 @@ mod tests {
         assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
     }
 
-    /// After a promotion a batch waits until older leases have expired. If the wait lasts almost
-    /// until the batch's deadline, the batch is not sent, because its late answer would end the new
-    /// session.
+    /// After a promotion, a batch waits until older leases have expired. If the wait lasts almost
+    /// until the batch's deadline, the batch is not sent. Its reply would come too late and end the
+    /// new session.
     #[test]
     fn a_batch_is_not_sent_shortly_before_its_deadline() {
         let now = Instant::now();

@@ -8,7 +8,8 @@ pub struct SyncStandbys {
     pub names: Vec<String>,
 }
 
-/// A token of the setting. `(`, `)` and `,` are tokens of one character.
+/// A token of the setting `synchronous_standby_names`. Each of the characters `(`, `)` and `,` is a
+/// `Plain` token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
     Plain(String),
