@@ -1,4 +1,4 @@
-//! API keys: which keys the server accepts, and how it responds to all others.
+//! Tests which API keys the server accepts, and how it responds to all others.
 
 use std::time::Duration;
 use store_orders::api_key::{ApiKey, Environment};
@@ -151,7 +151,7 @@ async fn no_key_is_accepted_while_keys_cannot_be_checked_and_the_log_says_when()
     let key = setup.key(Plan::Business);
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
-    // The server has no such path, so this request needs the store only to check the key.
+    // The API has no path `/v1/x`, so this request needs the store only to check the key.
     let status = async || server.send_with(&key, "GET", "/v1/x").await.status.as_u16();
     assert_eq!(status().await, 404);
     let events = |level: &str| {

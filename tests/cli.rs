@@ -41,7 +41,7 @@ fn name_of(command: &clap::Command) -> &str {
     command.get_bin_name().unwrap_or(command.get_name())
 }
 
-/// Opens the sandbox's store in the way in which a server opens it.
+/// Opens the sandbox's store as a server does.
 fn store(sandbox: &CliSandbox) -> SqliteStore {
     SqliteStore::open(&sandbox.path("store-orders-data")).unwrap()
 }

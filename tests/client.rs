@@ -112,7 +112,7 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
 /// The number of connections with an unanswered request.
 type PendingRequests = Arc<AtomicUsize>;
 
-/// Counts this connection while its request is unanswered.
+/// Watches one connection, and counts it as pending while its request is unanswered.
 struct CountPending {
     pending: PendingRequests,
     is_pending: bool,
@@ -132,9 +132,9 @@ impl ReadAlong for CountPending {
     }
 }
 
-/// Advances the server's clock and the paused clock of this runtime together, by a tenth of a
-/// second at a time. Both clocks stand still while a request is unanswered or a task of this
-/// runtime can run.
+/// Advances the server's clock and the paused clock of this runtime together, in steps of a tenth
+/// of a second. Before each step, waits until every request is answered and all other tasks of this
+/// runtime are idle.
 async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     const TICK: Duration = Duration::from_millis(100);
     loop {

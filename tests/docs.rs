@@ -69,8 +69,8 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
     assert_eq!(document["info"]["contact"], json!({ "url": "https://orders.test/help" }));
 }
 
-/// Tools such as the reference page and Postman fill in the documents' examples, so a reader's
-/// first request has these values.
+/// The reference page, Postman and similar tools fill in the examples of the documents as values.
+/// So the first request that a reader sends has these values.
 #[tokio::test]
 async fn the_demo_answers_the_examples_of_its_documents_at_their_address() {
     let sandbox = CliSandbox::new();
@@ -242,7 +242,8 @@ async fn without_javascript_the_reference_is_the_whole_document_as_text() {
     }
 }
 
-/// Returns the page from the heading with this anchor to the next heading of its level or above.
+/// Returns the section of the page that begins with the `<h3>` heading with this anchor. The
+/// section ends at the next `<h2>` or `<h3>` heading, or at the end of `<main>`.
 fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
     let heading = format!("<h3 id=\"{anchor}\">");
     let matches: Vec<_> = page.match_indices(&heading).collect();

@@ -84,8 +84,8 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     assert_eq!(ids, (311..=320).collect::<Vec<i64>>());
 }
 
-/// Starts a server with 30 orders and cancels order 1. Also returns a client behind the wire check,
-/// and the admin listener's address.
+/// Starts a server with 30 orders and cancels order 1. Also returns a client whose requests go to
+/// the wire check, and the address of the admin listener.
 async fn serve_with_one_cancelled()
 -> (DataDir, Key, ServerProcess, (WireCheckProxy, Client), String) {
     let data = DataDir::temporary().unwrap();
@@ -109,8 +109,9 @@ async fn assert_refuses_without_file(
     for id in 2..=21 {
         assert_eq!(error_of(client.cancel_order(id).await).0, 503, "{}", file.display());
     }
-    // Reads use a successful check for 50 ms more. On a busy machine, there may be one, because the
-    // cancellations got 503 only because the keys were read late.
+    // A read may reuse a successful check of the files for 50 ms. On a busy machine, such a check
+    // may still be valid here. This happens if the cancellations got 503 only because the keys were
+    // read late.
     wait_until("the loss is noticed", || async { ask(admin, "/readyz").await.0 == 503 }).await;
     let (status, body) = ask(admin, "/readyz").await;
     let why = format!("{} was removed or moved", file.display());
@@ -240,8 +241,8 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
         &["orders", "ship"].into_iter().chain(ids.iter().map(String::as_str)).collect::<Vec<_>>(),
     )
     .unwrap();
-    // Clients connect through the relay. Port 1 is a placeholder: `serve` sets the port of each new
-    // server.
+    // Clients connect through the relay. Port 1 is only a placeholder, because `serve` sets the
+    // port of each new server.
     let relay = Relay::to(1).unwrap();
     let serve = || {
         let server = data.serve(&[]).unwrap();

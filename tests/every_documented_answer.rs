@@ -125,9 +125,9 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     server.exchanges()
 }
 
-/// Collects both 429s of each operation: for an exhausted limit and for a ban. The account may send
-/// one request a minute, so the second request is refused. Another request after [`BURST`] gets the
-/// key banned.
+/// Collects two 429s of each operation, one for an exhausted limit and one for a ban. The account
+/// may send one request a minute, so the second request is refused. A further request that arrives
+/// [`BURST`] later starts the ban.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in requests() {
@@ -239,9 +239,9 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Each `part` below was added to a schema or response that several operations share, so all of
-    // these operations now promise it. `like` is an older part of the same schema or response, so
-    // the operations that promise `like` must be exactly those that now promise `part`.
+    // Each `part` below was added to a schema or response that several operations share. So all of
+    // these operations now promise `part`. To find these operations, the test uses `like`, an older
+    // part of the same schema or response.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

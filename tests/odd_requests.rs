@@ -75,8 +75,8 @@ const HEADERS: [&str; 18] = [
     "Authorization: Basic YTpi",
 ];
 
-/// Headers that say where the body ends, each with a matching body. The entry without a body is
-/// there three times, so that it is picked more often.
+/// Headers that say where the body ends, each with a matching body. The list contains the entry
+/// without a body three times, so the tests pick this entry more often.
 const BODIES: [(&str, &str); 7] = [
     ("", ""),
     ("", ""),

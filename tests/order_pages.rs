@@ -1,4 +1,4 @@
-//! `GET /store/orders` of version 2, which lists orders in pages.
+//! Tests `GET /store/orders` of version 2, which lists orders in pages.
 
 use flate2::read::GzDecoder;
 use serde_json::Value;

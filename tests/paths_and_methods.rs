@@ -1,4 +1,4 @@
-//! Responses to unknown paths and to methods that a path does not support.
+//! Tests the responses to unknown paths, and to methods that a path does not support.
 
 use store_orders_api::plans::Plan;
 use test_server::TestSetup;

@@ -28,14 +28,14 @@ use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// This many orders are 5 MB. That is more than the operating system keeps in its buffers for a
-/// client that reads nothing.
+/// The number of orders in a list of 5 MB. If the client reads nothing, the operating system's
+/// buffers cannot hold the whole list.
 const MANY_ORDERS: i64 = 100_000;
 
 /// Creates a data directory with this many orders, and a key that may send 1,000 requests a day.
-/// The limit per minute is far higher, so `X-RateLimit-Remaining` shows what is left for the day.
-/// What is left for a minute could not be tested: a new minute may begin while a busy machine
-/// restarts a server.
+/// The limit per minute is far higher, so `X-RateLimit-Remaining` shows the rest of the daily
+/// limit. The tests could not rely on the limit per minute, because a new minute may begin while a
+/// busy machine restarts a server.
 fn data_with(orders: i64) -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();
@@ -43,9 +43,9 @@ fn data_with(orders: i64) -> (DataDir, Key) {
     (data, key)
 }
 
-/// Returns a wire check in front of the server, and a client that sends its requests through it and
-/// does not retry. The client's timeout is longer than usual, because a busy machine takes long to
-/// check a large list.
+/// Returns a wire check in front of the server, and a client without retries that sends its
+/// requests to the wire check. The client's timeout is longer than usual, because a busy machine
+/// takes long to check a large list.
 pub fn client(server: &ServerProcess, key: &Key) -> (WireCheckProxy, Client) {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let client = client_of(&proxy.base_url(), key);
@@ -63,8 +63,8 @@ fn client_of(base_url: &str, key: &Key) -> Client {
     client.read_timeout(WAIT_TIMEOUT).build().unwrap()
 }
 
-/// Requests the list, but reads only the status line. Repeats a request that gets 503: on a busy
-/// machine, the server may poll the keys too late, and then it refuses requests until a poll is
+/// Requests the list, but reads only the status line. Repeats the request after a 503. On a busy
+/// machine, the server may poll the keys too late. It then refuses requests until a poll is
 /// answered.
 async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
     let ask = async || {

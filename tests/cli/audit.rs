@@ -74,8 +74,8 @@ fn a_restore_begins_the_log_of_the_new_store() {
 }
 
 /// The test creates a directory at the path at which SQLite would create the file
-/// `store.sqlite-shm`. So the command cannot open the restored store, and it must do so to log the
-/// restore.
+/// `store.sqlite-shm`. So the command cannot open the restored store. But it must open the store to
+/// log the restore.
 #[test]
 fn a_restore_that_cannot_be_logged_succeeds_with_a_warning() {
     let sandbox = CliSandbox::new();

@@ -204,8 +204,8 @@ store.sqlite
 "#]]);
 }
 
-/// A power cut or a full disk can leave an empty file. With an empty store, every caller would get
-/// 401, and the loss would be hidden.
+/// A power cut or a full disk can leave an empty file. If the server created a new store in this
+/// file, every caller would get 401, and nothing would show that the old store is lost.
 #[test]
 fn an_emptied_store_is_not_replaced_by_a_new_one() {
     let sandbox = CliSandbox::new();

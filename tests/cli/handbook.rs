@@ -313,8 +313,8 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(GUIDE, &GUIDE_SESSIONS), 0);
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
-    // No test runs the sessions of the two pages below. `cargo xtask faults` runs those in the
-    // listed sections, so no other section may have a session.
+    // No test runs the sessions of the next two pages. `cargo xtask faults` runs the sessions in
+    // the listed sections, so no other section of these pages may have a session.
     let replicas = ["From scratch to three replicas", "From SQLite to PostgreSQL"];
     assert_eq!(sessions_not_run(REPLICAS, &replicas), 0);
     let upgrades = ["One server, in a data directory", "Several servers, in PostgreSQL"];

@@ -12,7 +12,7 @@ use testbed::{CliSandbox, Console, Program, ServerProcess, consoles, free_addres
 
 pub(super) const ONE_MACHINE: &str = "src/handbook/one-machine.md";
 
-/// The page's sections that contain console sessions.
+/// The sections of [`ONE_MACHINE`] that contain console sessions.
 pub(super) const SECTIONS: [&str; 7] = [
     "The program",
     "The user and the server",
@@ -101,7 +101,7 @@ $ for attempt in 1 2 3; do
 "#;
 
 /// If no server runs, nginx tries both addresses of the site and then responds with its own 502.
-/// Its log shows that neither accepted a connection, so no request was sent.
+/// nginx's log shows that neither address accepted a connection, so no server received a request.
 const WITHOUT_SERVER: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2?a
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 $ call https://orders.example.com/v1/store/orders

@@ -1,4 +1,4 @@
-//! Checks that the runbook has a section for each alert, and that the commands print what its
+//! Checks that the runbook has a section for each alert, and that commands print what the runbook's
 //! sessions show.
 
 use std::net::TcpStream;
@@ -29,8 +29,8 @@ pub(super) const SECTIONS: [&str; 15] = [
     "StoreOrdersFilesRunOut",
 ];
 
-/// The duration of a hanging write. The server reports the hang after 5 s, and the sessions run in
-/// the remaining time.
+/// The number of milliseconds for which a write hangs. The server reports the hang after 5 s. The
+/// console sessions of the runbook run in the rest of this time.
 const HUNG_MS: i64 = 12_000;
 
 fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {

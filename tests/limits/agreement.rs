@@ -28,7 +28,7 @@ const COUNTED_AS: [&str; 5] =
 
 const UNAUTHENTICATED_PER_MINUTE: u32 = 7;
 
-/// The interval at which the limiter removes expired entries, a constant in
+/// The interval at which the limiter removes expired entries. It equals the constant in
 /// `rate_limiter/persistence.rs`.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
@@ -50,7 +50,8 @@ enum Step {
     },
     Unban(i64),
     Advance(Duration),
-    /// Advances the time to the reset in the last decision, plus these nanoseconds.
+    /// Advances the time by the last decision's time to the reset, plus this number of nanoseconds.
+    /// The number may be negative.
     AdvanceToReset(i64),
     /// Moves only the wall clock, by these seconds.
     SetWall(i64),

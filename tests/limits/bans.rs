@@ -14,7 +14,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-/// For this long after a key's first 429 in a minute, further 429s are not strikes.
+/// The time after a key's first 429 in a minute in which further 429s are not strikes.
 pub const BURST: Duration = Duration::from_secs(2);
 
 /// Sends requests until the key is banned. The key's limit must be one request a minute. Returns

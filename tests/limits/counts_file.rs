@@ -1,5 +1,5 @@
-//! The counts file. A server runs even if the file is damaged or inaccessible, was written by a
-//! newer program, or belongs to another store. Expired entries are removed from the file.
+//! Tests of the counts file. A server runs even if the file is damaged or inaccessible, was written
+//! by a newer program, or belongs to another store. Expired entries are removed from the file.
 
 use super::bans::BURST;
 use super::windows::assert_admitted;

@@ -52,7 +52,7 @@ impl FixedWindow {
         (self.closes, self.requests)
     }
 
-    /// Counts a request in the window that [`Self::state_at`] returned for it.
+    /// Counts a request. The argument is the state of the window that [`Self::state_at`] returned.
     fn count(&mut self, (closes, requests): (Time, u32)) {
         *self = FixedWindow { closes, requests: requests + 1 };
     }
@@ -82,8 +82,8 @@ struct Ban {
 }
 
 impl Key {
-    /// Returns the end of the latest ban on the monotonic clock, and the ban's length. If the ban
-    /// was read from the store, derives this end from the ban's end on the wall clock.
+    /// Returns when the latest ban ends on the monotonic clock, and the ban's length. If the ban
+    /// was read from the store, computes this time from the ban's end on the wall clock.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;
         let remaining = (ban.wall_end - wall).min(ban.length);
@@ -142,9 +142,11 @@ impl Model {
         }
     }
 
-    /// Forgets what the server removes from memory: accounts whose two windows have closed, and the
-    /// monotonic end of a ban that ended a day ago or earlier. As long as a key's strike minute is
-    /// open, its ban is kept. Each ban stays in the store.
+    /// Forgets what the server removes from memory.
+    ///
+    /// - The server removes an account when both windows of the account have closed.
+    /// - The server removes the end of a ban a day after the ban has ended, but not while the key's
+    ///   strike minute is open. The ban stays in the store.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

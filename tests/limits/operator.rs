@@ -1,4 +1,5 @@
-//! The operator's commands show counts and bans, and lift bans, with and without a running server.
+//! Tests that the operator's commands show request counts and bans, and lift bans, with and without
+//! a running server.
 
 use serde_json::{Value, json};
 use test_server::wire_check::WireCheckProxy;

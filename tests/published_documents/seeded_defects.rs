@@ -60,7 +60,8 @@ impl SeededDefect {
     }
 }
 
-/// Changes all responses of the given operations that have the given status; 0 means any status.
+/// Applies `change` to each response with this status to one of these operations. A `status` of 0
+/// means any status.
 fn each(
     exchanges: &mut [Exchange],
     operations: &[&str],
@@ -122,8 +123,9 @@ fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedRespo
     exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Makes the server lose all paths that begin with `path`: replaces the responses of these paths
-/// with the 404 of an unknown path. Keeps 401, 429 and 5xx, which do not depend on the path.
+/// Replaces the responses for all paths that begin with `path`, as if the server no longer had
+/// these paths. The new response is the 404 of an unknown path. Keeps responses with 401, 429 and
+/// 5xx, which do not depend on the path.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {

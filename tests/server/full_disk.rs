@@ -1,4 +1,5 @@
-//! A full disk, simulated without root: a resource limit keeps the server's files from growing.
+//! Tests of a full disk. A resource limit that keeps the server's files from growing simulates the
+//! full disk, because this needs no root.
 
 #![cfg(target_os = "linux")]
 

@@ -10,7 +10,7 @@ use store_orders::rate_limiter::{BegunBans, Decision, KeyedRequest, RateLimitSta
 use test_server::CapturedLog;
 use testbed::wait_until;
 
-/// A limiter that panics on every decision, and also when the server asks it for the rate limit
+/// A limiter that panics on every decision. It also panics when the server needs the rate limit
 /// headers of an error response.
 #[derive(Default)]
 struct Panicking(BegunBans);

@@ -4,8 +4,9 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use testbed::{CliSandbox, Signal, free_address};
 
-/// Starts a server with these settings and returns its warnings about secrets. Of the settings file
-/// and the password file, `file` gets the mode `mode`. The other one is readable only by its owner.
+/// Starts a server with these settings, and returns its warnings about secret files. `file` is
+/// `settings.toml` or `password`, and gets the mode `mode`. Only the owner can read the other of
+/// these two files.
 async fn warnings(settings: &str, file: &str, mode: u32) -> Vec<String> {
     let sandbox = CliSandbox::new();
     let store = free_address().unwrap();

@@ -48,8 +48,9 @@ fn serve_program(data: &DataDir, certificate: &TestCertificate) -> (ServerProces
     (data.serve(&flags).unwrap(), files)
 }
 
-/// Requests lists until `stop` is set, and counts the requests. If `one_connection`, all requests
-/// use one connection; otherwise each request opens a new connection.
+/// Sends requests for the list of orders until `stop` is set, and adds each request to `sent`. If
+/// `one_connection` is true, all requests use one connection. Otherwise, each request opens a new
+/// connection.
 async fn list_until(
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicUsize>,
@@ -176,8 +177,9 @@ fn create_fifo(path: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
-    // There are more signals than tokio has blocking threads. The system merges pending signals, so
-    // the test sends a request after each signal, to give the server time to handle it.
+    // The number of signals is higher than the number of tokio's blocking threads. The system
+    // merges pending signals. So the test sends a request after each signal, which gives the server
+    // time to handle the signal.
     const SIGNALS: i64 = 600;
     let (data, key) = data_with(SIGNALS);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());

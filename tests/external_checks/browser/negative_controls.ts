@@ -27,8 +27,8 @@ export async function seededDefectsAreFound(
   origin: string,
   document: ApiDocument,
 ): Promise<void> {
-  // Bypass the pages' Content-Security-Policy, which would block the request to another server and
-  // the styles.
+  // Bypass the Content-Security-Policy of the pages, because it would block the seeded styles and
+  // the seeded request to another server.
   const context = await browser.newContext({ ...view, bypassCSP: true });
   context.setDefaultTimeout(STEP_TIMEOUT_MS);
   const page = await context.newPage();

@@ -1,4 +1,4 @@
-//! The interface between cases and engines.
+//! Defines the interface through which the test cases use an engine.
 
 use crate::ServedStore;
 use store_orders::store::OperatorStore;

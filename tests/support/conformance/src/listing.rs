@@ -79,8 +79,8 @@ pub fn keys_since(
     Ok(((accounts, keys), last_read))
 }
 
-/// Reads all accounts, in the way in which a server reads changed accounts. The keys of the map are
-/// account ids.
+/// Reads all accounts with the query that a server uses for changed accounts. The keys of the map
+/// are account ids.
 pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }
@@ -97,8 +97,8 @@ pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     Ok(changes.into_iter().map(|(_, text)| text).collect())
 }
 
-/// Reads all orders, or only those with the given status, in the way in which an operator's command
-/// does.
+/// Reads all orders as an operator's command does. If `status` is set, reads only the orders with
+/// this status.
 pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::Result<Vec<Order>> {
     let mut orders = Vec::new();
     commands.for_each_order(status, &mut |order| {

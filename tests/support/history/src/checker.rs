@@ -99,8 +99,8 @@ impl Checker {
         self.findings.excused()
     }
 
-    /// Returns the number of violations, not counting exceeded time limits and unexpected 503s,
-    /// because stalls may explain those.
+    /// Returns the number of violations. Does not count exceeded time limits and unexpected 503s,
+    /// because stalls may explain them.
     pub fn certain(&self) -> usize {
         self.findings.certain()
     }

@@ -49,8 +49,8 @@ pub enum What {
     Synced,
     /// The last fault has been undone.
     Undone,
-    /// A server has become ready. This is recorded when the server is ready for the first time
-    /// since the fault was undone, and whenever it is ready again after it was not.
+    /// A server has become ready. Recorded when the server is first ready after the fault was
+    /// undone, and each later time at which it becomes ready again.
     Ready {
         server: String,
     },
@@ -161,8 +161,8 @@ pub struct Answered {
     /// `Retry-After`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// Seconds from the `Date` of the response until the minute window of the account closes;
-    /// `None` if the response does not say when it closes.
+    /// The time in seconds from the response's `Date` until the account's minute window closes.
+    /// `None` if the response does not contain the time at which the window closes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_in: Option<i64>,
     /// True for a 429 to a banned key.

@@ -11,7 +11,8 @@ pub struct Figures {
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
-    /// For each fault, the longest outages before the next fault began.
+    /// For each fault, the longest outages between the beginning of this fault and the beginning of
+    /// the next one.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,
@@ -27,13 +28,14 @@ pub struct Figures {
     fault: Option<(String, u64)>,
 }
 
-/// For each kind of request, the longest time from one success at a server to the next success
-/// there. If the fault began between the two, the time is counted from the start of the fault.
+/// For each kind of request, the longest time between two consecutive successes at the same server.
+/// If the fault began between the two successes, the time is counted from the start of the fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     pub lists: Duration,
     pub cancels: Duration,
-    /// Requests for pets, which clients send to reach limits and to test keys. A 429 is a success.
+    /// The outage for requests for pets. Clients send these requests to reach limits and to test
+    /// keys, so a 429 counts as a success.
     pub counted: Duration,
 }
 
@@ -127,8 +129,9 @@ impl Figures {
         }
     }
 
-    /// Returns a summary, then a line for each fault with its longest outages at one server. A
-    /// fault has no line if no request succeeded before the next fault.
+    /// Returns a summary, followed by a line for each fault. The line shows, for each kind of
+    /// request, the longest time without a success at one server. A fault has no line if no request
+    /// succeeded before the next fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

@@ -21,7 +21,7 @@ pub struct Clients {
     pub beginning: Beginning,
     /// The key of [`ACCOUNT`] with which clients list and cancel orders.
     pub key: Key,
-    /// Keys of separate accounts, which have the limits of [`LIMITS`] in the same order.
+    /// Keys of separate accounts. The limits of these accounts are [`LIMITS`], in the same order.
     pub limited: Vec<Key>,
     /// Further keys of [`ACCOUNT`], which may be revoked.
     pub called: Vec<Key>,
@@ -75,7 +75,8 @@ impl Clients {
 }
 
 impl Traffic {
-    /// Lets all clients finish their last requests and returns the recording.
+    /// Lets all clients finish their last requests. Returns the journal in which the clients have
+    /// recorded their requests.
     pub async fn stop(mut self) -> anyhow::Result<Arc<Journal>> {
         self.workload.pool.end();
         while let Some(ended) = self.clients.join_next().await {

@@ -1,4 +1,5 @@
-//! Defines the rules, and reports a broken rule with the operations that contradict each other.
+//! Defines the rules that every recording must keep. The report of a broken rule has the operations
+//! that contradict each other.
 
 use crate::event::{Asked, Request};
 use std::fmt::{self, Formatter};
@@ -25,10 +26,13 @@ pub enum Rule {
     /// show the cancelled order.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
-    /// An order that is gone (absent from a list, or answered 404) does not come back, and a
-    /// shipped order stays shipped. No later list shows a gone order, and no later page of pending
-    /// orders shows a shipped one. No later cancellation of either is answered 204. In the final
-    /// table, a gone order is not pending, and a shipped one is shipped.
+    /// A gone order does not come back, and a shipped order stays shipped. An order is gone if a
+    /// list does not contain it, or if a response for it is 404.
+    ///
+    /// - No later list shows a gone order.
+    /// - No later page of pending orders shows a shipped order.
+    /// - No later cancellation of a gone or shipped order gets a 204.
+    /// - In the final table, a gone order is not pending, and a shipped order is shipped.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
     /// A list or page does not show an order that had already disappeared from the previous list of
@@ -57,9 +61,9 @@ pub enum Rule {
     /// 503.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
-    /// From the end of the command that issues a key to the start of a command that revokes it, no
-    /// request with the key is answered 401. Nor is a request answered 429, unless the account has
-    /// a limit that can be reached.
+    /// A key is valid from the end of the command that issues it to the start of a command that
+    /// revokes it. No request with a valid key is answered 401. Such a request is answered 429 only
+    /// if the account has a limit that can be reached.
     #[strum(message = "a valid key is refused")]
     ValidKeyRefused,
     /// Accounts stay within their limits per minute and per day.
@@ -97,7 +101,7 @@ pub struct Operation {
     pub asked: Asked,
     /// The start time, in nanoseconds on the recording's clock.
     pub begun: u64,
-    /// The time of the answer and a summary of it; `None` while the operation is running.
+    /// The time and a summary of the answer. `None` while the operation is running.
     pub answered: Option<(u64, String)>,
 }
 
@@ -149,8 +153,8 @@ pub struct Violation {
     pub text: String,
     /// The operations that contradict each other, in the order of their start times.
     pub because: Vec<Arc<Operation>>,
-    /// True if the violation is an exceeded time limit or an unexpected 503, which a stall of the
-    /// machine may excuse.
+    /// True if the violation is an exceeded time limit or an unexpected 503. A stall of the machine
+    /// may excuse such a violation.
     pub is_of_time: bool,
 }
 

@@ -1,6 +1,7 @@
 //! The clients of a recording. Writers cancel orders, listers request the list, and walkers request
-//! all pages. Limited clients use up the limits of their accounts, one of them until its key is
-//! banned. Callers use keys that may be revoked. Every request is recorded.
+//! all pages. Limited clients use up the limits of their accounts. On one of these accounts, the
+//! clients continue after refusals until the key is banned. Callers use keys that may be revoked.
+//! Every request is recorded.
 
 mod pool;
 
@@ -61,8 +62,8 @@ const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
-/// The clients of the [`WAITING`] accounts start one after the other, at this interval, so that at
-/// almost any time some account is using up its window.
+/// The interval at which the clients of the [`WAITING`] accounts start, one account after the
+/// other. So at almost any time, some client is using up the window of its account.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
 /// The number of refusals after which clients wait until the window closes. So few refusals cannot

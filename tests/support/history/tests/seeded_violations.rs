@@ -41,8 +41,8 @@ fn each_violation_is_found_by_exactly_its_rule() {
     assert_eq!(rules, all, "each rule has a recording that breaks it");
 }
 
-/// The checker keeps only a thousand late answers. If it has kept a thousand that stalls explain,
-/// it must still find a later one that no stall explains.
+/// The checker keeps only a thousand late answers. Even if stalls explain all of them, the checker
+/// must find a later answer that no stall explains.
 #[test]
 fn a_late_answer_is_found_after_a_thousand_excused_ones() {
     const SECOND: u64 = 1_000_000_000;

@@ -61,8 +61,8 @@ impl Journal {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
 
-    /// Yields each change in `scope` whose number is above `after`, as its number and a set that
-    /// contains only that change.
+    /// Yields the changes in `scope` whose numbers are above `after`. Each item has the number of a
+    /// change, and a set that contains only this change.
     pub fn changes_after(
         &self,
         scope: ChangeScope,
@@ -74,7 +74,7 @@ impl Journal {
         all.filter(move |(number, _)| *number > after).map(|(number, id)| (number, set_of(*id)))
     }
 
-    /// The set of all changes in `scope` whose number is above `after`.
+    /// Returns the set of all changes in `scope` with a number above `after`.
     pub fn set(&self, scope: ChangeScope, after: i64) -> Set {
         self.changes_after(scope, after).fold(0, |all, (_, one)| all | one)
     }

@@ -1,4 +1,4 @@
-//! A replica in the model: its memory, and how it reacts to each answer. It makes every decision
+//! Models the memory of a replica, and its reaction to each answer. The model makes every decision
 //! with the server's own code.
 
 use crate::agreement::journal::{Answer, AnswerRejected, Seen};
@@ -68,9 +68,10 @@ impl Session {
     }
 }
 
-/// The next query, which all waiting list requests share. The lists that they get must reflect the
-/// changes `must_reflect`. `list` is the position of the replica's own list when the last of these
-/// requests arrived.
+/// The next query, which all waiting list requests share.
+///
+/// `must_reflect` contains the changes that the lists of these requests must reflect. `list` is the
+/// position of the replica's own list when the last of these requests arrived.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct NextQuery {
     must_reflect: Set,
@@ -90,7 +91,7 @@ struct Query {
 pub enum List {
     #[default]
     None,
-    /// The query was answered; the list has not been compared with the answer yet.
+    /// The query has been answered. The replica has not compared its list with the answer yet.
     Answered(Answered),
     /// The list lacks rows that the answer did not include, so they are being read.
     Reading(Reading, Answered),
@@ -115,8 +116,8 @@ pub struct Reading {
     /// of all rows.
     removed: Set,
     after: Position,
-    /// The position of the server's last change of orders, read before the rows of the current
-    /// query. `None` until it has been read.
+    /// The position of the last change of orders on the session's host. The replica reads this
+    /// position before the rows of the current query; until then it is `None`.
     before: Option<Position>,
     /// The number of pages that the current query has read.
     pages: u8,
@@ -124,8 +125,10 @@ pub struct Reading {
     highest: Option<i64>,
 }
 
-/// The rows in the answer to a poll: the position that the cache reflected, and the key's changes
-/// after this position. `None` if the answer has no rows, because there are too many or because the
+/// The rows that the response to a poll contains. The position is the one that the cache reflected,
+/// and the set contains the key's changes after this position.
+///
+/// `None` if the response contains no rows. This is the case if there are too many rows, or if the
 /// cache reflects another history.
 type ChangedKeys = Option<(Position, Set)>;
 
@@ -168,8 +171,8 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Creates a replica whose list is at the beginning of `history`. If no session has this
-    /// history, the replica must read the whole list first.
+    /// Creates a replica whose list is at the beginning of `history`. If the history of its first
+    /// session is different, the replica must first read the whole list.
     pub fn new(history: u64) -> Replica {
         let orders = ListState::new(0, Position::beginning(history));
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
@@ -405,8 +408,8 @@ impl Replica {
         Some(())
     }
 
-    /// Polls the server for changes of the keys. `with_rows` is false if there are too many rows to
-    /// include in the answer.
+    /// Sends PostgreSQL a poll for changes of the keys. `with_rows` is false if the answer cannot
+    /// include the changed rows, because there are too many.
     pub fn poll_keys(&mut self, with_rows: bool, journal: &Journal) -> Option<()> {
         if self.key_poll != KeyPoll::None {
             return None;
@@ -481,9 +484,9 @@ impl Replica {
         matches!(self.key_poll, KeyPoll::Asked(..)) || matches!(self.look_up, KeyLookUp::Asked(..))
     }
 
-    /// Returns the last changes in an answer about keys. They include every change that was
-    /// acknowledged before their `as_of`. Returns `None` if the answer is rejected; if the reason
-    /// is another history, the session ends.
+    /// Returns the last changes that an answer about keys reports. They include every change that
+    /// was acknowledged before their `as_of`. Returns `None` if the answer is rejected. If the
+    /// answer is of another history, also ends the session.
     fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<ChangesAsOf<Tick>> {
         let session = self.session?;
         let polled = answer.with_as_of(session.history, &session.lease, asked, &mut self.seen);

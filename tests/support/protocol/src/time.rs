@@ -4,7 +4,8 @@ use crate::agreement::lease::LEASE;
 use std::ops::Add;
 use std::time::Duration;
 
-/// The time step of the model. Half a lease suffices: a lease is then new, half over, or expired.
+/// The time step of the model. Half a lease is short enough, because a lease is then new, half
+/// over, or expired.
 const TICK: Duration = LEASE.checked_div(2).unwrap();
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,7 +18,8 @@ pub const EXPIRED: Tick = Tick(-2);
 pub const LONG_AGO: Tick = Tick(-3);
 
 impl Tick {
-    /// Returns the same instant's distance from now after the clock has advanced by a tick.
+    /// Returns this instant after the clock has advanced by a tick. The instant is then one tick
+    /// further in the past.
     pub fn older(self) -> Tick {
         Tick(self.0 - 1).max(LONG_AGO)
     }

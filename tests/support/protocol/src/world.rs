@@ -9,8 +9,8 @@ use crate::time::{NOW, Tick};
 /// The bounds of a search.
 #[derive(Clone, Copy)]
 pub struct Scope {
-    /// The part of the store whose promises the search checks. With `Orders`, replicas cancel the
-    /// order; with `Keys`, a command revokes the key.
+    /// The part of the store that the search checks, either orders or keys. With `Orders`, replicas
+    /// cancel the order. With `Keys`, a command revokes the key.
     pub change_scope: ChangeScope,
     /// Maximum number of changes, on all hosts together.
     pub changes: u8,
@@ -23,11 +23,12 @@ pub struct Scope {
     pub has_failovers: bool,
     /// True if the leader may be restored: either the whole server, or only its rows while it runs.
     pub has_restores: bool,
-    /// True if the other part of the store changes as well: keys if `change_scope` is `Orders`, and
-    /// orders if it is `Keys`.
+    /// True if both orders and keys change. If false, only the part of the store in `change_scope`
+    /// changes.
     pub has_other_changes: bool,
-    /// True if other steps can happen between a lookup of the key and its answer, and between the
-    /// answer to a poll and its use. If false, each of these pairs is one step.
+    /// True if a lookup of the key and the use of its result are two steps, so that other steps can
+    /// happen in between. The result of a poll is then also accepted and applied in two steps. If
+    /// false, each of these pairs is one step.
     pub delays_key_answers: bool,
 }
 
@@ -55,13 +56,13 @@ pub struct World {
     committed: u8,
     /// The cancellation, if it was acknowledged and has not been lost; otherwise empty.
     acknowledged: Set,
-    /// The acknowledged cancellation, once a restore or failover has lost it; until then empty.
+    /// The acknowledged cancellation if a restore or failover has lost it. Otherwise empty.
     lost: Set,
     /// The time at which the revocation of the key was acknowledged; `None` if it was not
     /// acknowledged, or if a restore or failover has lost it.
     revoked: Option<Tick>,
-    /// This replica only cancels, while `replica` does everything that a replica can do. Two
-    /// replicas are enough, because the memory of one does not affect the others.
+    /// A replica that only cancels. The other replica, `replica`, does everything that a replica
+    /// can do. Two replicas are enough, because the memory of one does not affect the others.
     canceller: Canceller,
     replica: Replica,
 }
@@ -75,9 +76,9 @@ pub enum ReplicaKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Tick,
-    /// A standby that has the leader's journal up to the number `up_to` becomes the leader. If the
-    /// standby never followed the old leader's timeline (`has_followed` is false), its new timeline
-    /// gets the same number as that timeline.
+    /// A standby becomes the leader. It has the leader's journal up to the number `up_to`. If
+    /// `has_followed` is false, the standby never followed the leader's timeline. Its new timeline
+    /// then gets the same number as the leader's timeline.
     Promote {
         up_to: u8,
         has_followed: bool,
@@ -368,7 +369,8 @@ impl World {
         Some(())
     }
 
-    /// Excludes acknowledged changes that the leader has lost from the first and third promises.
+    /// Finds the acknowledged changes that the leader has lost. The first and third promises no
+    /// longer cover these changes.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);

@@ -1,19 +1,19 @@
 //! Negative controls of the search. Each mutant is a copy of the server's decisions in which one
-//! wait, comparison or step is missing or wrong, so that it breaks a promise. The search must find
-//! the broken promise. rustc compiles the copies directly.
+//! wait, comparison or step is missing or wrong. So the mutant breaks a promise, and the search
+//! must find the broken promise. rustc compiles the copies directly.
 //!
-//! Some other code can be removed without breaking a promise, so no mutant removes it:
-//! - In `publish`, the comparisons that decide whether `position` moves; in `page`, `read.max`; and
+//! No mutant removes the following code, because no promise breaks without it:
+//! - The comparisons in `publish` that decide whether `position` moves, `read.max` in `page`, and
 //!   `Opening::record` for the first change. Without one of these, replicas read lists again and
 //!   again or reject all answers. The tests of `list.rs` and the conformance tests of PostgreSQL
 //!   then fail. A mutant that calls `Opening::record` before the commit is confirmed does not
 //!   compile.
-//! - `is_all` after a read of all rows. Without it, a list may show part of an import's step, but
-//!   still contains everything up to the position that it claims.
-//! - In `shared_queries.rs`, `is_awaited`, `record_answer` and the replacement of `next`. Without
-//!   `is_awaited`, queries are sent that no request needs. Without `record_answer`, queries stop
-//!   after the first few. The test of `shared_queries.rs` finds both. Without the replacement of
-//!   `next`, the code does not compile.
+//! - `is_all` after a read of all rows. Without it, a list may show part of an import's step. But
+//!   the list still contains all changes up to the position that it claims.
+//! - `is_awaited`, `record_answer` and the replacement of `next` in `shared_queries.rs`. Without
+//!   `is_awaited`, replicas send queries that no request needs. Without `record_answer`, queries
+//!   stop after the first few. The test of `shared_queries.rs` finds both. Without the replacement
+//!   of `next`, the code does not compile.
 
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
@@ -115,8 +115,8 @@ fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Durat
         .stderr(Stdio::piped())
         .spawn()?;
     let lines = BufReader::new(searching.stderr.take().context("it is piped")?).lines();
-    // Only a broken promise counts: a search that fails for another reason has not found the
-    // mutant.
+    // Only a broken promise counts, because a search that fails for another reason has not found
+    // the mutant.
     let broken = lines.map_while(Result::ok).find(|line| line.starts_with("broken promise: "));
     let elapsed = started.elapsed();
     // Stop the search, because one broken promise is enough.

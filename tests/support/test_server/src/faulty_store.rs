@@ -1,4 +1,4 @@
-//! A store with faults that a test switches on: it fails, panics, stays silent or is late. They
+//! A store that fails, panics, stays silent or is late when a test tells it to. These faults
 //! simulate a faulty disk or a bug.
 
 use async_trait::async_trait;
@@ -91,8 +91,8 @@ impl FaultyStore {
         self.order_reads.load(Ordering::SeqCst)
     }
 
-    /// Begins a new history, as a failover that loses changes does. Only `cancelled_order` notices:
-    /// it then fails for the old history.
+    /// Begins a new history, as a failover that loses changes does. The only effect is that
+    /// `cancelled_order` fails if the caller passes the old history.
     pub fn fail_over(&self) {
         self.failovers.fetch_add(1, Ordering::SeqCst);
     }

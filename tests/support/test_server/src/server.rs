@@ -54,8 +54,8 @@ impl TestServer {
         self.server.running_batch().age().is_some()
     }
 
-    /// Returns the scheme, host and port to which tests send requests: those of the wire check's
-    /// proxy if there is one, otherwise those of the server.
+    /// Returns the scheme, host and port to which tests send requests. If the wire check's proxy is
+    /// used, they are the proxy's. Otherwise, they are the server's.
     pub fn origin(&self) -> String {
         match &self.transport {
             Transport::Proxy(proxy) => format!("http://{}", proxy.address()),

@@ -44,7 +44,7 @@ pub struct TestSetup {
 }
 
 impl TestSetup {
-    /// Creates a setup with an empty store and a clock that shows [`NOON`].
+    /// Creates a setup with an empty store and a clock at [`NOON`].
     pub fn new() -> TestSetup {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();

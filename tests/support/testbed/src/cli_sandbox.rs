@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A temporary directory to run commands in. The default data directory of these commands is its
+/// A temporary directory in which tests run commands. By default, a command keeps its store in the
 /// subdirectory `store-orders-data`.
 #[derive(Debug)]
 pub struct CliSandbox {
@@ -41,8 +41,9 @@ impl CliSandbox {
         names
     }
 
-    /// Prepares a command that ignores settings in the caller's environment. Its temporary files
-    /// are in the sandbox and are deleted with it, even those of a `demo` that is killed.
+    /// Prepares a command that ignores settings in the caller's environment. The command's
+    /// temporary files are in the sandbox, and are deleted with the sandbox. This includes the
+    /// files of a `demo` that is killed.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.program.command();
         command.args(arguments).current_dir(self.directory.path());

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// The interval at which [`SmallDisk::keep_full`] fills the disk again.
 const REFILL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A small tmpfs. Dropping this unmounts it.
+/// A small tmpfs, which is unmounted when this value is dropped.
 pub struct SmallDisk {
     path: PathBuf,
     /// The mount point's parent directory. Its files, such as a server's log, are not on the disk.
@@ -50,7 +50,7 @@ impl SmallDisk {
         let stop = Arc::clone(&ends);
         let refill = move || {
             while !stop.load(Ordering::Relaxed) {
-                // Ignore errors: if the disk is not filled, the test itself fails.
+                // Ignore errors, because the test itself fails if the disk is not full.
                 let _ = fill(&mut ballast);
                 std::thread::sleep(REFILL_INTERVAL);
             }

@@ -66,7 +66,8 @@ impl Installed {
         Ok(())
     }
 
-    /// Prepares a client program. Unlike a server, it runs as the current user.
+    /// Prepares a client program of PostgreSQL. The program runs as the current user, unlike the
+    /// database servers, which may run as another user.
     pub fn client(&self, program: &str) -> Command {
         Command::new(self.bin.join(program))
     }
@@ -114,7 +115,7 @@ fn parse_major(text: &str) -> u32 {
 /// A running PostgreSQL server. Dropping it kills the server and its child processes.
 pub struct Postgres {
     process: ChildProcess,
-    /// The port on the loopback.
+    /// The TCP port on the loopback interface.
     pub port: u16,
     name: String,
     log: PathBuf,
@@ -187,7 +188,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Suspends (SIGSTOP) or resumes (SIGCONT) the server and its children.
+    /// Suspends (SIGSTOP) or resumes (SIGCONT) PostgreSQL's main process and its child processes.
     pub fn signal_all(&self, signal: Signal) -> anyhow::Result<()> {
         let pid = self.process.pid()?;
         kill_process(pid, signal)?;

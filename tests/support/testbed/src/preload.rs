@@ -27,16 +27,17 @@ impl Preload {
         Preload::compile(include_str!("disk.c"))
     }
 
-    /// Compiles a library that makes each fsync take `milliseconds` and sync nothing. A process
-    /// reads the number only at its first fsync, so a later [`Preload::set`] does not affect it.
+    /// Compiles a library with which each fsync takes `milliseconds` and syncs nothing. A process
+    /// reads the number only at its first fsync, so a later [`Preload::set`] does not affect that
+    /// process.
     pub fn fixed_sync(milliseconds: i64) -> anyhow::Result<Preload> {
         let preload = Preload::compile(include_str!("fixed_sync.c"))?;
         preload.set(milliseconds)?;
         Ok(preload)
     }
 
-    /// Compiles a library from this source and from `preload.c`, which reads the number. The number
-    /// is 0 at first.
+    /// Compiles a library from this source and from `preload.c`. The code in `preload.c` reads the
+    /// number that a test sets. This number is 0 at first.
     fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;
         // Let other users read the directory, because database servers load the library as another
@@ -55,9 +56,9 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Sets the number. Processes that are already running also get the new number. The exception
-    /// is a process with the library of [`Preload::fixed_sync`], which keeps the first number that
-    /// it has read.
+    /// Sets the number that controls the library. Running processes get the new number, too. The
+    /// exception is a process with the library of [`Preload::fixed_sync`], which keeps the first
+    /// number that it has read.
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
             // Ignore errors, because the file exists only if a process has read an earlier number.

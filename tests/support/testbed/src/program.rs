@@ -27,7 +27,8 @@ impl Program {
         Program { path: path.to_path_buf() }
     }
 
-    /// Builds the program from this checkout, in the profile of the calling program.
+    /// Builds the program from the checkout at `repository`, in the same cargo profile as the
+    /// running executable.
     pub fn build(repository: &Path) -> anyhow::Result<Program> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);

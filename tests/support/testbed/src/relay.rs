@@ -26,8 +26,8 @@ pub enum Fault {
     NoAnswers,
     /// Open connections are closed, and new ones are closed immediately.
     Reset,
-    /// When the server's answer to a COMMIT arrives, the connection is closed and the answer is
-    /// lost. The client does not learn whether the transaction was committed.
+    /// When PostgreSQL's reply to a COMMIT arrives, the relay drops the reply and closes the
+    /// connection. So the client does not learn whether the transaction was committed.
     CutAtCommit,
 }
 
@@ -69,7 +69,7 @@ pub struct Relay {
     fault: watch::Sender<Fault>,
     target: watch::Sender<u16>,
     has_cut: Arc<AtomicBool>,
-    /// The port on the loopback.
+    /// The port on the loopback interface at which the relay accepts connections.
     pub port: u16,
     task: tokio::task::JoinHandle<()>,
 }
@@ -136,9 +136,14 @@ impl Relay {
     }
 }
 
-/// Forwards a connection until both directions have ended. It closes earlier on [`Fault::Reset`] or
-/// [`Fault::CutAtCommit`], if the reader removes all bytes, if the target changes, or if the relay
-/// is dropped.
+/// Forwards a connection until both directions have ended. Closes the connection earlier in these
+/// cases:
+///
+/// - The fault is [`Fault::Reset`].
+/// - The fault is [`Fault::CutAtCommit`], and the answer to a COMMIT arrives.
+/// - The reader removes all bytes of a chunk.
+/// - The target changes.
+/// - The relay is dropped.
 async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,
@@ -197,7 +202,8 @@ impl Direction<'_> {
         tokio::try_join!(self.receive(from, sender), deliver).map(drop)
     }
 
-    /// Reads chunks, applies the current fault to each, and sends them on with their arrival times.
+    /// Reads chunks, applies the current fault to each chunk, and passes it to `sender` with its
+    /// arrival time.
     async fn receive(
         mut self,
         mut from: OwnedReadHalf,

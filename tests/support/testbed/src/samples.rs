@@ -254,7 +254,8 @@ impl Samples<'_> {
         }
     }
 
-    /// Checks that the sample prints exactly the orders `ids`, in that sequence.
+    /// Checks that the sample for `listOrders` prints exactly the orders with the ids `ids`, in the
+    /// sequence of `ids`.
     fn check_list(&self, version: &str, ids: &[i64], address: SocketAddr) -> anyhow::Result<()> {
         let name = format!("the sample of listOrders of {version}");
         let base_url = format!("http://{address}/{version}");
@@ -274,8 +275,8 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that with this base URL and key, the sample fails within [`STOPS_WITHIN`] and prints
-    /// all these words, such as the error's code.
+    /// Runs the sample with this base URL and key. The sample must fail within [`STOPS_WITHIN`] and
+    /// print all of `words`, such as the error's code.
     fn check_failure(
         &self,
         version: &str,
@@ -297,8 +298,8 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Runs the sample without `BASE_URL`, and then without `API_KEY`. Each time it must fail and
-    /// name the missing variable.
+    /// Runs the sample without `BASE_URL`, and then without `API_KEY`. Checks that each run fails
+    /// and names the missing variable.
     fn check_missing_variables(
         &self,
         version: &str,
@@ -424,8 +425,8 @@ fn start_faulty_proxy(
     Ok((address, requests))
 }
 
-/// Forwards a request and asks the server to close the connection, which ends the response. Returns
-/// the response.
+/// Forwards a request to the server, and returns the response. Asks the server to close the
+/// connection, because the end of the connection marks the end of the response.
 fn forward(server: SocketAddr, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(server)?;
     let head = request.strip_suffix(b"\r\n").unwrap_or(request);
@@ -445,7 +446,7 @@ fn refusal(status: u16, code: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Reads the head of a request. No operation accepts a body, so a request ends there.
+/// Reads the head of a request. No operation accepts a body, so the request ends with its head.
 fn read_request(client: &TcpStream) -> std::io::Result<Vec<u8>> {
     let (mut reader, mut head) = (BufReader::new(client), Vec::new());
     while !head.ends_with(b"\r\n\r\n") && reader.read_until(b'\n', &mut head)? > 0 {}

@@ -1,5 +1,5 @@
-//! The seed of random inputs is the value of the environment variable `SEED`, or 1 if there is
-//! none. The nightly checks set it to a random number.
+//! Provides the seed of random inputs. The seed is the value of the environment variable `SEED`, or
+//! 1 if the variable is not set. The nightly checks set the variable to a random number.
 
 #[expect(clippy::panic, reason = "a run with a seed other than the requested one proves nothing")]
 pub fn seed() -> u64 {

@@ -1,4 +1,4 @@
-//! A server in its own process: starts it, reads its address and stops it by process id.
+//! Starts a server in its own process, reads its address, and stops it by process id.
 
 use crate::child_process::{ChildProcess, Signal};
 use anyhow::{Context, bail};
@@ -10,8 +10,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Timeout for the start of a server. Even a server that lists ten million orders starts much
-/// faster.
+/// The timeout for the start of a server. Even with a list of ten million orders, a server starts
+/// much faster.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running server. Dropping it kills the process.
@@ -111,8 +111,8 @@ impl ServerProcess {
         Ok((self.process.wait()?, self.log()))
     }
 
-    /// Does the same as [`ServerProcess::wait`], but on a thread where it does not block the
-    /// runtime, because a relay may run on the runtime.
+    /// Waits like [`ServerProcess::wait`], but on a separate thread. Otherwise the wait would block
+    /// the runtime, on which a relay may run.
     #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub async fn exited(self) -> (ExitStatus, String) {
         match tokio::task::spawn_blocking(move || self.wait()).await {

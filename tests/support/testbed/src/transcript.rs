@@ -67,12 +67,13 @@ pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console
 pub(crate) struct Shell {
     /// The command that starts `sh`. The script is added to its arguments.
     pub command: Command,
-    /// The file to which the commands write their errors. The shell may run in a container, so this
-    /// is the file's path there.
+    /// The file to which the commands write their errors. If the shell runs in a container, this is
+    /// the path inside the container.
     pub errors: PathBuf,
 }
 
-/// Prepares a shell on this machine, in `directory`, that finds the program on its `PATH`.
+/// Prepares a shell on this machine. The shell runs in `directory` and finds the program on its
+/// `PATH`.
 fn shell(program: &Path, directory: &Path, errors: &Path) -> Shell {
     let mut command = Command::new("sh");
     let program_directory = program.parent().unwrap().display();
@@ -143,8 +144,8 @@ impl Shell {
     }
 }
 
-/// Puts JSON that is shown over several lines into one line, as programs print it. The JSON reaches
-/// from a line with only `{` or `[` to the line that closes it.
+/// Writes each JSON value that spans several lines on one line, as programs print it. Such a value
+/// begins at a line with only `{` or `[`, and ends at the line with the closing bracket.
 fn with_compact_json(text: &str) -> String {
     let block = Regex::new(r"(?ms)^(?:\{$.*?^\}|\[$.*?^\])$").unwrap();
     let compact = |block: &Captures<'_>| {
@@ -185,16 +186,18 @@ fn replace_all(text: String, patterns: &[(&str, &str)]) -> String {
     })
 }
 
-/// Puts a name, such as `[PORT]`, in the place of each value that differs in each run. Keys, their
-/// ids, commits and SHA-256 sums become repeated digits instead, such as `222`. Equal values get
-/// equal digits, and different values get different ones. These values keep their length, so the
-/// columns of tables keep their width.
+/// Replaces each value that differs between runs with a name, such as `[PORT]`.
+///
+/// Keys, key ids, commits and SHA-256 sums become repeated digits instead, such as `222`. Equal
+/// values get equal digits, and different values get different digits. The digits have the length
+/// of the value, so the columns of tables keep their width.
 fn normalize_run(text: &str) -> String {
     let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
         (r#"\b(pid |pid":)\d+"#, "${1}[PID]"),
         (r"/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
-        // Remove the usage and the reference to `--help` that end messages about invalid arguments.
+        // Remove the end of messages about invalid arguments: the usage and the reference to
+        // `--help`.
         (r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n", ""),
         (r"(@@ )-\d+(?:,\d+)? \+\d+(?:,\d+)?( @@)", "${1}[LINES]${2}"),
         (r"(\()\d+( characters\))", "${1}[NUMBER]${2}"),

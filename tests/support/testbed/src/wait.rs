@@ -60,8 +60,8 @@ pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl Fn
     waited.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Calls `holds` until it returns true. Fails the test if a call returns false although it began
-/// too late: a second, plus the machine's stalls, after the first call.
+/// Calls `holds` until it returns true. Fails the test if `holds` returns false in a call that
+/// began a second or more after the first call. Stalls of the machine lengthen this second.
 pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,

@@ -1,4 +1,4 @@
-//! A new store, the report of `check`, and readiness.
+//! Conformance cases for a new store, the report of `check`, and readiness.
 
 use crate::engine::Engine;
 use crate::listing::{keys, last_changes, list};

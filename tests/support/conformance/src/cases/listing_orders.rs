@@ -1,4 +1,5 @@
-//! The exact JSON of listed orders, and the sequence in which a command reads all orders.
+//! Cases about listing orders. They check the exact JSON, and that a command visits each order
+//! once.
 
 use crate::engine::Engine;
 use crate::listing::{list, stored, stored_lines};

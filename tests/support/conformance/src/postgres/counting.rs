@@ -1,4 +1,4 @@
-//! Request counts: all servers of a store keep them in one database.
+//! Cases about request counts, which all servers of a store keep in one database.
 
 use super::database::{Database, PostgresUnderTest, ServedPostgres};
 use crate::engine::Engine;
@@ -97,7 +97,7 @@ pub fn concurrent_migrations_create_one_database(server: &PostgresUnderTest) -> 
     database.server_of_owner().map(drop)
 }
 
-/// `add_server` adds a row that gets no heartbeats. The row of a suspended server gets none either.
+/// `add_server` simulates a suspended server, because it adds a row that gets no heartbeats.
 pub fn a_new_store_id_removes_the_row_of_a_suspended_server(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -20,7 +20,8 @@ use tokio::runtime::{self, Runtime};
 use tokio_postgres::types::{FromSqlOwned, ToSql};
 use tokio_postgres::{Client, NoTls};
 
-/// Takes the change lock. Every change that gets a change number needs this lock.
+/// The statement that takes the change lock. Every change that gets a change number needs this
+/// lock.
 pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 
 /// The number of databases that this process has named. It makes their names unique.
@@ -33,7 +34,8 @@ pub struct PostgresUnderTest {
     role: String,
 }
 
-/// A database on the server under test. Dropping this value does not delete the database.
+/// A database on the PostgreSQL server under test. Dropping this value does not delete the
+/// database.
 pub struct Database<'a> {
     server: &'a PostgresUnderTest,
     name: String,
@@ -92,8 +94,8 @@ impl Database<'_> {
         Ok((relay, url.parse()?))
     }
 
-    /// Returns the owner's URL. It names this database for the request counts. With `None`, the
-    /// default database is used.
+    /// Returns the owner's URL. The URL selects `limits_database` as the database of the request
+    /// counts, or the default database for `None`.
     pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
         let url: PostgresUrl = self.url().parse()?;
         Ok(url.with_limits_database(limits_database.map(str::to_string)))
@@ -211,7 +213,7 @@ impl Database<'_> {
         Ok(role)
     }
 
-    /// Opens the store as a command does. It connects as `role`.
+    /// Opens the store in the way in which a command opens it, and connects as `role`.
     pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresOperatorStore> {
         Ok(PostgresOperatorStore::connect(&self.url_for(role).parse()?)?)
     }

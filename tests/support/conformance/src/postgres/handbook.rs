@@ -32,8 +32,8 @@ struct Site {
 }
 
 impl Site {
-    /// Starts the databases and the server, and waits until the server is ready. If `is_relayed`,
-    /// the server connects to `db1` through the relay.
+    /// Starts the databases and the server, and waits until the server is ready. If `is_relayed` is
+    /// true, the server connects to `db1` through the relay.
     fn start(is_relayed: bool) -> anyhow::Result<(Site, Postgres, Postgres)> {
         let (servers, sandbox, program) =
             (OwnServers::new()?, CliSandbox::new(), Program::built()?);

@@ -1,4 +1,4 @@
-//! Imports that fail, and commands that wait for other changes.
+//! Cases in which an import fails, or a command waits for another change.
 
 use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;

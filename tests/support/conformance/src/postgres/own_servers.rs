@@ -17,11 +17,11 @@ use testbed::relay::{Fault, Relay};
 use testbed::{DataDir, Program, Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 
-/// Maximum time until a server is ready. The server first waits half a second for the suspended
-/// host, and then opens a session to the second host.
+/// Maximum time until a server is ready if its first host is suspended. The server waits half a
+/// second for the first host, and then opens a session to the second host.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Maximum time until every server of the store has left a host that became read-only.
+/// The maximum time that a store's servers may take to stop using a host after it became read-only.
 const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time without an answer after which a server closes its session to PostgreSQL.
@@ -255,7 +255,8 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     let [direct, relayed] = [primary.port, network.port].map(|port| format!(":{port}/"));
     let url = database.url().replace(&direct, &relayed).parse()?;
     let store = database.server_at(url, SILENT_FOR)?;
-    // On a slow disk, the session may be lost, and then every lookup fails. So repeat the attempt.
+    // On a slow disk, the store may lose its session during an attempt. Then every lookup fails, so
+    // repeat the attempt.
     wait_blocking("all lookups are sent without an answer", WAIT_TIMEOUT, || {
         store.pet(1).ok()?;
         database.execute("ALTER SEQUENCE asked RESTART").ok()?;

@@ -11,8 +11,8 @@ use store_orders::store::OperatorStore;
 use store_orders::store::postgres::ReplicaRow;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// Maximum time until a new address of a server, or a new change number of its list, is in the
-/// server's row.
+/// The maximum time until a server's row in the database shows a change of the server's address or
+/// list.
 const ROW_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub fn a_server_is_named_with_its_program_and_address(
@@ -59,9 +59,9 @@ pub fn a_killed_server_is_silent_and_then_removed(
     Ok(store.require_ready()?)
 }
 
-/// The row of a killed server stays in the table, and at first no running server is there to remove
-/// it. If commands treated the killed server as running, long commands would pause for requests
-/// that no server gets.
+/// The row of a killed server stays in the table until a running server removes it. If commands
+/// treated the killed server as running, long commands would pause for requests that no server
+/// gets.
 pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;

@@ -233,8 +233,9 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     Ok(())
 }
 
-/// After the restore, the next change gets the number of the lost change. The server `quiet` never
-/// saw the lost change, and must list what the store has now.
+/// A server cancels an order after the backup, so the restore loses this change. The next change
+/// then gets the number of the lost change. The server `quiet` never saw the lost change, and must
+/// list what the store has now.
 pub fn a_server_follows_tables_that_are_restored_under_it(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -1,5 +1,5 @@
-//! What sessions withstand: statements that fail, locks and slow statements of other sessions, and
-//! settings of roles.
+//! Tests that sessions survive failed statements, and locks and slow statements of other sessions.
+//! Also tests that settings of roles do not affect sessions.
 
 use super::counting::expect_admitted;
 use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
@@ -21,8 +21,8 @@ use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::sync::mpsc;
 
-/// Longer than a batch of cancellations waits for the change lock (2 s), and longer than a request
-/// waits to be counted (2 s).
+/// A time that is longer than the waits of the server. A batch of cancellations waits up to 2 s for
+/// the change lock, and a request waits up to 2 s to be counted.
 const EXTRA_LOCK_TIME: Duration = Duration::from_secs(3);
 
 pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Result<()> {

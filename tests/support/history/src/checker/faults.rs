@@ -4,9 +4,9 @@ use super::findings::Interval;
 use crate::event::FaultBegun;
 use std::time::Duration;
 
-/// The checks assume that each fault began this many nanoseconds earlier, and ended this many
-/// later, than recorded. After a fault, clients may still find that their connections were closed.
-/// Besides, the recorded times of faults and answers are inexact.
+/// The checks assume that each fault began earlier than recorded by this time, and ended later by
+/// this time. One reason is that clients may find closed connections after a fault. Another reason
+/// is that the recorded times of faults and responses are inexact.
 const GRACE_NANOS: u64 = 250_000_000;
 
 #[derive(Default)]

@@ -6,13 +6,12 @@ use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Maximum number of violations that are kept per rule; further ones are only counted. Also the
-/// maximum number of exceeded time limits that are reported per rule.
+/// The maximum number of violations that are kept for each rule. Further violations are only
+/// counted. The same maximum applies to the exceeded time limits that are reported for a rule.
 const MAX_KEPT: usize = 3;
 
-/// Maximum number of exceeded time limits that are kept per rule. When this number is reached,
-/// those that stalls explain are removed to make room. If there are no such ones, further exceeded
-/// time limits are ignored.
+/// Maximum number of exceeded time limits that are kept per rule. When this number is reached, the
+/// kept ones that stalls explain are removed. If stalls explain none of them, new ones are ignored.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// A server refuses requests if it has not read the store for this many nanoseconds.
@@ -74,7 +73,8 @@ impl Findings {
         }
     }
 
-    /// Adds a violation if the interval is longer than `bound`, not counting the machine's stalls.
+    /// Adds a violation if the interval is longer than `bound`. Time in which the machine stalled
+    /// does not count.
     pub fn add_if_longer(&mut self, interval: Interval, bound: Duration, violation: Violation) {
         let bound = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         if interval.length() <= bound {

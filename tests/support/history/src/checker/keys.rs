@@ -51,8 +51,8 @@ impl Keys {
         revoking.is_some_and(|revoking| revoking < operation.ended())
     }
 
-    /// Checks the status of the answer to a request with a key. `has_limit` is true if the account
-    /// of the key has a limit that can be reached.
+    /// Checks the status of the answer to a request with a key. `has_limit` is true if clients can
+    /// reach a limit of the key's account.
     pub fn check_answer(
         &self,
         operation: &Arc<Operation>,
@@ -70,9 +70,9 @@ impl Keys {
             let because = [revoked, operation];
             findings.add(Violation::new(Rule::RevokedKeyAccepted, text, &because));
         }
-        // If the account has no limit that can be reached, a 429 means that the key was not
-        // accepted. The request was then counted as one without a valid key, and the limit for the
-        // client's address was reached.
+        // If the account has no limit that can be reached, a 429 means that the server did not
+        // accept the key. The server then counted the request against the limit for the client's
+        // address, and this limit was reached.
         let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
         if is_refused && is_valid && key.issued <= operation.begun {

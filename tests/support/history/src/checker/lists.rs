@@ -44,9 +44,9 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// Checks a page. It covers the ids after the previous page, up to its own last order; the last
-    /// page covers all ids after the previous page. In this range, it must show every order that no
-    /// request can have removed.
+    /// Checks a page. The page covers the ids after the previous page, up to the last order on the
+    /// page. The last page covers all ids after the previous page. In this range, a page must show
+    /// each order that no request can have removed.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,

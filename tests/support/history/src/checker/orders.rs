@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum time from the start of a cancellation to its execution, not counting faults and stalls.
-/// It is the time limit of an answer, plus a second because the times of events are inexact.
+/// The maximum time from the start of a cancellation to its execution, without faults and stalls. A
+/// second is added to [`ANSWER_LIMIT`], because the times of events are inexact.
 const MAX_EXECUTION_TIME: Duration = ANSWER_LIMIT.saturating_add(Duration::from_secs(1));
 
 pub const NEVER: u64 = u64::MAX;
@@ -86,8 +86,8 @@ impl Order {
         self.shipped_from != NEVER || self.may_be_changed(true, before)
     }
 
-    /// True if a request that began earlier than `before` may have shipped the order (if `ships`)
-    /// or cancelled it (otherwise).
+    /// True if a request that began earlier than `before` may have changed the order. With `ships`,
+    /// only shipments count, otherwise only cancellations.
     fn may_be_changed(&self, ships: bool, before: u64) -> bool {
         self.changes.iter().any(|one| one.ships == ships && one.begun < before)
     }
@@ -123,8 +123,8 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// Records that a request or command begins. From now on, the orders that it names may change.
-    /// The orders of an import may be in the store.
+    /// Records that a request or command begins. From now on, the orders that it cancels or ships
+    /// may change, and the orders that it imports may be in the store.
     pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {
@@ -149,8 +149,8 @@ impl Orders {
         }
     }
 
-    /// Records that an import had succeeded by the time `at`. Lists must show its orders, except
-    /// those that are already gone.
+    /// Records that an import had succeeded by the time `at`. From then on, lists must show the
+    /// imported orders, except those that are already gone.
     pub fn record_import(&mut self, first: usize, last: usize, at: u64) {
         self.imports.retain(|one| *one != (first, last));
         for id in first..=last {
@@ -162,7 +162,7 @@ impl Orders {
     }
 
     /// Records that the command `by` has shipped the orders `ids`. Adds a violation for each of
-    /// them whose cancellation was answered 204.
+    /// these orders whose cancellation was answered 204.
     pub fn record_shipment(&mut self, ids: &[usize], by: &Arc<Operation>, findings: &mut Findings) {
         for id in ids {
             let Some(order) = self.orders.get_mut(*id) else { continue };
@@ -182,9 +182,10 @@ impl Orders {
         }
     }
 
-    /// Uses a list that was requested at `begun` to resolve cancellations whose outcome is unknown.
-    /// If a cancellation began more than [`MAX_EXECUTION_TIME`] earlier, and the list still shows
-    /// the order, the cancellation was not executed and never will be.
+    /// Resolves cancellations whose outcome is unknown. `shown` is a list that was requested at the
+    /// time `begun`. A cancellation that began more than [`MAX_EXECUTION_TIME`] before that time
+    /// can no longer be executed. If the list still shows the order, the cancellation was never
+    /// executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,

@@ -34,8 +34,9 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// Begins with the first request that was refused with 503. Ends with the answer to the first
-    /// request that was executed or, until then, with the answer to the last request.
+    /// The interval begins with the first request that was refused with 503. It ends with the
+    /// answer to the first request that was executed. While no request has been executed, it ends
+    /// with the answer to the last request.
     refused: Interval,
     is_served: bool,
 }

@@ -40,11 +40,12 @@ const MAX_REACHABLE_LIMIT: u32 = 100_000;
 pub struct Windows {
     accounts: HashMap<String, Account>,
     keys: HashMap<String, String>,
-    /// Only requests that were sent at this time or later are added to `admitted`, because a fault
-    /// may lose the counts of earlier ones. `u64::MAX` from the beginning of such a fault until
-    /// counts are safe again.
+    /// The time from which counts are safe. Only requests that were sent at this time or later are
+    /// added to `admitted`, because a fault may lose the counts of earlier requests. The value is
+    /// `u64::MAX` from the beginning of such a fault until counts are safe again.
     trusted_from: u64,
-    /// The time at which saving stopped working. It has no meaning once counts are saved again.
+    /// The time at which the saving of counts stopped working. Has no meaning once counts are saved
+    /// again.
     unsaved_from: u64,
     /// The time at which saving worked again; `u64::MAX` while it does not work.
     saved_from: u64,
@@ -54,7 +55,7 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// For each request that the daily window certainly counted, the time of its answer.
+    /// The answer times of the requests that the daily window certainly counted.
     admitted: Vec<u64>,
     /// Maximum number of requests that the daily window may have counted so far.
     may_be_admitted: usize,
@@ -98,9 +99,10 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records that a fault begins at `at` and may lose counts: those of the second before, and all
-    /// later ones until the time passed to [`Windows::trust_counts_from`]. If counts could not be
-    /// saved when the fault began, all counts since a second before saving stopped may be lost.
+    /// Records that a fault begins at the time `at` and may lose counts. It may lose the counts of
+    /// the second before `at`, and all later ones until the time passed to
+    /// [`Windows::trust_counts_from`]. If counts could not be saved when the fault began, it may
+    /// also lose all counts since a second before saving stopped.
     ///
     /// A request whose count may be lost no longer counts as admitted. It can still justify a
     /// refusal, because its count may also have survived.

@@ -28,8 +28,8 @@ pub struct Pool {
     next: AtomicUsize,
     /// The id of the last existing order.
     last: AtomicUsize,
-    /// The keys of callers, oldest first. A revoked key also has a time, until which callers still
-    /// use it.
+    /// The keys of callers, oldest first. The time is set for a revoked key, which callers use
+    /// until this time.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
     /// Read-locked by writers and limited clients during their requests; write-locked by
     /// [`Pool::rest`], which makes them wait.
@@ -71,13 +71,13 @@ impl Pool {
         (self.last.load(Ordering::SeqCst) + 1).saturating_sub(self.next.load(Ordering::SeqCst))
     }
 
-    /// The id of the order that is `by` places after the next order to cancel.
+    /// Returns the id of the order that is `by` places after the next order to cancel.
     pub fn ahead(&self, by: usize) -> usize {
         self.next.load(Ordering::SeqCst) + by
     }
 
-    /// Adds imported orders to the orders to cancel. `last` is the highest id of the imported
-    /// orders.
+    /// Adds imported orders to those that writers will cancel. `last` is the highest id of the
+    /// imported orders.
     pub fn imported(&self, last: usize) {
         self.last.store(last, Ordering::SeqCst);
     }
@@ -103,7 +103,8 @@ impl Pool {
         (valid.count() + 1 >= at_least).then_some(oldest)
     }
 
-    /// Marks the key as revoked. Callers use it for a while longer, to test that it is refused.
+    /// Marks the key as revoked. Clients use a revoked key for a while longer, to test that servers
+    /// refuse it.
     pub fn revoked(&self, id: &str) {
         let mut keys = self.keys.lock();
         for (_, until) in keys.iter_mut().filter(|(key, _)| key.id == id) {

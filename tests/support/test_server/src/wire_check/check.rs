@@ -1,5 +1,5 @@
-//! Checks responses against the documents, and finds promises of the documents that no request or
-//! response fulfils.
+//! Checks responses against the documents. Also finds promises in the documents that no observed
+//! request or response fulfils.
 
 use super::documented::{
     DocumentFacts, DocumentedResponse, ListedCode, Operation, WireCheck, responses,
@@ -64,8 +64,8 @@ impl WireCheck {
                 let wrong = response::violations(self.reader, documented, sent, received);
                 wrong.into_iter().map(|what| format!("{owner} {status}: {what}")).collect()
             }
-            // The status is not a violation, because today's server may have an operation at this
-            // path that the older document lacks.
+            // The published document may lack an operation that today's server has at this path. So
+            // a status that the document does not list is not a violation.
             None if self.reader == Reader::Open && owner == NO_OPERATION => Vec::new(),
             None => vec![format!("{owner} documents no such status")],
         }
@@ -99,8 +99,8 @@ impl WireCheck {
 
     /// Returns the promises that the document of this version makes. Each operation promises its
     /// query parameters and its statuses. Each status promises its headers, error codes, body
-    /// fields and enum values. The document also promises the listed error codes that no operation
-    /// documents, except those that only a proxy sends.
+    /// fields and enum values. The document also promises the error codes in its list that no
+    /// operation documents. The exception is codes that only a proxy sends.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();

@@ -1,6 +1,6 @@
-//! Labels for the fields of a body, such as `Order.shipDate`. A schema gives the labels that tests
-//! must see, and the bodies of responses give the labels that they have seen. The difference shows
-//! which fields no body contained.
+//! Labels for the fields of a body, such as `Order.shipDate`. The schema gives the labels that the
+//! tests must see. The bodies of responses give the labels that the tests have seen. The difference
+//! between the two shows which fields no body contained.
 
 use codegen::pointer::component;
 use serde_json::Value;

@@ -16,7 +16,7 @@ enum Framing {
     Length(usize),
     /// The body ends with an empty chunk.
     Chunked,
-    /// The body ends with the connection.
+    /// The body ends when the connection is closed.
     UntilEnd,
 }
 
@@ -35,8 +35,8 @@ impl Framing {
         }
     }
 
-    /// Returns the body at the start of `bytes`, and how many bytes it occupies there, including
-    /// its framing. Returns `None` if the body is incomplete. `ended` is true if no more bytes will
+    /// Returns the body at the start of `bytes`, and the number of bytes of the body and its
+    /// framing. Returns `None` if the body is incomplete. `ended` is true if no more bytes will
     /// arrive.
     fn body(self, bytes: &[u8], ended: bool) -> Option<(Vec<u8>, usize)> {
         match self {
@@ -105,8 +105,8 @@ pub struct ResponseReader {
 }
 
 impl ResponseReader {
-    /// Returns the responses that end in these bytes, each with its request. Removes these requests
-    /// from `asked`.
+    /// Adds these bytes, and returns the responses that are then complete, each with its request.
+    /// Removes the requests of these responses from `asked`.
     pub fn feed(
         &mut self,
         bytes: &[u8],

@@ -5,13 +5,13 @@ use super::documented::{DocumentedResponse, Operation};
 use super::response::{code_label, header_label, parameter_label};
 use std::collections::BTreeSet;
 
-/// Parts that the schemas of version 2's lists allow, but that no list contains, because lists do
-/// not contain cancelled orders.
+/// Parts that the schemas of version 2's lists allow, but that no list contains. They describe
+/// cancelled orders, which lists do not show.
 const NEVER_RETURNED: [&str; 2] =
     ["v2/listOrders 200 value Order.status cancelled", "v2/listOrders 200 field Order.cancelledAt"];
 
-/// A part of a document, such as a header or an error code, that some response or request must
-/// contain.
+/// A part of a document, such as a header or an error code. In the tests, at least one response or
+/// request must contain it.
 pub struct Promise<'a> {
     /// The operation whose responses or requests must contain the part; `None` if a response to any
     /// request may contain it.
@@ -57,8 +57,8 @@ impl<'a> Promise<'a> {
     }
 }
 
-/// Returns the labels of all parts of a documented response. The first label is empty and stands
-/// for the status itself.
+/// Returns the labels of all parts of a documented response. The first label is empty, because it
+/// is the label of the status itself.
 fn response_labels(documented: &DocumentedResponse) -> Vec<String> {
     let headers = documented.headers.iter().map(|header| header_label(&header.name));
     let codes = documented.codes.iter().map(|(_, code)| code_label(code));

@@ -67,8 +67,8 @@ impl PublishedDocument {
         broken
     }
 
-    /// True if a program that was written for this document can have sent the request. It cannot if
-    /// the request has a parameter that was added to the operation later.
+    /// True if a program that was written for this document can have sent the request. Such a
+    /// program cannot send a parameter that was added to the operation later.
     fn can_send(&self, sent: &SentRequest, today: &WireCheck) -> bool {
         let (Some(then), Some(now)) = (self.check.operation(sent), today.operation(sent)) else {
             return true;

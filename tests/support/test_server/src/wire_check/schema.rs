@@ -24,8 +24,8 @@ pub struct SchemaCheck {
 
 impl SchemaCheck {
     /// Compiles a schema whose references are resolved. If the schema has a keyword or format that
-    /// the generator does not support, every value violates it, because a check that ignored the
-    /// keyword would be too lax.
+    /// the generator does not support, the check reports every value as an error. A check that
+    /// ignored the keyword would be too lax.
     pub fn new(schema: &Value, reader: Reader) -> SchemaCheck {
         let strict = strict_schema(schema, reader == Reader::Closed);
         let validator = strict.and_then(|schema| {
