@@ -1,5 +1,5 @@
-//! For each version: the checked-in document, the document that dropshot emits from the contract,
-//! and the operations that handlers implement.
+//! Lists the API versions. Each version has its checked-in document, the document that dropshot
+//! emits from the contract, and the operations that handlers implement.
 
 use crate::emission::DocumentError;
 use dropshot::{ApiDescription, ServerContext};

@@ -43,8 +43,8 @@ pub fn emitted<S: Schemas>(
     version: &str,
 ) -> Result<Value, DocumentError> {
     let mut document = openapi(&api, title, version)?;
-    // These parts differ from the checked-in document: dropshot emits tags without descriptions,
-    // and one response for all errors.
+    // Remove the parts that differ from the checked-in document. Dropshot emits tags without
+    // descriptions, and a single response for all errors.
     remove(&mut document, "", "tags");
     remove(&mut document, "/components", "responses");
     remove_generic_errors(&mut document);
@@ -66,8 +66,8 @@ fn openapi(
     api.openapi(title, version).json().map_err(DocumentError::new)
 }
 
-/// Returns an API with one made-up operation, whose response has every schema. The real operations
-/// do not emit the schemas of errors.
+/// Returns an API with one made-up operation, whose response refers to every schema. The real
+/// operations are not enough, because dropshot emits no schemas for their errors.
 fn schemas_api<S: Schemas>() -> Result<ApiDescription<StubContext>, DocumentError> {
     let mut api = ApiDescription::new();
     api.register(ApiEndpoint::new_for_types::<(), Result<HttpResponseOk<AllSchemas<S>>, Failure>>(

@@ -27,8 +27,8 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Returns the message `example` from the document with the numbers of this response: replaces the
-/// first number in it by the first of `numbers`, the second by the second, and so on.
+/// Returns `example`, a message from the document, with the numbers of this response. Replaces the
+/// first number in `example` by the first of `numbers`, the second by the second, and so on.
 pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
     for number in numbers {
@@ -217,8 +217,8 @@ pub fn slash_at_end(document: &Document) -> Response<Body> {
     response(ErrorCode::NotFound, message.to_string(), document)
 }
 
-/// 405, with one `Allow` header of this value (RFC 9110, 15.5.6). `later` is the operation of a
-/// later version that supports the method on this path, if there is one.
+/// Returns a 405 with one `Allow` header, whose value is `allow` (RFC 9110, 15.5.6). If an
+/// operation of a later version supports the method on this path, `later` is this operation.
 pub fn method_not_allowed(allow: &str, later: Option<&str>, document: &Document) -> Response<Body> {
     let mut message = format!("This path does not support this method. It supports: {allow}.");
     if let Some(later) = later {
@@ -231,7 +231,8 @@ pub fn method_not_allowed(allow: &str, later: Option<&str>, document: &Document)
     response
 }
 
-/// 429: the limit of `limit` requests per `unit` is exhausted for `seconds` more.
+/// Builds the 429 response for an exhausted limit of `limit` requests per `unit`. The limit stays
+/// exhausted for `seconds` more.
 pub fn rate_limit_exceeded(
     limit: u32,
     unit: &str,
@@ -249,7 +250,7 @@ pub fn key_banned(seconds: u64, document: &Document) -> Response<Body> {
     response(ErrorCode::KeyBanned, message, document)
 }
 
-/// 500: the cause is only in the log.
+/// Builds the 500 response. The cause of the error is only in the log.
 pub fn internal_error(document: &Document) -> Response<Body> {
     plain(ErrorCode::InternalError, document)
 }

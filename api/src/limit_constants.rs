@@ -21,8 +21,8 @@ pub const MAX_BAN_SECONDS: u32 = 3_600;
 /// After this time without a ban, the next ban is as short as a first one.
 pub const BAN_FORGIVEN_AFTER_HOURS: u32 = 24;
 
-/// The maximum number of requests per minute from a client address without a valid key, unless
-/// configured otherwise.
+/// The default limit of requests without a valid key. It is the maximum number of such requests
+/// that a client address may send per minute.
 pub const UNAUTHENTICATED_PER_MINUTE: u32 = 1_000;
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct Request<'a, C, K = ()> {
 }
 
 impl<'a, C, K> Request<'a, C, K> {
-    /// Converts a request of dropshot, which this caller sent.
+    /// Converts dropshot's request. `caller` is the client that sent the request.
     pub fn new(context: &'a RequestContext<C>, caller: &'a K) -> Request<'a, C, K>
     where
         C: ServerContext,
@@ -95,7 +95,7 @@ impl JsonSchema for NoContent {
     }
 }
 
-/// A JSON body of the type `T`: a value, or JSON that is already encoded.
+/// A JSON body, either as a value of the type `T` or as JSON that is already encoded.
 #[derive(Debug)]
 pub struct Json<T>(Content<T>);
 
@@ -112,8 +112,8 @@ impl<T> From<T> for Json<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// Creates a body from JSON that is already encoded. If `is_gzip`, it is also compressed with
-    /// gzip. The caller must ensure that it is the JSON of a `T`.
+    /// Creates a body from JSON that is already encoded. The caller must ensure that it is the JSON
+    /// of a `T`. If `is_gzip` is true, `json` must also be compressed with gzip.
     pub fn encoded(json: Body, is_gzip: bool) -> Json<T> {
         Json(Content::Encoded { json, is_gzip })
     }
@@ -208,8 +208,8 @@ impl<S: Success> HttpResponse for HandlerResponse<S> {
     }
 }
 
-/// Describes the success `S` to dropshot, which reads only the type. No value of it is ever
-/// created.
+/// The description of the success `S` for dropshot. Dropshot reads only the type, so no value of
+/// this type is ever created.
 struct DocumentedSuccess<S>(PhantomData<fn() -> S>);
 
 impl<S> From<DocumentedSuccess<S>> for Result<Response<Body>, HttpError> {
@@ -241,7 +241,8 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// For operations whose parameters accept every value, and which therefore document no 400.
+/// Needed by operations whose parameters accept every value. The document lists no 400 for these
+/// operations.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))

@@ -364,7 +364,7 @@ impl Pattern {
     }
 }
 
-/// One of the values of an enum.
+/// Accepts the names of an enum's values. Each pair has a name and its value.
 #[derive(Debug)]
 pub struct OneOf<E: 'static>(pub &'static [(&'static str, E)]);
 

@@ -14,7 +14,7 @@ pub struct PlanLimits {
 }
 
 impl Plan {
-    /// The plan's name on the command line and in the store.
+    /// Returns the plan's name on the command line and in the store.
     pub const fn as_str(self) -> &'static str {
         match self {
             Plan::Free => "free",
@@ -24,7 +24,8 @@ impl Plan {
         }
     }
 
-    /// The limits of the plan; `None` for Enterprise, whose limits are agreed per account.
+    /// Returns the limits of the plan. Returns `None` for Enterprise, because the limits of each
+    /// Enterprise account are agreed individually.
     pub const fn limits(self) -> Option<PlanLimits> {
         match (self.requests_per_minute(), self.requests_per_day()) {
             (Some(per_minute), Some(per_day)) => Some(PlanLimits { per_minute, per_day }),

@@ -1,17 +1,18 @@
-//! `cargo xtask check`: runs every check and prints the problems. With `--fix`, writes the fixes
-//! that can be generated, and prints only the problems that remain. `cargo xtask generate` runs two
-//! of these checks with `--fix`.
+//! `cargo xtask check`: runs every check and prints the problems. With `--fix`, the command writes
+//! the fixes that can be generated, and prints only the problems that remain. `cargo xtask
+//! generate` runs two of these checks with `--fix`.
 //!
-//! Callers rely on what a document in `spec/` promises, so the check must find what the code does
-//! differently. The obvious check generates the code again and compares it with the files in
-//! `api/src`. This proves only that nobody has edited a file: if the generator overlooks a
-//! `maximum`, it overlooks it both times. The next idea is to compare the document with the one
-//! that dropshot, the server's HTTP library, emits. But for a time the generated Rust module (the
-//! contract) carried parts of the document as constants, and added them to what dropshot emitted.
-//! For these parts, the check compared the document with a copy of itself, and could not fail.
+//! Callers rely on what a document in `spec/` promises, so the check must find where the code
+//! differs from the document. The obvious check generates the code again and compares it with the
+//! files in `api/src`. This proves only that nobody has edited a file. If the generator overlooks a
+//! `maximum`, it overlooks the `maximum` both times. The next idea is to compare the document with
+//! the one that dropshot, the server's HTTP library, emits. But for a time the generated Rust
+//! module (the contract) contained parts of the document as constants, and added them to what
+//! dropshot emitted. For these parts, the check compared the document with a copy of itself, and
+//! could not fail.
 //!
-//! Now the comparison goes through something that is not a copy. The generated code has types
-//! instead of such constants. Dropshot and schemars never see the document. They derive another one
+//! Now the emitted document contains no such copies. The generated code has types instead of these
+//! constants. Dropshot and schemars never see the document in `spec/`. They derive another document
 //! from the compiled types:
 //!
 //! ```text
@@ -21,19 +22,20 @@
 //! ```
 //!
 //! If the generator overlooks a `maximum`, the type has no bound, so the emitted document lacks the
-//! `maximum`, and the check names its JSON pointer. If the check passes, one of two things is true
-//! of each leaf of the document:
+//! `maximum`. The check then names the JSON pointer of this `maximum`. If the check passes, one of
+//! two statements is true of each leaf of the document:
 //!
 //! - Dropshot emits the leaf, with the same value. This covers paths, methods, parameters, types,
-//!   formats, bounds, required members, and for each operation the success with the lowest status.
+//!   formats, bounds and required members. For each operation, it also covers the success response
+//!   with the lowest status.
 //! - Dropshot cannot emit the leaf, and `codegen::unemitted` lists its kind, with the checks and
 //!   tests that cover this kind instead. `api/UPSTREAM.md` shows the same table.
 //!
 //! The check reports any other leaf as a problem.
 //!
-//! Types only declare what a server should do. The check compiles and runs the crate `api` to emit
-//! the document, in a process of its own (`emitted.rs`), but it never runs the server. What the
-//! server does is proven by tests, which rely on the document and not on the generated types:
+//! Types only declare what a server should do. To emit the document, the check compiles the crate
+//! `api` and runs it in a separate process (`emitted.rs`). It never runs the server. Tests prove
+//! what the server does. They rely on the document and not on the generated types:
 //!
 //! - The wire check (`tests/support/test_server`) reads the responses in the integration tests. If
 //!   the status, a header or the body of a response is not as documented, the test fails.
@@ -42,7 +44,7 @@
 //!   parameter. Few parts are exempt, such as error codes that only a proxy sends.
 //! - Fuzzing (`xtask/src/external_checks/fuzzing.rs`) also sends requests that violate the
 //!   document, and expects errors. This matters for the bounds of parameters, because the generated
-//!   code contains each of these bounds twice: dropshot emits one, and the parser enforces the
+//!   code contains each of these bounds twice. Dropshot emits one, and the parser enforces the
 //!   other.
 //!
 //! The checks themselves are tested with seeded defects. `xtask/tests/every_leaf.rs` changes each
@@ -52,14 +54,14 @@
 //! `xtask/tests/seeded_defects.rs` makes mistakes that a person might make in the files, and
 //! `tests/wire_check.rs` sends responses that are wrong.
 //!
-//! Text is the weak point. Many descriptions pass through the types as comments and are emitted
-//! again. This proves that none of them was lost, but not that they are true. Therefore
-//! `check/texts.rs` compares the plans, codes and bounds in texts with the values that programs
-//! read. `check/examples.rs` validates the examples.
+//! Text is the weak point. Many descriptions become comments of the generated types, and dropshot
+//! emits them again. This proves that no description was lost, but not that the descriptions are
+//! true. Therefore `check/texts.rs` compares the plans, codes and bounds in texts with the values
+//! that programs read. `check/examples.rs` validates the examples.
 //!
 //! The checks read only their [`Inputs`], so that tests can check any document. An input that
-//! cannot be read stops only the checks that need it. To add a check, write its two functions, for
-//! the claim and the problems, and add them to `CHECKS`.
+//! cannot be read stops only the checks that need it. To add a check, write a function for its
+//! claim and a function that finds the problems. Then add both to `CHECKS`.
 
 mod canonical;
 mod document;

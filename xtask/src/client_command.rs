@@ -1,5 +1,5 @@
-//! Replaces the command `cargo add store-orders-client` in samples and documentation, because it
-//! works only after the crate is published in a registry. Writes no file.
+//! Replaces the command `cargo add store-orders-client` in samples and documentation. The command
+//! works only after the crate is published in a registry.
 
 use crate::repository::{CLIENT_MANIFEST, Repository};
 
@@ -7,9 +7,9 @@ use crate::repository::{CLIENT_MANIFEST, Repository};
 /// them contain a command that works today.
 const FROM_REGISTRY: &str = "cargo add store-orders-client";
 
-/// Replaces [`FROM_REGISTRY`] in a text with a command that works today. If the manifest of the
-/// client has a `repository`, the new command adds the crate from there, otherwise from a checkout
-/// in the directory `store-orders`.
+/// Replaces [`FROM_REGISTRY`] in a text with a command that works today. If the client's manifest
+/// names a `repository`, the new command adds the crate from that repository. Otherwise, it adds
+/// the crate from a checkout in the directory `store-orders`.
 pub fn fill_in_client_command(repository: &Repository, text: &str) -> anyhow::Result<String> {
     let manifest = repository.read_or_empty(CLIENT_MANIFEST)?;
     let mut lines = manifest.lines();

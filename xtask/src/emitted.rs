@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// For each version, in the order of [`DOCUMENTS`], its emitted document, or the error that
-/// prevented emitting it.
+/// The emitted document of each version, in the order of [`DOCUMENTS`]. If a document could not be
+/// emitted, the error takes its place.
 pub type Emitted = [anyhow::Result<Value>; DOCUMENTS.len()];
 
 pub fn emitted(repository: &Repository) -> Emitted {

@@ -13,8 +13,8 @@ const ALL_SEEN: &str = "every_documented_answer::";
 /// The filter that selects the tests which compare the server's responses with the published
 /// documents.
 const REPLAY: &str = "published_documents::";
-/// If no response contained a part of a document, such as a header, the tests of [`ALL_SEEN`] print
-/// a line for this part that ends like this.
+/// The end of a line that reports a missing part of a document. The tests of [`ALL_SEEN`] print
+/// such a line for each part, such as a header, that no response contained.
 const NEVER_SEEN: &str = " was never seen";
 /// The maximum number of output lines shown if there is no line that ends with [`NEVER_SEEN`], for
 /// example if the tests do not compile.

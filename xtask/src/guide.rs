@@ -11,7 +11,7 @@ pub const CODE: &str = "/components/schemas/Error/properties/code";
 pub struct ErrorSection<'g> {
     pub status: &'g str,
     pub code: &'g str,
-    /// The first paragraph, on one line.
+    /// The first paragraph of the section, as one line of text.
     pub meaning: String,
 }
 

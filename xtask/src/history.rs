@@ -1,6 +1,7 @@
 //! Reads the published documents from git, as they were when the main branch first had them.
-//! `check` compares the files in `spec/published` with them. Checksums in a file would prove less:
-//! whoever edits a published document can edit the checksums as well, but cannot edit the history.
+//! `check` compares the files in `spec/published` with them. A file with checksums would prove
+//! less. Whoever edits a published document can also edit its checksum, but cannot edit the
+//! history.
 
 use crate::published::{PUBLISHED, Published, version_of};
 use crate::repository::Repository;

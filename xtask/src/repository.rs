@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 /// The file with the documentation of the client's crate.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
-/// The manifest of the client's crate. If it names a `repository`, the `cargo add` in the samples
-/// takes the crate from there.
+/// The manifest of the client's crate. If it has a `repository`, the `cargo add` command in the
+/// samples adds the crate from that repository.
 pub const CLIENT_MANIFEST: &str = "api/client/Cargo.toml";
 pub const CLIENT_README: &str = "api/client/README.md";
-/// The client's open enums, such as the error codes, to which the API may add values.
+/// The file with the client's open enums, such as the enum of error codes. The API may add values
+/// to these enums.
 pub const CLIENT_VALUES: &str = "api/client/src/generated/values.rs";
 /// The directory of the server's generated pages.
 pub const PAGES: &str = "src/http/docs/generated";
@@ -21,7 +22,7 @@ pub const SAMPLES: &str = "spec/samples";
 pub const RUST_SAMPLES: &str = "tests/samples/generated.rs";
 /// Declares the modules of the client's generated code.
 pub const CLIENT_MODULES: &str = "api/client/src/generated.rs";
-/// The root file of the server.
+/// The root source file of the server's crate.
 pub const SERVER: &str = "src/lib.rs";
 pub const CHANGELOG: &str = "CHANGELOG.md";
 pub const GUIDE: &str = "spec/guide.md";
@@ -60,7 +61,7 @@ impl Repository {
         std::fs::read_to_string(self.root.join(name)).with_context(|| format!("cannot read {name}"))
     }
 
-    /// True if the checkout contains the server; some contain only the contract.
+    /// True if the checkout contains the server. Some checkouts contain only the contract.
     pub fn has_server(&self) -> bool {
         self.root.join(SERVER).exists()
     }
@@ -78,8 +79,8 @@ impl Repository {
             .with_context(|| format!("cannot write {name}"))
     }
 
-    /// Reads the files of a directory, by name. A missing directory counts as empty; a subdirectory
-    /// is an error.
+    /// Reads all files of a directory. The keys of the result are the files' names. A missing
+    /// directory counts as empty. A subdirectory is an error.
     pub fn files(&self, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         let entries = match std::fs::read_dir(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

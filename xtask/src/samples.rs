@@ -7,11 +7,11 @@ use crate::documents::{DOCUMENTS, Document};
 use crate::repository::{Repository, SAMPLES};
 use serde_json::{Map, Value, json};
 
-/// The field of an operation with its code samples.
+/// The field that contains the code samples of an operation.
 pub const FIELD: &str = "x-codeSamples";
 
-/// The languages: for each, the value of `lang` in documents and code blocks, and the displayed
-/// name.
+/// The languages of the samples. Each entry has the value of `lang` in documents and code blocks,
+/// and the displayed name.
 const LANGUAGES: [(&str, &str); 5] = [
     ("curl", "curl"),
     ("shell", "Shell"),

@@ -116,8 +116,9 @@ pub fn published_problems((_, text): (Outcome, String)) -> String {
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
 }
 
-/// Returns the outcome and the output of a check, without the lines of checks that passed and the
-/// note on the server. Replaces the versions of the real documents with V1 and V2.
+/// Returns the outcome and the output of a check. Leaves out the lines of checks that passed, and
+/// the note that the server was not compiled. Replaces the versions of the real documents with V1
+/// and V2.
 pub fn failures((outcome, text): (Outcome, String)) -> String {
     let rest = |line: &&str| !line.starts_with('✓') && !line.starts_with("The server was not");
     let text: String = text.split_inclusive('\n').filter(rest).collect();

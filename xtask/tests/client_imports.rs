@@ -25,8 +25,8 @@ fn the_clients_modules_do_not_import_each_other_in_a_circle() {
     let directory = Repository::here().root().join("api/client/src");
     let mut imports = Imports::new();
     for (_, module, used) in module_imports(&directory, "lib.rs").unwrap() {
-        // A module must import a name from the module that defines it. If it imported the name from
-        // `lib.rs`, this test would not notice that it depends on the defining module.
+        // A module must import a name from the module that defines it. If the name came from
+        // `lib.rs`, this test would not notice the dependency on the defining module.
         let file = directory.join(format!("{used}.rs"));
         assert!(file.exists(), "{module} imports crate::{used}, which is not a module");
         if used != module {

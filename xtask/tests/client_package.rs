@@ -153,8 +153,9 @@ fn each_text_adds_the_crate_as_its_manifest_allows() {
     }
 }
 
-/// If the manifest has no `repository`, the texts show a command that adds the crate from a
-/// checkout. The command must work in a directory that contains a checkout named `store-orders`.
+/// If the manifest has no `repository`, the README and the API documents show a command that adds
+/// the crate from a checkout. The command must work in a directory that contains a checkout named
+/// `store-orders`.
 #[test]
 fn a_program_next_to_a_checkout_can_add_the_crate() {
     let directory = tempfile::tempdir().unwrap();
@@ -176,7 +177,6 @@ fn a_program_next_to_a_checkout_can_add_the_crate() {
     assert!(manifest.contains("store-orders-client = {"), "{manifest}");
 }
 
-/// The changelog begins with the newest version, which must be the version in the manifest.
 #[test]
 fn the_changelog_begins_with_the_version_in_the_manifest() {
     let changelog = Repository::here().read("api/client/CHANGELOG.md").unwrap();

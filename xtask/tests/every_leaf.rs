@@ -1,6 +1,7 @@
 //! Changes each value of the real documents, one at a time, and tests that `cargo xtask check`
-//! reports the change. If dropshot emits the value, the check reports a difference at this place.
-//! Otherwise it reports that the change since the published document needs a new version.
+//! reports the change. If dropshot emits the value, the check reports a difference at the place of
+//! the value. Otherwise, the check compares the document with the published one, and reports that
+//! the change needs a new version.
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;
@@ -38,10 +39,10 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
     assert!(!noticed.is_empty(), "{pointer} is of the kind {:?}", kind_of(pointer));
 }
 
-/// Changes each value of each document and asserts that the check reports the change. `changes`
-/// returns the changes of one value, which are made one at a time. Each consists of the pointer
-/// that the check must report, and the new value. Counts the changes of each document, and returns
-/// the lowest of these numbers.
+/// Changes each value of each document, one at a time, and asserts that the check reports the
+/// change. For a pointer and its value, `changes` returns the new values to try. With each new
+/// value, it returns the pointer that the check must report. The result is the number of changes in
+/// the document that has the fewest.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }

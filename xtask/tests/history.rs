@@ -21,7 +21,8 @@ fn git(root: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "git {arguments:?}: {output:?}");
 }
 
-/// Creates a checkout without git, in which the real document of version 1 is published as 1.0.0.
+/// Creates a checkout without a git repository. The current document of version 1 is published in
+/// it as 1.0.0.
 fn archive() -> Checkout {
     let checkout = Checkout::with(&files());
     checkout.put(NAME, &checkout.repository.read(V1.file).unwrap());
@@ -139,7 +140,7 @@ fn without_a_history_the_check_says_so() {
 
     let checkout = repository();
     let root = checkout.repository.root();
-    // A second commit, because a shallow clone of a single commit would be complete.
+    // Make a second commit, because a shallow clone of a single commit would be complete.
     checkout.put("note", "");
     commit(&checkout);
     let clone = tempfile::tempdir().unwrap();

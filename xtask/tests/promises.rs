@@ -1,5 +1,5 @@
-//! Tests which version and which changelog entry `check` requires after a change of a published
-//! document, and how long it requires a published version to be served.
+//! Tests the rules of `check` for a changed document, which may need a new version and an entry in
+//! the changelog. Also tests how long a published version must still be served.
 
 use crate::checkout::{self, printed};
 use codegen::pointer::put;
@@ -24,8 +24,8 @@ fn today() -> chrono::NaiveDate {
     chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
 }
 
-/// Applies `change` to the real document of version 1, sets its version to `version`, and returns
-/// its problems. The unchanged document is published as 1.4.0.
+/// Returns the problems of the real document of version 1 after `change`, with `version` as its
+/// version. The unchanged document is published as 1.4.0.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }
@@ -114,7 +114,7 @@ fn the_version_fits_the_changes_since_the_published_one() {
         assert!(fits, "{version}, {:?}: {message}", change());
     }
     // `--fix` does not raise a version that is below the published one. Such a document may lack
-    // published changes, so a person must decide whether to take them over.
+    // published changes, so a person must decide whether to add these changes.
     let low_version = problem(&problems("1.3.9", addition(), ""), VERSION);
     let fix = "take what spec/published/1.4.0.json has, or set info.version to 1.5.0";
     assert_eq!(low_version.fix, Fix::ByHand(fix.to_string()));

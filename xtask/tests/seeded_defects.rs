@@ -63,7 +63,8 @@ fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     run(&inputs)
 }
 
-/// Asserts which checks of the real files fail after `change`.
+/// Applies `change` to the document of version 1, and asserts which checks of the real files then
+/// fail.
 #[track_caller]
 fn assert_failures(change: impl Fn(&mut Value), expected: Inline) {
     assert_text(&failures(check_with(change)), expected);

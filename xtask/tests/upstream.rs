@@ -1,5 +1,5 @@
-//! Checks that `api/UPSTREAM.md` names the library versions in use and files that exist. Checks
-//! that each row names an upstream issue, or says that none was found.
+//! Checks `api/UPSTREAM.md`. Its headings must name the library versions in use, and the files that
+//! it names must exist. Each row must name an upstream issue or say that none was found.
 
 use std::process::Command;
 use xtask::repository::Repository;
@@ -18,7 +18,7 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
     rows.map(|row| row.trim_matches('|').split(" | ").map(str::trim).collect()).collect()
 }
 
-/// Returns the words between backticks that contain `/` or `.`, because these are paths.
+/// Returns the paths in a cell, which are the words in backticks with a `/` or a `.`.
 fn files(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).filter(|word| word.contains(['/', '.'])).collect()
 }

@@ -1,5 +1,5 @@
-//! Sends the requests of all operations, and converts the results of progenitor's client to the
-//! results of calls.
+//! Sends the requests of all operations. Converts each result of progenitor's client to the result
+//! of a call.
 
 use crate::call::{Call, Sent};
 use crate::error::Error;
@@ -14,9 +14,9 @@ pub(crate) async fn send<R: Request>(request: R) -> Result<Response<R::Value>, E
     send_and_map(request, |result| result).await
 }
 
-/// Sends a request as one call, in the call's span, and maps the result of its last attempt to the
-/// result of the call. The mapping runs within the span, so a call whose error response is mapped
-/// to a success does not record an error in its span.
+/// Sends a request as one call. `map` converts the result of the last attempt to the result of the
+/// call. Both steps run in the call's span, so if `map` converts an error response to a success,
+/// the span does not record an error.
 pub(crate) async fn send_and_map<R: Request, T>(
     mut request: R,
     map: impl FnOnce(Result<Response<R::Value>, Error>) -> Result<Response<T>, Error>,

@@ -1,4 +1,4 @@
-//! Reports each attempt to send a request to an observer.
+//! Reports to an observer each attempt to send a request.
 
 use crate::error_kind::ErrorKind;
 use reqwest::StatusCode;
@@ -24,10 +24,10 @@ pub struct Attempt<'a> {
     /// The id of this attempt in the server's log. `None` if there was no response, or if it had no
     /// `x-request-id`.
     pub request_id: Option<&'a str>,
-    /// The time until the next attempt; `None` if the client will not try again. The actual wait
-    /// may be longer, because the next attempt also waits for the rate limit and for calls that
-    /// began earlier. If the call may not wait for the longer time, it fails without another
-    /// attempt.
+    /// The planned wait before the next attempt. `None` if the client will not try again. The
+    /// actual wait may be longer, because the next attempt also waits for the rate limit and for
+    /// earlier calls. If the actual wait would exceed the time limit of the call, the call fails
+    /// without another attempt.
     pub wait: Option<Duration>,
 }
 

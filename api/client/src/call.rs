@@ -75,7 +75,7 @@ impl Call {
         }
     }
 
-    /// Stores the record of the attempts. Must be called at most once per call.
+    /// Stores the record of this call's attempts. A call stores at most one record.
     pub(crate) fn record(&self, sent: Sent) {
         let result = self.sent.set(sent);
         debug_assert!(result.is_ok(), "a call was sent twice");

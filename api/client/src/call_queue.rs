@@ -1,4 +1,5 @@
-//! A queue in which calls wait for the rate limit, by the rules in `rate_limit_state`.
+//! A queue in which calls wait until the rate limit allows their requests. `rate_limit_state` has
+//! the rules.
 
 use crate::rate_limit_state::{Next, RateLimitState, ReportedLimit};
 use std::collections::BTreeMap;
@@ -18,8 +19,8 @@ struct State {
     /// goes before calls that began later.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The time until which the rate limit forbade requests when all waiting calls were last
-    /// notified. If this time changes, all of them are notified again.
+    /// When all waiting calls were last notified, the rate limit forbade requests until this time.
+    /// If the time changes, all waiting calls are notified again.
     held_until: Option<Instant>,
 }
 
@@ -102,9 +103,9 @@ impl CallQueue {
 }
 
 impl State {
-    /// Lets as many waiting calls send as the rate limit allows, and wakes them. Wakes all waiting
-    /// calls if the rate limit now holds requests until a different time, because a call may then
-    /// have to wait beyond its deadline. Returns the time at which the next call may send.
+    /// Admits as many waiting calls as the rate limit allows, and wakes them. If the rate limit now
+    /// holds requests until a different time, wakes all waiting calls, because that time may be
+    /// after a call's deadline. Returns when the next call may send.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limit.next(now) != Next::Send {

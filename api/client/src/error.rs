@@ -180,8 +180,9 @@ impl Error {
         format!("{status}{what}")
     }
 
-    /// Returns the message for a timeout that expired, or for a connection that failed. The latter
-    /// has the innermost cause. Both name the server's host if it is known.
+    /// Returns the message for an expired timeout or a failed connection. For a failed connection,
+    /// the message contains the innermost cause. The message names the server's host if the host is
+    /// known.
     fn connection_message(&self) -> String {
         let source = self.0.source.as_deref();
         let source = source.and_then(|source| source.downcast_ref::<reqwest::Error>());

@@ -16,11 +16,12 @@ pub enum ErrorKind {
     /// The call as a whole took longer than its
     /// [`call_timeout`](crate::ClientBuilder::call_timeout).
     CallTimeout,
-    /// The request was not sent, or not sent again, because the call would have had to wait too
-    /// long for the rate limit: see [`Error::retry_after`](crate::Error::retry_after). If instead
-    /// the last response was a 429, and the call may not wait as long as this 429 demands, the kind
-    /// is [`ErrorKind::Response`]. [`Error::is_rate_limited`](crate::Error::is_rate_limited) is
-    /// true for both.
+    /// The call would have had to wait too long for the rate limit, so the request was not sent, or
+    /// not sent again. See [`Error::retry_after`](crate::Error::retry_after).
+    ///
+    /// If the last response was a 429 whose wait is too long for the call, the kind is
+    /// [`ErrorKind::Response`] instead. [`Error::is_rate_limited`](crate::Error::is_rate_limited)
+    /// is true for both kinds of failure.
     RateLimit,
     /// The body of the response could not be read to its end, for example because the connection
     /// was lost.

@@ -273,8 +273,8 @@ pub use generated::values::ErrorCode;
 pub use outcome::CancelOrderOutcome;
 pub use pages::Pages;
 pub use rate_limit::RateLimit;
-/// The HTTP library of this crate. [`ClientBuilder::http`] takes a client builder of this version
-/// of the library.
+/// The HTTP library of this crate. [`ClientBuilder::http`] takes a client builder of exactly this
+/// version of the library.
 pub use reqwest;
 pub use response::Response;
 pub use retry::RetryPolicy;

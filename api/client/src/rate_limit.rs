@@ -24,7 +24,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Parses the headers. Returns `None` if one of the three is missing or malformed.
+    /// Parses the rate limit headers. Returns `None` if one of the three is missing or malformed.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let number = |name: &str| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
         let reset = i64::try_from(number("x-ratelimit-reset")?).ok()?;
@@ -36,10 +36,11 @@ impl RateLimit {
     }
 
     /// Returns the time until the reset, by the server's clock if the response has `Date`. Returns
-    /// `None` if the reset has passed or is more than about a minute away. A reset that is further
-    /// away is the end of a day window or of a ban, or shows that a clock is wrong. Calls do not
-    /// wait for such a reset: if requests are refused, the `Retry-After` of a 429 says how long to
-    /// wait.
+    /// `None` if the reset has passed or is more than about a minute away.
+    ///
+    /// A later reset is the end of a day window or of a ban, or shows that a clock is wrong. Calls
+    /// do not wait for such a reset. If the service refuses requests, the `Retry-After` of a 429
+    /// says how long to wait.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

@@ -1,5 +1,5 @@
-//! Computes from the rate limits in responses when the next request may be sent. The module only
-//! computes: it sends nothing, does not wait and reads no clock.
+//! Computes when the next request may be sent, from the rate limits in earlier responses. This
+//! module sends nothing, does not wait and reads no clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,8 +11,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum random wait that is added to the time until the limit allows requests again. Without
 /// it, all clients of an account would send their next requests at the same instant.
 const MAX_JITTER: Duration = Duration::from_secs(1);
-/// The maximum that is used of a `Retry-After`, so that adding it to the current instant cannot
-/// overflow.
+/// The maximum time that is taken from a `Retry-After`. A longer `Retry-After` is shortened to this
+/// time, so that adding it to the current instant cannot overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 
 /// The time at which the next request may be sent.
@@ -22,7 +22,7 @@ pub(crate) enum Next {
     /// Not now, because too many requests are in flight. Check again after the next response, or at
     /// this time if no response arrives before.
     AfterResponse(Instant),
-    /// At this time, and not before, because the rate limit is exhausted until then.
+    /// Send at this time and not before, because the rate limit is exhausted until then.
     HeldUntil(Instant),
 }
 
@@ -32,8 +32,8 @@ pub(crate) struct ReportedLimit {
     pub(crate) remaining: Option<u64>,
     /// The time until the limit resets, if it is known and at most about a minute.
     pub(crate) resets_in: Option<Duration>,
-    /// The time for which a 429 forbids requests: its `Retry-After`, or otherwise the wait that the
-    /// retry policy chose.
+    /// The time for which a 429 forbids requests. This is the `Retry-After` of the response or,
+    /// without this header, the wait that the retry policy chose.
     pub(crate) hold: Option<Duration>,
 }
 
@@ -242,8 +242,8 @@ mod tests {
         state.record_response(3, now, remaining(2), 0.0);
         state.record_response(2, now, remaining(3), 0.0);
         assert_eq!(send_all(&mut state, now), [4]);
-        // More requests remain than before if the server's window ended a moment earlier than
-        // reported, or if the plan has changed.
+        // A response may report more remaining requests than an earlier one. This happens if the
+        // server's window ended a moment earlier than reported, or if the plan has changed.
         state.record_response(4, now, remaining(300), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 150);
     }

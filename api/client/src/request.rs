@@ -12,8 +12,8 @@ pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// Returns the request's [`Call`]. At first this is the client's template. The module `answer`
-    /// replaces it with a new call before it sends the request.
+    /// Returns the request's [`Call`]. A new request has the client's template. Before the module
+    /// `answer` sends the request, it replaces the template with a new call.
     fn call(&mut self) -> &mut Call;
 
     /// Creates the span of the call, with the operation and the identifiers in its parameters.

@@ -1,5 +1,5 @@
-//! Decides whether a request is retried, and computes the wait before that. The module only
-//! computes: it sends nothing and does not wait.
+//! Decides whether a request is retried, and computes how long to wait before the next attempt.
+//! This module sends nothing and does not wait.
 
 use std::time::Duration;
 
@@ -49,9 +49,9 @@ impl RetryPolicy {
     }
 
     /// Sets the time after which no attempt begins. The time starts when the call first waits for
-    /// the rate limit or sends its first attempt. Waiting for the rate limit does not count as an
-    /// attempt but uses up this time: 200 concurrent calls on a plan of 60 requests per minute need
-    /// a little more than three minutes.
+    /// the rate limit or sends its first attempt. Waiting for the rate limit uses up this time, but
+    /// does not count as an attempt. For example, 200 concurrent calls on a plan of 60 requests per
+    /// minute need a little more than three minutes.
     pub fn total(mut self, total: Duration) -> Self {
         self.total = total;
         self
@@ -64,7 +64,8 @@ impl RetryPolicy {
         self
     }
 
-    /// Sets the maximum of the doubling waits. `Retry-After` may be longer.
+    /// Sets the maximum of the waits that double with each attempt. A wait from `Retry-After` may
+    /// be longer.
     pub fn longest_wait(mut self, wait: Duration) -> Self {
         self.longest_wait = wait;
         self

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns a limit that resets in 30 seconds and until then allows this many requests.
+/// Returns a limit that allows `remaining` more requests and resets in 30 seconds.
 pub(crate) fn remaining(remaining: u64) -> ReportedLimit {
     ReportedLimit { remaining: Some(remaining), resets_in: Some(30 * SECOND), hold: None }
 }

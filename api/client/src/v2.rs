@@ -1,8 +1,8 @@
 //! Version 2 of the API: lists orders in pages, with filters and the status of each order, looks up
 //! single orders, and cancels orders.
 //!
-//! [`Client::v2`](crate::Client::v2) returns its client. Each page of a list is a separate call
-//! with its own retries, waits and span.
+//! [`Client::v2`](crate::Client::v2) returns the client of this version. Each page of a list is a
+//! separate call with its own retries, waits and span.
 
 use crate::answer::{send, send_and_map, unless_unchanged};
 use crate::error::Error;

@@ -1,9 +1,9 @@
-//! Defines the client of a version of the API, except its operations.
+//! Defines the client type of a version of the API. Other modules add a method for each operation.
 
 use crate::call::Call;
 use std::fmt;
 
-/// Defines the client of a version, a wrapper of progenitor's client.
+/// Defines the client of a version of the API. It wraps the client that progenitor generates.
 macro_rules! client_of_version {
     ($(#[$doc:meta])* $name:ident, $generated:ty, $base_path:literal) => {
         $(#[$doc])*

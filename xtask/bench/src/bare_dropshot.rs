@@ -1,5 +1,5 @@
-//! Serves a fixed body with bare dropshot, in a separate process: the baseline for the server's
-//! requests per second.
+//! Serves a fixed body with bare dropshot in a separate process. The report compares the server's
+//! requests per second with those of bare dropshot.
 
 use crate::machine::on_served_core;
 use anyhow::Context;

@@ -18,7 +18,7 @@ use testbed::{DataDir, Preload, ServerProcess};
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 
-/// The number of orders in a store with which the start or cancellations are measured.
+/// The number of orders in the stores with which the start and cancellations are measured.
 pub const MANY: u64 = 1_000_000;
 
 /// Ids of the orders that a single client cancels, enough for all rounds.
@@ -105,8 +105,8 @@ fn start_dropshot(setup: &Setup, body: &[u8]) -> anyhow::Result<ServerProcess> {
     bare_dropshot::start(&setup.new_directory()?, body)
 }
 
-/// Returns a turn that measures bare dropshot. It serves the same body as the server, always with
-/// status 200, and ignores the key.
+/// Returns a turn that measures bare dropshot. Bare dropshot serves the same body as the server,
+/// always with status 200, and ignores the key.
 fn dropshot_turn<'a>(
     setup: &Setup,
     dropshot: &'a ServerProcess,

@@ -1,5 +1,5 @@
-//! The load generator's closed loop: each client sends its next request once it has received the
-//! response to the previous one.
+//! The load generator, which runs a closed loop. Each client sends its next request after it has
+//! received the response to the previous one.
 
 use crate::connection::{Connection, block_on};
 use anyhow::ensure;

@@ -1,8 +1,8 @@
-//! Compares the server's speed with dropshot, SQLite and PostgreSQL, and on demand with another
-//! build of the server.
+//! Compares the speed of the server with the speed of dropshot, SQLite and PostgreSQL. With
+//! `--program`, also compares the server with another build of itself.
 //!
-//! `cargo xtask bench` runs this. Servers run on one core and the load generator on another, and
-//! all traffic stays on the loopback. README.md explains how each row is measured.
+//! `cargo xtask bench` runs this program. Servers run on one core and the load generator runs on
+//! another, and all traffic stays on the loopback. README.md explains how each row is measured.
 
 mod bare_dropshot;
 mod connection;
@@ -104,7 +104,7 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     let this = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
     let machine = machine::description()?;
     machine::take_generator_core()?;
-    // The stores are next to the program, because the system's temporary directory may be in
+    // Create the stores in the program's directory. The system's temporary directory may be in
     // memory, where fsync costs nothing.
     let directory = this.path().parent().context("the program is in a directory")?;
     let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(directory)?;
@@ -128,8 +128,9 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 impl Part {
-    /// Checks that the programs that the part needs are installed. This runs before the first part,
-    /// so that a missing program is not reported after minutes of measuring.
+    /// Fails if a program that the part needs is not installed. The benchmark calls this method for
+    /// all parts before it runs the first part. So it does not report a missing program only after
+    /// minutes of measuring.
     fn check_tools(self) -> anyhow::Result<()> {
         match self {
             Part::Start => Command::new("sqlite3")

@@ -1,5 +1,6 @@
-//! Measures a store in PostgreSQL. The baselines are the embedded store for lists and request
-//! counts, pgbench for cancellations, and psql for the start.
+//! Measures a store in PostgreSQL, and compares the results with baselines. For lists and request
+//! counts, the baseline is the embedded store. For cancellations, it is pgbench, and for the start
+//! of a server, it is psql.
 
 use crate::embedded::MANY;
 use crate::load::{Load, request};
@@ -45,7 +46,7 @@ pub struct Database {
     pub runtime: Runtime,
     pub postgres: Postgres,
     installed: Installed,
-    /// The number of stores created so far, which becomes part of the next database's name.
+    /// The number of stores created so far. It becomes part of the name of the next database.
     stores: Cell<u32>,
     _cluster: Cluster,
 }

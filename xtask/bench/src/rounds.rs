@@ -31,7 +31,8 @@ impl Sample {
 /// Runs one measurement, such as a load of 700 ms, and returns its result.
 pub type Turn<'a> = Box<dyn FnMut() -> anyhow::Result<Sample> + 'a>;
 
-/// A value for the build of this checkout and, with `--program`, one for the other build.
+/// A value for each build that is measured. `this` belongs to the build of this checkout. `other`
+/// belongs to the program that `--program` names, if the option is given.
 pub struct Builds<T> {
     pub this: T,
     pub other: Option<T>,

@@ -13,7 +13,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use testbed::Preload;
 
-/// Hidden flags with which the benchmark starts itself as the process that cancels orders.
+/// Hidden flags of the benchmark. With these flags, the benchmark runs itself as a process that
+/// only cancels orders.
 #[derive(Debug, Args)]
 pub struct SqliteCommits {
     /// Cancel orders in this store with bare SQLite
@@ -30,9 +31,9 @@ pub struct SqliteCommits {
     milliseconds: u64,
 }
 
-/// Returns a turn that measures commits per second. The turn starts a process, which loads the
-/// library `preload` and cancels orders in the store `file` until `span` has passed or all `orders`
-/// are cancelled. If the turn is run again, it continues with the next order.
+/// Returns a turn that measures commits per second. The turn starts a process that loads the
+/// library `preload` and cancels orders in the store `file`. The process stops when `span` has
+/// passed or all `orders` are cancelled. If the turn runs again, it continues with the next order.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,

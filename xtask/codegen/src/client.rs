@@ -34,8 +34,8 @@ pub struct ClientCode {
     pub modules: String,
 }
 
-/// Generates the client's code. Later versions use the identifier types and the error body of the
-/// first version, so that callers can pass an id of one version to another.
+/// Generates the client's code. All versions of the API use the identifier types and the error body
+/// of the first version. So callers can pass an id from one version to another.
 pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Error> {
     let (mut files, mut shared) = (Vec::new(), BTreeMap::new());
     for Version { document, source, module } in versions {

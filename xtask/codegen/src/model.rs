@@ -14,8 +14,8 @@ pub struct Contract {
     pub constants: Vec<Constant>,
     /// The tables of numbers in `info`.
     pub tables: Vec<Table>,
-    /// First the records of `components`, each preceded by the enums that its members declare. Then
-    /// the enums that operations declare.
+    /// The generated records and enums. The records of `components` come first, each after the
+    /// enums that its members declare. The enums that operations declare come last.
     pub items: Vec<Item>,
     pub error: ErrorRecord,
     /// The responses in `components`, each with its errors.
@@ -33,8 +33,8 @@ pub struct Constant {
     pub value: String,
 }
 
-/// A table in `info`: rows with the same columns. Each value is an unsigned 32-bit integer or
-/// `null`.
+/// A table in the document's `info`. Its rows have the same columns. Each value is an unsigned
+/// 32-bit integer or `null`.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Name of the generated enum, which has a variant for each row.
@@ -192,7 +192,7 @@ impl Location {
 pub struct Success {
     /// The name of the response's variant in the operation's enum of successes.
     pub name: Ident,
-    /// The name of the constant in the `http` crate for the status.
+    /// The name of the status's constant in the `http` crate.
     pub status: Ident,
     pub description: String,
     /// The type of the response's JSON body; `None` if the response has no body.

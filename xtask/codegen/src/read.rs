@@ -106,7 +106,7 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner).collect()
 }
 
-/// Reads the parts of a document, and collects refusals: places from which no code can be
+/// The reader of a document's parts. Collects refusals, which are places from which no code can be
 /// generated.
 struct Reader<'a> {
     root: Node<'a>,
@@ -172,8 +172,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses a document that the crate `openapiv3` cannot read, for example because a member is
-    /// missing or has the wrong JSON type. Returns `None` if this is refused, or if anything was
-    /// refused before.
+    /// missing or has the wrong JSON type. Returns `None` if the document is refused here, or if
+    /// anything in it was refused before.
     fn check_is_openapi(&mut self) -> Option<()> {
         if !self.refusals.is_empty() {
             return None;
@@ -212,8 +212,8 @@ impl<'a> Reader<'a> {
 
     /// Refuses each reference whose target does not exist or is in another document.
     fn check_references(&mut self, node: &Node<'_>) {
-        // A property may be named `$ref`, and examples may contain anything. So a `$ref` there is
-        // not checked as a reference.
+        // Under `properties`, `$ref` may be the name of a property. Within examples, `$ref` may be
+        // any data. In both cases `$ref` is not checked as a reference.
         let is_properties = node.pointer.ends_with("/properties");
         if let Some(reference) = node.get("$ref").filter(|_| !is_properties) {
             let text = reference.value.as_str().unwrap_or_default();

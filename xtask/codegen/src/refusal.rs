@@ -1,5 +1,5 @@
-//! Refusals: places of a document from which no code can be generated, with the problem and the
-//! fix.
+//! Describes refusals. A refusal names a place of a document from which no code can be generated,
+//! the problem, and the fix.
 
 use std::fmt;
 

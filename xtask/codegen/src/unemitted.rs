@@ -1,6 +1,6 @@
-//! Lists the kinds of values of a document that dropshot cannot emit from the generated types. For
-//! each kind, names the checks and tests which prove that the server behaves as the document says.
-//! `api/UPSTREAM.md` has the same table for people; a test checks that both are equal.
+//! Lists, by kind, the values of a document that dropshot cannot emit from the generated types.
+//! Each kind names the checks and tests that prove that the server behaves as these values say.
+//! `api/UPSTREAM.md` shows the same table to people, and a test compares the two.
 
 use std::sync::LazyLock;
 

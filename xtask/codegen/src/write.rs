@@ -38,8 +38,8 @@ pub fn items(contract: &Contract) -> TokenStream {
     quote! { #imports #body }
 }
 
-/// Returns imports of the names that the code uses. No schema can have such a name: see
-/// [`crate::read::NAMES_IN_USE`].
+/// Returns `use` declarations for the names that `body` uses. They cannot collide with a generated
+/// type, because [`crate::read::NAMES_IN_USE`] reserves these names.
 fn imports(body: &TokenStream) -> TokenStream {
     let mut used = BTreeSet::new();
     collect_identifiers(body.clone(), &mut used);
@@ -128,7 +128,8 @@ fn comment(text: &str, indent: usize) -> TokenStream {
     let mut lines = TokenStream::new();
     for line in text.lines() {
         let mut current = String::new();
-        // Clippy requires that further lines of a list item are indented (`doc_lazy_continuation`).
+        // The Clippy lint `doc_lazy_continuation` requires the continuation lines of a list item to
+        // be indented.
         let item_indent = if line.starts_with("- ") { "  " } else { "" };
         for word in line.split(' ') {
             let columns = current.chars().count() + 1 + word.chars().count();

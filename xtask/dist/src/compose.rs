@@ -33,8 +33,8 @@ pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that the help of the service's command lists the flags of this command and the variables
-/// `STORE_ORDERS_*` that the service sets.
+/// Checks a service's command against the help of that command. The help must list every flag of
+/// the command, and every variable `STORE_ORDERS_*` that the service sets.
 fn check_options(
     command: &[&str],
     settings: &[(&str, &str)],

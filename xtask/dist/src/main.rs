@@ -40,10 +40,11 @@ Examples:
 Exit status: 0 done, 1 a trial of the release failed, 2 it could not run"
 )]
 struct Cli {
-    /// Also try the archive, and run the image in a root directory of its own
+    /// Also test the archive, and run the image in its own root directory
     ///
-    /// Checks that the image serves over TLS, and that it connects to PostgreSQL by name with TLS.
-    /// Needs PostgreSQL (`apt-get install postgresql`), and root or user namespaces.
+    /// Checks that the program in the image serves over TLS. Also checks that it connects to
+    /// PostgreSQL by host name and with TLS. Needs PostgreSQL (`apt-get install postgresql`), and
+    /// root or user namespaces.
     #[arg(long = "try")]
     try_image: bool,
     /// Allow a checkout that has not passed the tests

@@ -12,9 +12,9 @@ use std::process::Command;
 use tempfile::{NamedTempFile, TempDir};
 use testbed::Program;
 
-/// Rust flags that link the C library statically, and also the function getrandom. By default, the
-/// program would look for getrandom in the C library at run time, which fails in a static program.
-/// Then it would read /dev/urandom, which is missing in an empty root directory.
+/// Rust flags that link the C library statically, including its function getrandom. By default, the
+/// program looks for getrandom at run time, which fails in a static program. The program would then
+/// read /dev/urandom, which is missing in an empty root directory.
 const STATIC: [&str; 3] =
     ["-Ctarget-feature=+crt-static", "--cfg", "getrandom_backend=\"linux_getrandom\""];
 
@@ -87,8 +87,8 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     Ok(Release { archive, image })
 }
 
-/// Builds the release program and returns its path. The program contains the C library, and no
-/// paths of this machine.
+/// Builds the release program and returns its path. The program is statically linked with the C
+/// library, and contains no paths of this machine.
 fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home).unwrap_or_default();
@@ -116,8 +116,8 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     Ok(checkout.target_directory().join(triple).join("dist/store-orders"))
 }
 
-/// Writes the files that accompany the program: those that the program itself prints, such as man
-/// pages and shell completions, and the licences and documents.
+/// Writes the licences, the documents, and the files that the program itself prints, such as man
+/// pages and shell completions.
 fn write_documents(
     checkout: &Checkout,
     triple: &str,

@@ -1,5 +1,5 @@
-//! Tests the archive and the image. The image's files become the root directory of a process, as in
-//! a container, so that a file that is missing in the image is noticed.
+//! Tests the archive and the image. As in a container, the image's files become the root directory
+//! of a process. So the tests fail if the image lacks a file.
 
 mod container;
 mod database;

@@ -24,7 +24,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use topology::Topology;
 
-/// The flags of chaos runs. Other scenarios ignore these flags, except for the first `--seed`.
+/// The flags of chaos runs. Other scenarios use only the first `--seed` and ignore the other flags.
 #[derive(Args, Debug)]
 pub struct ChaosArgs {
     /// Seed of the random choices. If the flag is repeated, each seed gets its own chaos run

@@ -131,8 +131,9 @@ impl Scenario {
         code
     }
 
-    /// Runs the scenario, or ends it early at SIGINT or SIGTERM. Ending it drops its values, so no
-    /// process keeps running and no disk stays mounted.
+    /// Runs the scenario, or ends it early at SIGINT or SIGTERM. At an early end, the values of the
+    /// scenario are dropped. This ends the processes that the scenario started, and unmounts its
+    /// disks.
     async fn run_until_interrupted(
         &self,
         tools: &Tools,

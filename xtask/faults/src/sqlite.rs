@@ -1,5 +1,6 @@
-//! Scenarios of a server on its embedded store: commands on slow disks, and a store's file that is
-//! mounted without its directory. Chaos runs inject random faults.
+//! Scenarios of a server on its embedded store. They run commands on slow disks, and mount a
+//! store's file without its directory. Random faults on an embedded store are part of the chaos
+//! runs instead.
 
 mod commands;
 mod mounted_file;

@@ -67,7 +67,7 @@ impl Machine {
         self.0.console(&Console { page, text, setup: &setup, real });
     }
 
-    /// Waits until the command succeeds, and returns its output.
+    /// Repeats the command until it succeeds. Returns the output of the command.
     async fn wait_for(&self, command: &str) -> anyhow::Result<String> {
         let succeeds = async || self.operate(command).ok();
         wait_for(command, WAIT_TIMEOUT, succeeds).await
@@ -84,8 +84,8 @@ fn sessions<const COUNT: usize>(page: &str, section: &str) -> anyhow::Result<[St
         .map_err(|blocks: Vec<_>| anyhow::anyhow!("{section}: {} blocks", blocks.len()))
 }
 
-/// Returns the path and content of each file in the page's section. A file is a code block, and its
-/// path is the first comment in the block that starts with a slash.
+/// Returns the path and content of each file in a section of the page. Each code block is a file.
+/// The first comment in the block that begins with a slash is the file's path.
 fn files(page: &str, heading: &str) -> anyhow::Result<Vec<(String, String)>> {
     let text = std::fs::read_to_string(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page),
@@ -101,7 +101,8 @@ fn files(page: &str, heading: &str) -> anyhow::Result<Vec<(String, String)>> {
         .collect())
 }
 
-/// Sets up a machine from scratch, upgrades it, and goes back to the previous version.
+/// Installs the program on a new machine, upgrades the program, and goes back to the previous
+/// version.
 async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::boot(tools)?;
     let run = |text: &str, real: &[(&str, String)]| machine.console(ONE_MACHINE, text, "", real);
@@ -129,12 +130,12 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Restores a damaged store as the runbook says. The server's data directory is a symbolic link,
-/// which systemd creates for `DynamicUser=`, and must stay one.
+/// Restores a damaged store as the runbook says. Because of `DynamicUser=`, systemd makes the
+/// server's data directory a symbolic link. The restore must not replace this link.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the directory. The server is stopped before the import, so that the
-    // import is a single change.
+    // The first start creates the directory. Stop the server before the import, so that the import
+    // is a single change.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(

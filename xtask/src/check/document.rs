@@ -24,8 +24,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns a problem for each difference between the document and the emitted document. A value
-/// that only the document has is not a problem if `codegen::unemitted` lists its kind.
+/// Returns a problem for each difference between the checked-in document and the emitted one. A
+/// value that only the checked-in document has is allowed if `codegen::unemitted` lists the value's
+/// kind.
 pub fn check_document(file: &str, emitted: &Value, document: &Value) -> Vec<Problem> {
     let differences = differences(document, emitted);
     differences.iter().flat_map(|difference| problems(file, difference)).collect()

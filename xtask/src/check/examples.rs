@@ -45,8 +45,8 @@ pub fn check_examples(file: &str, document: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Returns the examples that have a schema next to them, from `example` and `examples`. For each,
-/// returns its pointer, the schema and the example.
+/// Returns the examples in `example` and `examples` of each object that also has a `schema`. Each
+/// entry contains the example's pointer, the schema and the example.
 fn examples(document: &Value) -> Vec<(String, &Value, &Value)> {
     let mut examples = Vec::new();
     collect("", document, &mut examples);

@@ -84,8 +84,8 @@ fn read_file(uses: &mut Uses, module: &[String], file: &Path, below: &Path) -> a
     read_items(uses, module, file, below, items)
 }
 
-/// Collects the imports of a module and its submodules, and skips what only tests compile. The
-/// files of the submodules are in the directory `below`.
+/// Collects the imports of a module and its submodules. Skips modules that are compiled only for
+/// tests. The files of the submodules are in the directory `below`.
 fn read_items(
     uses: &mut Uses,
     module: &[String],

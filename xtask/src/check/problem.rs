@@ -1,4 +1,4 @@
-//! Describes a problem that a check found, and writes its fix.
+//! Describes a problem that a check found, and writes the fix if `--fix` can make it.
 
 use crate::line_diff::line_diff;
 use crate::repository::Repository;
@@ -8,8 +8,8 @@ const PLACE: Style = Style::new().bold();
 
 pub(super) const ABSENT: &str = "absent";
 
-/// In the diff of a file that `--fix` writes, lines are cut after this many characters, because
-/// generated lines can be very long.
+/// The maximum number of characters of a line in a diff if `--fix` can write the file. Longer lines
+/// are cut, because generated lines can be very long.
 const MAX_CHARS: usize = 100;
 
 /// A problem: what a check expected in a place, what it found there, and the fix.

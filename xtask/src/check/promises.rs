@@ -16,7 +16,7 @@ use serde_json::Value;
 
 /// The maximum number of changes that a problem lists.
 const MAX_LISTED: usize = 12;
-/// The name, for messages, of the file with the table of API versions and their base paths.
+/// The path of the file with the table of API versions and base paths. Messages show this path.
 pub(super) const BASE_PATHS: &str = "api/versions/src/lib.rs";
 /// The section of the developer's guide that messages about breaking changes refer to.
 pub(super) const ADD_VERSION: &str = "\"To add a version\" in xtask/README.md";
@@ -43,8 +43,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns a problem for each base path that no longer has a document, although some operations of
-/// its newest published document must still be served on the day `today`.
+/// Returns a problem for each base path whose document was removed too early. The newest published
+/// document of such a path has operations that must still be served on the day `today`.
 pub fn check_served(
     base_paths: &[&str],
     published: &Published,
@@ -124,7 +124,7 @@ pub fn check_promises(
     Ok(low.into_iter().chain(entries).collect())
 }
 
-/// Returns the major version after the highest one that is served or published.
+/// Returns the lowest major version that is higher than all served and published ones.
 fn next_free_major(published: &Published) -> u64 {
     let served = DOCUMENTS.iter().filter_map(|of| of.base_path.strip_prefix("/v")?.parse().ok());
     let published = published.versions().into_iter().map(|(version, _)| version.major);
@@ -194,9 +194,9 @@ fn low_version(
     })
 }
 
-/// Returns a problem if the changelog has no section for the version, or if this section does not
-/// name each addition and each breaking change. If the version is lower than `least`, the section
-/// must be for `least`.
+/// Checks that the changelog has a section for the version, and that this section names each
+/// addition and each breaking change. If the version is lower than `least`, the section for `least`
+/// is checked instead.
 fn missing_entries(
     text: &str,
     version: &Version,

@@ -135,8 +135,9 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     problems
 }
 
-/// Phrases with a number from the schema. For each phrase: the words before the number, the words
-/// after it, and the keyword in the schema whose value the number must be.
+/// Phrases that state a number from the schema, such as `at most 100`. Each row contains the words
+/// before the number, the words after the number, and a keyword. The stated number must be the
+/// value of this keyword in the schema.
 const BOUNDS: [(&str, &str, &str); 6] = [
     ("", " by default", "default"),
     ("", " unless sent", "default"),
@@ -149,8 +150,8 @@ const BOUNDS: [(&str, &str, &str); 6] = [
 /// The phrases in the messages of example errors, in the form of [`BOUNDS`].
 const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
 
-/// Finds code such as `limit=1000` whose number is below the minimum or above the maximum in the
-/// schema. For each, returns the code with the nearest allowed number, and the code in the text.
+/// Finds code such as `limit=1000` whose number the schema does not allow. For each, returns the
+/// code with the nearest allowed number, and then the code in the text.
 fn values_out_of_bounds(
     text: &str,
     name: &str,
@@ -189,8 +190,8 @@ fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> 
     })
 }
 
-/// Returns the default, the minimum and the maximum of an integer. For a string whose pattern ends
-/// with a repetition such as `{1,200}$`, returns the lengths in it as the minimum and the maximum.
+/// Returns the default, the minimum and the maximum of an integer. If the pattern of a string ends
+/// with a repetition such as `{1,200}$`, returns 1 and 200 as the minimum and the maximum.
 fn bounds(schema: &Value) -> Map<String, Value> {
     let number = |key: &str| Some((key.to_string(), schema.get(key)?.clone()));
     if schema["type"] == "integer" {

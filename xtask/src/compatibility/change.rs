@@ -10,7 +10,7 @@ pub enum Verdict {
     /// Breaks no promise, but callers should know of it: for example, a new field or a deprecation.
     /// Requires a minor version and a changelog entry.
     Addition,
-    /// A caller could fail: requires a major version and a changelog entry.
+    /// A change after which a caller could fail. Requires a major version and a changelog entry.
     Breaking,
 }
 

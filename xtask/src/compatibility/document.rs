@@ -19,7 +19,7 @@ pub(super) fn compare(found: &mut Findings, documents: &ComparedPlace<'_>) {
             let count = found.changes.len();
             servers(found, member);
             // If all operations were unstable, the published document promised nothing about
-            // servers either.
+            // servers either. Changes of servers are then not breaking.
             if promises::all_unstable(published) {
                 found.announce_since(count);
             }
@@ -46,15 +46,16 @@ fn info(found: &mut Findings, member: &ComparedPlace<'_>) {
     }
 }
 
-/// Returns the major and minor version of OpenAPI. A new patch version only clarifies the text of
-/// the specification, but a new minor version may need other tools.
+/// Returns the major and minor version of OpenAPI. Omits the patch version, because a new patch
+/// version only clarifies the text of the specification. A new minor version may need other tools.
 fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     let version = Version::parse(version?.as_str()?).ok()?;
     Some((version.major, version.minor))
 }
 
-/// Compares the base URLs. Servers are identified by their URLs, in which each variable is replaced
-/// by its default. A URL with variables would not do, because two servers may share it.
+/// Compares the base URLs. A server is identified by its URL after each variable is replaced by its
+/// default. The URL with variables does not identify a server, because two servers may have the
+/// same one.
 fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     let by_url = |list: Option<&Value>| -> Value {
         let servers = list.and_then(Value::as_array).into_iter().flatten();
@@ -75,7 +76,7 @@ fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     }
 }
 
-/// Returns the URL of a server, in which each variable is replaced by its default.
+/// Returns the URL of an entry in `servers`. Replaces each variable in the URL by its default.
 pub fn url(server: &Value) -> String {
     let mut url = server["url"].as_str().unwrap_or_default().to_string();
     for (name, variable) in server["variables"].as_object().into_iter().flatten() {
@@ -131,8 +132,9 @@ fn compare_rewordable(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// Reports a removed schema. The removal is not breaking if at least one operation used the schema,
-/// and all operations that used it may be removed.
+/// Reports a removed schema. The removal is breaking if no operation used the schema, or if an
+/// operation that used it must still be served. Otherwise, the schema is removed with its
+/// operations, which is allowed.
 fn report_removed_schema(found: &mut Findings, at: &ComparedPlace<'_>, published: &Value) {
     let reference = format!("\"{COMPONENT}\":\"#/components/schemas/{}\"", at.key);
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);

@@ -15,7 +15,8 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    /// The verdict if fewer values are allowed: breaking only if callers send the value.
+    /// Returns the verdict on a change that allows fewer values. Such a change is breaking only if
+    /// callers send the value.
     pub const fn fewer(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Breaking,
@@ -142,7 +143,8 @@ impl Findings {
         };
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for member in old.keys().chain(added).map(|key| of.member(key)) {
-            // Skip the name of the referenced component, because it does not change what is sent.
+            // Skip the name of a referenced component, because the name does not change requests or
+            // responses.
             if member.old != member.new && member.key != COMPONENT {
                 rule(self, &member);
             }
@@ -164,8 +166,8 @@ impl Findings {
         self.neutral(at, "is reworded");
     }
 
-    /// Adds a change of a flag that defaults to false. If the flag was set, the change gets the
-    /// description and the verdict in `set`; if it was removed, those in `unset`.
+    /// Adds a change of a flag that is false by default. `set` has the description and the verdict
+    /// of a change to true, and `unset` those of a change to false.
     pub fn flag(&mut self, at: &ComparedPlace<'_>, set: (&str, Verdict), unset: (&str, Verdict)) {
         let flag = |value: Option<&Value>| value.map_or(Some(false), Value::as_bool);
         match (flag(at.old), flag(at.new)) {

@@ -103,9 +103,9 @@ fn compare_value(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direct
     });
 }
 
-/// Compares `required`. Callers must send a required parameter or request body, so it is breaking
-/// if one becomes required. They always receive a required header, so it is breaking if one becomes
-/// optional.
+/// Compares `required`. If a parameter or request body becomes required, the change is breaking,
+/// because some callers do not send it. If a response header becomes optional, the change is
+/// breaking, because some callers rely on it.
 fn required(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direction) {
     found.flag(at, ("is required", direction.fewer()), ("is optional", direction.more()));
 }
@@ -158,9 +158,9 @@ fn becomes_conditional(at: &ComparedPlace<'_>) -> bool {
     takes_it(at.new) && !takes_it(at.old)
 }
 
-/// Compares responses. Callers handle a new error like other errors of its class, but may take a
-/// new success or redirect for a failure. A new 304 breaks no caller if `If-None-Match` is new too,
-/// because no caller sends this header yet.
+/// Compares responses. A new error is an addition, because callers handle it like other errors of
+/// its class. A new success or redirect is breaking, because callers may treat it as a failure. A
+/// new 304 breaks no caller if `If-None-Match` is new too, because no caller sends this header yet.
 fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
         let place = status.part(status.key);
@@ -177,8 +177,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
             }
             _ => {
                 found.addition(&place, "is a new error");
-                // If a range such as `4XX`, or `default`, described this status before, compare the
-                // new error with that response, because callers rely on it.
+                // A range such as `4XX`, or `default`, may have described this status before.
+                // Callers rely on that description, so compare the new error with it.
                 let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {
@@ -196,9 +196,12 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// A rule for the examples of a body. The examples of an error are its codes, so its rule is
-/// `codes`, or `codes_under_wider` if the error is new and a wider response described its status
-/// before. The examples of any other body are only text, so their rule is `Findings::text`.
+/// A rule that compares the examples of a body:
+///
+/// - The examples of an error are its codes, so their rule is `codes`.
+/// - If a wider response, such as `4XX`, described a new error before, the rule is
+///   `codes_under_wider`.
+/// - The examples of any other body are only text, so their rule is `Findings::text`.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {
@@ -240,8 +243,9 @@ fn codes(found: &mut Findings, examples: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares the codes of a new error with those of the wider response that described its status.
-/// The new error need not list every code of the wider response.
+/// Compares the codes of a new error with the codes of the response that described its status
+/// before, such as `4XX` or `default`. The new error need not list all of those codes, because that
+/// response covers several statuses.
 fn codes_under_wider(found: &mut Findings, examples: &ComparedPlace<'_>) {
     found.each(examples, |found, code| {
         let place = code.part(code.key);
@@ -252,7 +256,8 @@ fn codes_under_wider(found: &mut Findings, examples: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares `x-outcome` or `x-outcome-after-retry`, the result that clients return for a response.
+/// Compares `x-outcome` or `x-outcome-after-retry`. Both describe the result that clients return
+/// for a response.
 fn outcome(found: &mut Findings, at: &ComparedPlace<'_>) {
     if at.old.is_none() {
         return found.addition(at, "is an outcome that clients return");

@@ -1,5 +1,5 @@
-//! Compares the extensions that promise something to callers: `x-stability`, `x-sunset` and
-//! `x-plans`.
+//! Compares the extensions `x-stability`, `x-sunset` and `x-plans` of a published document with
+//! those of the new document. With these extensions, a document promises something to callers.
 
 use super::findings::{ComparedPlace, Findings};
 use super::resolved::all_operations;
@@ -15,9 +15,9 @@ fn rank(stability: Option<&Value>) -> Option<usize> {
     STABILITIES.iter().position(|other| *other == value)
 }
 
-/// Compares `x-stability`. An operation may become more stable, never less. Without `x-stability`,
-/// an operation is stable, but adding an explicit `stable` is an addition, and removing an explicit
-/// `stable` is breaking.
+/// Compares `x-stability`. An operation may become more stable, but not less stable. An operation
+/// without `x-stability` is stable. Nevertheless, adding an explicit `stable` is an addition, and
+/// removing an explicit `stable` is breaking.
 pub(super) fn stability(found: &mut Findings, at: &ComparedPlace<'_>) {
     match (rank(at.old), rank(at.new)) {
         (Some(old), Some(new)) if new > old || (new == old && at.old.is_none()) => {
@@ -53,8 +53,8 @@ pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
     operation["deprecated"] == true && sunset.is_some_and(|sunset| today > sunset)
 }
 
-/// The minimum time between the publication that first names a sunset and the sunset. It is counted
-/// from today, because `publish` runs this check on the day of publication.
+/// The minimum time between today and a sunset that a document names for the first time. Today is
+/// the day of publication when `publish` runs this check.
 const SUNSET_NOTICE: Days = Days::new(90);
 
 /// Compares `x-sunset`, the day after which a deprecated operation may be removed. If the operation

@@ -28,8 +28,8 @@ pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     run_session(setup, preparation, &mut session)
 }
 
-/// Runs the Python session: openapi-python-client generates the client, and `mypy --strict` checks
-/// the session against its types.
+/// Runs the Python session. openapi-python-client generates the client, and `mypy --strict` checks
+/// the session against the client's types.
 pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let tools = &setup.tools;
     let directory = tools.installed("python");
@@ -47,7 +47,8 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
         preparation.push(generate);
     }
     let mut check = tools.python("mypy");
-    // `--follow-imports=silent`: checks the session strictly, but not the generated code.
+    // With `--follow-imports=silent`, mypy checks the session strictly, but reports nothing in the
+    // generated code.
     check.args(["--strict", "--follow-imports=silent"]).arg(&session_file).current_dir(&directory);
     preparation.push(check);
     let mut session = tools.python("python");
@@ -55,8 +56,8 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     run_session(setup, preparation, &mut session)
 }
 
-/// Runs the commands of `preparation`, then the session against a new server. Returns the output of
-/// the first command that fails.
+/// Runs the commands of `preparation`, then runs the session against a new server. If one of them
+/// fails, returns its output and does not run the others.
 fn run_session(
     setup: &Setup,
     preparation: Vec<Command>,

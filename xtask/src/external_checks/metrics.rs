@@ -37,7 +37,8 @@ pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Fetches the metrics in the text format, the default without an `Accept` header.
+/// Fetches the metrics in the text format. The server returns this format because the request has
+/// no `Accept` header.
 fn scrape(admin: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(admin)?;
     write!(connection, "GET /metrics HTTP/1.0\r\nHost: {admin}\r\n\r\n")?;

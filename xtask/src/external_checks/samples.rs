@@ -39,14 +39,14 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// Checks the samples in TypeScript with `tsc --strict`. Then node runs their files directly,
-/// without compiled JavaScript.
+/// Checks the samples in TypeScript with `tsc --strict`. Then runs the TypeScript files directly
+/// with node, without compiling them to JavaScript.
 pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "typescript", "mts")?;
     let settings = "samples/tsconfig.json";
     std::fs::copy(setup.tools.source(settings), setup.tools.installed(settings))?;
-    // With npm 11, `npm init -y` creates packages of the type `commonjs`, so the samples must run
-    // in such a package.
+    // A user who runs `npm init -y` with npm 11 gets a package of the type `commonjs`. The samples
+    // must run in such a package.
     std::fs::write(directory.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
     let errors = output_lines(&mut setup.tools.compile_typescript(&directory))?;
     if !errors.is_empty() {

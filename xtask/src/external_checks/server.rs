@@ -59,7 +59,8 @@ impl LiveServer {
         self.process.printed_after(prefix)
     }
 
-    /// Issues a key for a new account that may send `per_minute` requests per minute.
+    /// Creates an account with a limit of `per_minute` requests per minute, and issues a key for
+    /// it.
     pub fn issue_key(&self, account: &str, per_minute: u32) -> anyhow::Result<String> {
         Ok(self.data.issue_enterprise_key(account, per_minute, 1_000_000)?.text)
     }

@@ -63,7 +63,8 @@ impl Tools {
         command
     }
 
-    /// Copies a TypeScript session to `target/external_checks`, next to the installed packages.
+    /// Copies a TypeScript session to a directory in `target/external_checks`, which contains the
+    /// installed packages.
     pub fn copy_typescript(&self, name: &str) -> anyhow::Result<PathBuf> {
         let directory = self.installed(name);
         std::fs::create_dir_all(&directory)?;

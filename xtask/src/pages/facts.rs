@@ -1,4 +1,4 @@
-//! Extracts from a document the data that several pages show.
+//! Extracts from an OpenAPI document the data that several pages show.
 
 use crate::samples;
 use serde_json::Value;

@@ -1,6 +1,7 @@
-//! Changes each place of the real document. Every change must be found, except one of the version.
-//! A change of text for people must be neutral. No other change may be neutral, except changes in
-//! `info` outside of `x-plans`: their verdict is not checked.
+//! Changes each place of the real document, and checks the verdicts. A change of `info.version`
+//! must not be found, but every other change must be found. A change of text for people must be
+//! neutral, and any other change must not be neutral. In `info` outside of `x-plans`, only the
+//! verdict on text is checked.
 
 use super::TODAY;
 use crate::checkout::document;
@@ -27,8 +28,8 @@ const WORDS: [&str; 12] = [
 ];
 
 /// True if the value at `pointer` is only text for people. False for tags of operations and titles
-/// of schemas, because generated clients use them as names. Also false for examples of errors,
-/// because they list the error codes; but the messages in these examples are text for people.
+/// of schemas, because generated clients use them as names. False for examples of errors, because
+/// they list the error codes. True for the messages in these examples.
 fn is_words(pointer: &str) -> bool {
     let keys: Vec<_> = pointer.split('/').skip(1).collect();
     let first_words = keys.iter().position(|key| WORDS.contains(key));
@@ -85,6 +86,7 @@ fn every_replacement_has_a_verdict() {
             _ => json!("gone"),
         };
     };
-    // The document uses all its components, so a change of any component is found at its uses.
+    // Some components are compared only in the operations that use them. The document uses all its
+    // components, so each change of a component is found.
     each_change(replace, assert_verdict);
 }

@@ -11,8 +11,8 @@ fn client(server: &ScriptedServer, key: &str) -> Client {
     Client::new(&server.base_url, key).unwrap()
 }
 
-/// Returns an empty list with the headers of a rate limit: this many requests remain, and the limit
-/// resets in `resets_in` seconds.
+/// Returns a response with an empty list and the headers of a rate limit. `remaining` requests
+/// remain, and the limit resets in `resets_in` seconds.
 fn list(remaining: u64, resets_in: u64) -> Reply {
     Reply::json(200, "[]")
         .header("Date: Tue, 01 Dec 2026 00:00:00 GMT")

@@ -52,9 +52,9 @@ impl Recorder {
     }
 }
 
-/// A second subscriber. If there is only one, `tracing` asks only the thread that first creates a
-/// span whether to record it, and caches the answer for all threads. If that thread belongs to a
-/// test without a subscriber, no thread records the span.
+/// A second subscriber. With only one subscriber, `tracing` decides once for all threads whether a
+/// span is recorded. It asks only the thread that first creates the span. If this thread belongs to
+/// a test without a subscriber, no thread records the span.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
 
 fn record_here() -> (Recorder, DefaultGuard) {

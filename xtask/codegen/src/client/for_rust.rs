@@ -2,7 +2,7 @@
 //!
 //! - Each identifier, each extensible enum (`x-extensible-enum`) and each closed enum of a
 //!   parameter becomes a named schema, so that progenitor gives it a type of its own.
-//! - Each operation keeps only its first success.
+//! - Each operation keeps only its first success response.
 //! - Bounds are removed, because only the server checks them.
 
 use crate::names::pascal;
@@ -17,8 +17,8 @@ pub struct ProgenitorInput {
     /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype. The
     /// newtypes of the first version serve later versions too.
     pub identifiers: Vec<String>,
-    /// The names of the extensible enums. `document` has a schema with each of these names, and the
-    /// properties and parameters that are such enums refer to it.
+    /// The names of the extensible enums. For each enum, `document` has a schema with this name.
+    /// Properties and parameters that have the enum as their type refer to this schema.
     pub enums: Vec<String>,
 }
 
@@ -149,9 +149,9 @@ fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
-/// Keeps only the first 2xx response of an operation; handwritten code handles all other responses
-/// by their status. Also removes the operation's summary, description and tags, which the client
-/// does not use.
+/// Removes all responses of an operation except the first 2xx response, because handwritten code
+/// handles all other statuses. Also removes the operation's summary, description and tags, because
+/// the client does not use them.
 fn keep_first_success(operation: &mut Value) {
     for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
@@ -171,8 +171,8 @@ fn accept_any_text(property: &mut Value) {
     }
 }
 
-/// If a property is an extensible enum, replaces its schema by a reference: `status` of an `Order`
-/// becomes an `OrderStatus`.
+/// Replaces the schema of a property with a reference to an enum if the property is an extensible
+/// enum. For example, the `status` of an `Order` becomes an `OrderStatus`.
 fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<ExtensibleEnum>) {
     if schema.get("x-extensible-enum").is_none() {
         return;
@@ -188,8 +188,8 @@ fn enum_name(owner: &str, property: &str) -> String {
     format!("{owner}{}", property.to_upper_camel_case())
 }
 
-/// Returns the extensible enums of a document: for each, its name, and the name and the schema of
-/// the property that declares it.
+/// Returns the extensible enums of a document. Each entry contains the name of the enum, the name
+/// of the property that declares the enum, and the schema of this property.
 pub fn extensible_enums(document: &Value) -> Vec<(String, String, &Value)> {
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
     let properties = schemas.into_iter().flatten().flat_map(|(owner, schema)| {
@@ -227,8 +227,8 @@ fn name_identifier(
     let kind = format!("{entity}Id");
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
-    // Several members can have this type, which needs one schema. The schema of a record's `id` is
-    // preferred, because its description fits best.
+    // Several members can have the same identifier type, but the type needs only one schema. Prefer
+    // the schema of a record's `id`, because the description of `id` fits best.
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
     }
@@ -248,8 +248,8 @@ fn remove_bounds(value: &mut Value) {
 }
 
 /// The parts of descriptions that say how to write a value in a request. They are removed, because
-/// callers of the client pass Rust values. For each part: how it begins, how it ends, and what
-/// replaces it.
+/// callers of the client pass Rust values. Each entry has the beginning of the part, its end, and
+/// the text that replaces it.
 const TEXT_FORMS: [(&str, &str, &str); 2] =
     [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
 

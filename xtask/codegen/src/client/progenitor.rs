@@ -64,7 +64,8 @@ fn generator(
                 patch.with_derive(derive);
             }
         } else {
-            // Callers must not list all fields of a type, because the API may add fields.
+            // Programs must not name all fields of a type in a literal or a pattern, because the
+            // API may add fields.
             patch.with_attr("#[non_exhaustive]");
         }
         settings.with_patch(name, &patch);
@@ -79,8 +80,9 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
 }
 
-/// Removes the derived `Debug` from progenitor's client, because it would print the HTTP client,
-/// whose default headers contain the key. A handwritten `Debug` leaves the HTTP client out.
+/// Removes the derived `Debug` from progenitor's client. The derived `Debug` would print the HTTP
+/// client, and so the key in the HTTP client's default headers. A handwritten `Debug` leaves the
+/// HTTP client out.
 fn remove_debug_of_client(item: &mut Item) {
     if let Item::Struct(client) = item {
         client.attrs.retain(|attribute| !attribute.path().is_ident("derive"));

@@ -1,7 +1,8 @@
 //! Writes a type for the requests of each operation, with a setter for each optional parameter.
-//! Progenitor's own builders are not used, for two reasons. They borrow the client, so a stream or
-//! a task could not own one. And their setters accept any value that might convert (`TryInto`) and
-//! report a failed conversion only when the request is sent.
+//!
+//! Progenitor's own builders are not used, for two reasons. First, each builder borrows the client,
+//! so a stream or a task could not own a builder. Second, the setters accept any value that might
+//! convert (`TryInto`). A failed conversion is reported only when the request is sent.
 
 use super::for_rust::ProgenitorInput;
 use crate::names::{pascal, snake};

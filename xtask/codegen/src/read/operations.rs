@@ -326,7 +326,7 @@ impl<'a> Reader<'a> {
         Some(Success { name, status: constant, description, body, headers: self.headers(node) })
     }
 
-    /// Reads the headers that a response describes itself. If a header is a reference to
+    /// Reads the headers that the response defines. For a header that is a reference to
     /// `components`, only checks the reference, because the middleware sets such headers.
     pub(super) fn headers(&mut self, response: &Node<'a>) -> Vec<ResponseHeader> {
         let mut response_headers: Vec<ResponseHeader> = Vec::new();
@@ -371,8 +371,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the Rust name of a header. Refuses the headers in `ignored`, because OpenAPI ignores
-    /// a description of them here.
+    /// Returns the Rust name of a header. Refuses the headers in `ignored`, because OpenAPI says
+    /// that tools must ignore a definition of these headers in this place.
     fn header_name(&mut self, node: &Node<'_>, key: &str, ignored: &[&str]) -> Option<Ident> {
         if ignored.iter().any(|name| name.eq_ignore_ascii_case(key)) {
             let problem = format!("OpenAPI ignores a header {key:?} here");

@@ -103,9 +103,9 @@ fn method(operation: &Operation) -> TokenStream {
         None => quote!(Sent { sender, .. }),
     };
     let call = if invalid_code(operation).is_some() {
-        // An invalid parameter is one of the operation's documented errors. Because of the inner
-        // `async` block, `?` returns this error to `HandlerResponse::from_result`, and not directly
-        // to dropshot.
+        // The document describes an error for an invalid parameter, so this error must reach
+        // `HandlerResponse::from_result`. Without the inner `async` block, `?` would return the
+        // error directly to dropshot.
         quote! {
             let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
             HandlerResponse::from_result(answer.await, A::error_headers)

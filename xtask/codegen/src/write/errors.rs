@@ -7,7 +7,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::BTreeMap;
 
-/// Writes the method `status` of the enum of error codes.
+/// Writes the method `status`, which maps error codes to HTTP statuses.
 pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     let operation_errors = contract.operations.iter().flat_map(|operation| &operation.errors);
     let shared = contract.shared_errors.iter().flat_map(|response| &response.variants);
@@ -73,7 +73,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
     // If all codes of a shared response have a status of 500 or above, the operation's enum of
-    // errors implements `From` for them, so that handlers can return them with `?`.
+    // errors implements `From` for the shared errors. Handlers can then return the shared errors
+    // with `?`.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {
@@ -98,8 +99,9 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     quote! { #error_enum #invalid #(#conversions)* }
 }
 
-/// Returns the code for invalid requests. Looks at the errors that the operation does not share: if
-/// exactly one of them has the status 400, returns its code, otherwise `None`.
+/// Returns the error code for invalid requests, if the operation itself has exactly one error with
+/// the status 400. Otherwise returns `None`. Errors that the operation shares with others do not
+/// count.
 pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     let mut errors = operation.errors.iter().filter(|error| error.status == 400);
     let single = errors.next().filter(|_| errors.next().is_none());

@@ -191,8 +191,8 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     (rule, pattern_static)
 }
 
-/// Writes the check of a request body: each member must be within the bounds of its schema, which
-/// serde does not check.
+/// Writes the check of a request body. The check requires that each member is within the bounds of
+/// its schema, because serde does not check bounds.
 fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
     let name = &record.name;
     let checks: Vec<_> = record

@@ -41,9 +41,9 @@ fn book(isbn: &str, title: &str) -> Book {
 
 impl Api for Library {
     type Context = ();
-    /// Handlers expect the sender of a request in an extension that a middleware adds. The tests
-    /// have no middleware, so this is an extension that hyper adds to each request for an upgrade
-    /// of the connection. The tests send such requests.
+    /// Handlers find the sender of a request in an extension that a middleware adds. The tests have
+    /// no middleware, so they request an upgrade of the connection. For such a request, hyper adds
+    /// this extension.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {

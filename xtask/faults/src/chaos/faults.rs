@@ -173,8 +173,8 @@ pub struct Fault {
     ///   `PromoteCut` always does;
     /// - `ServerClock` moves the clock forward.
     pub affects_all: bool,
-    /// The delay that `ClientsDelay` adds to the network, and `DiskSlow` to each fsync.
-    /// `StoreDelay` adds a quarter of it.
+    /// The delay of the faults `ClientsDelay`, `DiskSlow` and `StoreDelay`. `ClientsDelay` adds it
+    /// to the network, and `DiskSlow` to each fsync. `StoreDelay` adds only a quarter of the delay.
     pub delay: Duration,
 }
 
@@ -206,9 +206,11 @@ enum Layer {
 const GROUPS_PER_PAIR: u8 = 2;
 
 /// Selects faults with a seeded random generator. Each round contains each kind that is possible in
-/// the topology as often as its weight says, in random order. A second fault can prevent all
-/// commits, and with them the effect of a fault at a COMMIT. So in the first round, a fault at a
-/// COMMIT is alone in its group. Even a run with a single round then tests such faults.
+/// the topology as often as its weight says, in random order.
+///
+/// A second fault can prevent all commits, so a fault at a COMMIT would have no effect. In the
+/// first round, a fault at a COMMIT is therefore alone in its group. Even a run with a single round
+/// then tests such faults.
 pub struct FaultSchedule {
     topology: Topology,
     random: fastrand::Rng,
@@ -235,7 +237,7 @@ impl FaultSchedule {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;
             let kinds = group.faults.into_iter().map(|fault| fault.kind);
-            // Skip kinds that take effect at a COMMIT if they are not alone, because the other
+            // In a group of two faults, skip kinds that take effect at a COMMIT, because the other
             // fault may prevent the COMMIT.
             kinds.filter(move |kind| is_alone || !kind.cuts_commits())
         };

@@ -13,8 +13,8 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// If a promotion cuts off all servers but one from the old primary, they stay cut off for at least
-/// this time after the promotion.
+/// The minimum time after a promotion for which servers stay cut off from the old primary. It
+/// applies only if the promotion cuts off all servers but one.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.
@@ -55,8 +55,8 @@ impl FaultGroup {
         self.faults.iter().any(|fault| fault.kind.promotes())
     }
 
-    /// Injects each fault and waits for its duration, while the faults before it continue. Then
-    /// undoes all faults.
+    /// Injects the faults one after the other, and waits for the duration of each. Earlier faults
+    /// continue during these waits. At the end, undoes all faults.
     pub async fn inject(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         let journal = &workload.journal;
         let affected_servers = self.faults.iter().filter_map(|fault| fault.affected_server(site));
@@ -271,7 +271,8 @@ impl Fault {
         self.affects_all || self.kind == FaultKind::PromoteCut
     }
 
-    /// Applies the fault to the connections between this node and all servers but one.
+    /// Applies `fault` to the connections between the database node and every server except the
+    /// server of this fault.
     fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) -> anyhow::Result<()> {
         let not_cut_off = self.number(site);
         for (number, server) in site.servers.iter().enumerate() {

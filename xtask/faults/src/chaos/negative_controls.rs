@@ -32,7 +32,8 @@ enum NegativeControl {
     KeyCache,
 }
 
-/// Time within which a negative control must break its rule. A slow machine may take twice as long.
+/// The time for which faults are injected. A negative control must break its rule within this time.
+/// On a slow machine, faults may be injected for twice as long.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub fn negative_controls() -> Vec<Scenario> {

@@ -15,25 +15,26 @@ use testbed::{DataDir, Key};
 /// than this left to cancel.
 const ORDERS_PER_IMPORT: usize = 500;
 
-/// The operator revokes a key only if at least this many keys are valid, and issues one only if at
-/// most this many are. The clients' main key is not among these.
+/// A bound on the number of valid keys, not counting the clients' main key. The operator revokes a
+/// key only if at least this many keys are valid. The operator issues a key only if at most this
+/// many keys are valid.
 pub const VALID_KEYS: usize = 2;
 
-/// The operator ships the order that is this many places after the next order to cancel, and the
-/// order after it.
+/// The distance from the next order that clients cancel to the first order that the operator ships.
+/// The operator ships this order and the following one.
 const AHEAD: usize = 15;
 
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The ids in each step of the import that is killed, far above all other ids. The import has two
-/// steps, because a step has `STEP_RECORDS` orders while a server runs.
+/// The ids of the orders in the import that is killed, far above all other ids. Each range is one
+/// step of the import, because a step has `STEP_RECORDS` orders while a server runs.
 const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
     [400_001..=400_000 + STEP_RECORDS, 400_001 + STEP_RECORDS..=400_000 + 2 * STEP_RECORDS];
 
 /// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
-/// The bounds of a random time. [`KILLED_IMPORT`] is killed this long after its whole input has
-/// been written.
+/// The bounds of a random time, in milliseconds. When the whole input of [`KILLED_IMPORT`] has been
+/// written, the operator waits for this time and then kills the import.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {
@@ -44,7 +45,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Creates an operator for a store that has orders up to `last`.
+    /// Creates an operator for a store with the orders 1 to `last`.
     pub fn new(workload: Arc<Workload>, data: Arc<DataDir>, last: usize, seed: u64) -> Operator {
         Operator { workload, data, last, random: fastrand::Rng::with_seed(seed) }
     }

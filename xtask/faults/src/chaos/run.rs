@@ -28,9 +28,9 @@ const ORDERS: usize = 400;
 /// Time without faults at the beginning and at the end of the run.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// The time limit of two waits after a fault: until all servers execute requests, and then until
-/// their lists are equal. If a wait fails, the run continues, because the rules have shorter time
-/// limits and report a violation.
+/// The time limit of each of two waits after a fault. The first wait ends when all servers execute
+/// requests, and the second when their lists are equal. After a timeout, the run continues, because
+/// the rules have shorter time limits and report a violation.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The id of an order that does not exist. Its cancellation takes the same locks as any other and
@@ -50,11 +50,12 @@ const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 pub struct Plan {
     pub topology: Topology,
     pub seed: u64,
-    /// How long faults are injected. A slow machine may take twice as long.
+    /// The time during which faults are injected. On a slow machine, faults may be injected for up
+    /// to twice this time.
     pub duration: Duration,
     /// If set, every fault is of this kind.
     pub only_kind: Option<FaultKind>,
-    /// The seeded defects of a negative control; none in other runs.
+    /// The seeded defects of a negative control. Other runs have none.
     pub seeded_defects: SeededDefects,
     /// The rule that a negative control must break; `None` in other runs.
     pub expected_rule: Option<Rule>,
@@ -114,8 +115,8 @@ fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     });
 }
 
-/// Runs `check` on the store. In PostgreSQL, also checks that ended sessions left no connections:
-/// the primary must have only the connections of the current sessions.
+/// Runs the command `check` on the store. With PostgreSQL, also checks that the primary has no
+/// connections of ended sessions.
 async fn expect_clean_end(site: &Site, report: &mut Report) -> anyhow::Result<()> {
     // `check` exits with an error if it finds a problem.
     let check_result = block_in_place(|| site.operator.run(&["check"]));
@@ -215,20 +216,20 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, execute requests, and list the same orders. Each of these
-/// waits has a time limit, after which the next one begins. Records when servers become ready, and
-/// digests of their lists.
+/// Waits until all servers are ready, then until they execute requests, and then until they list
+/// the same orders. Each wait has a time limit, after which the next wait begins. Records when
+/// servers become ready, and digests of their lists.
 ///
-/// Returns the time until all servers have executed requests. The comparison of lists is not
-/// included. It first waits until the clients' requests have ended, and a request that the fault
-/// disturbed may end only at the client's timeout.
+/// Returns the time until all servers have executed requests. This time does not include the
+/// comparison of the lists, because the comparison first waits for the clients' running requests. A
+/// request that the fault disturbed may end only at the client's timeout.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();
     let probes = servers.iter().map(|server| probe(server, journal, &ready));
     let agreement = async {
         let are_ready = async || (ready.borrow().len() == servers.len()).then_some(());
-        // Ignore the result, because the rules report servers that are not ready in time.
+        // Ignore the result, because the history's rules report servers that are not ready in time.
         let _ = wait_for("servers are ready", READY_TIMEOUT, are_ready).await;
         expect_service(servers, workload).await;
         let served_after = undone.elapsed();
@@ -242,8 +243,8 @@ async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     }
 }
 
-/// Waits until each server has answered each kind of request with a status other than 503, but at
-/// most for [`AGREEMENT_TIMEOUT`].
+/// Waits until each server has replied to each kind of request with a status other than 503. Gives
+/// up after [`AGREEMENT_TIMEOUT`].
 async fn expect_service(servers: &[Server], workload: &Workload) {
     let began = Instant::now();
     for number in 0..servers.len() {

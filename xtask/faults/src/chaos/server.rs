@@ -14,16 +14,17 @@ use tokio::task::block_in_place;
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {
-    /// The name in the recorded history.
+    /// The server's name in the recorded history.
     pub name: &'static str,
     data: DataDir,
     logs: PathBuf,
     replica: Option<Replica>,
     starts: u32,
-    /// The preloaded library that controls the server's wall clock, or the disk of an embedded
-    /// store.
+    /// A preloaded library. On an embedded store, it controls the server's disk. Otherwise, it
+    /// controls the server's wall clock.
     pub preload: Preload,
-    /// The relay from clients; its port stays the same when the server is restarted.
+    /// The relay that forwards the clients' connections to the server. The relay's port stays the
+    /// same when the server is restarted.
     pub to_clients: Relay,
     /// The relays to the nodes of PostgreSQL, in the order of the nodes; empty for an embedded
     /// store.
@@ -39,7 +40,7 @@ impl Server {
         preload: Preload,
         to_store: Vec<Relay>,
     ) -> anyhow::Result<Server> {
-        // Port 1 is a placeholder: `start` sets the real target.
+        // Port 1 is a placeholder, because `start` sets the real target later.
         let to_clients = Relay::to(1)?;
         let (replica, starts, logs) = (None, 0, logs.to_path_buf());
         Ok(Server { name, data, logs, replica, starts, preload, to_clients, to_store })

@@ -39,21 +39,20 @@ pub struct Site {
     pub operator: Arc<DataDir>,
     /// The relays from the operator's commands to each node of PostgreSQL.
     pub to_commands: Vec<Relay>,
-    /// Keeps the disk of an embedded store full until it is dropped.
+    /// A guard that keeps the disk of an embedded store full. Dropping the guard frees the space.
     pub full: Option<Full>,
     /// The kinds of fault that have occurred and had an effect.
     pub injected: BTreeSet<FaultKind>,
     /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
-    /// A disk with copies of the store's files. The copies contain only what was synced, because
-    /// only that is left after a power cut.
+    /// A disk with copies of the store's files. The copies contain only synced data, because a
+    /// power cut loses all other data.
     synced: Option<SmallDisk>,
     seeded_defects: SeededDefects,
     root: TempDir,
 }
 
-/// The number of attempts to start a server.
 const START_ATTEMPTS: u32 = 10;
 /// The pause between two attempts to start a server.
 const START_PAUSE: Duration = Duration::from_millis(200);

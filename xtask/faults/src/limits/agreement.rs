@@ -57,8 +57,9 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let batch = limiters.random_batch();
         requests += batch.len();
         batches += 1;
-        // Run the batch twice. The second time, it runs as if it had read the clock earlier and
-        // then waited for the first one to commit. It must be counted at the later time.
+        // Run the batch twice. The second run simulates a statement that read the clock before the
+        // first run and then waited for the first run's commit. Its requests must be counted at the
+        // later time.
         for wait in [0, fastrand::i64(1..=MAX_WAIT_US)] {
             if let Some(difference) = limiters.admit(&batch, wait).await? {
                 report.expect(false, || {
@@ -117,7 +118,8 @@ struct PostgresLimiter {
 }
 
 impl PostgresLimiter {
-    /// Prepares the statement on a connection to a database with [`CLOCK`].
+    /// Prepares the limiter's statement so that it uses [`CLOCK`] instead of PostgreSQL's clock.
+    /// The database of `client` must contain this function.
     async fn prepare(client: Client) -> anyhow::Result<PostgresLimiter> {
         client.batch_execute("SET search_path = test, pg_catalog, public").await?;
         Ok(PostgresLimiter { admission: Admission::prepare(&client).await?, client })

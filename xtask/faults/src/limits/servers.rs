@@ -20,7 +20,7 @@ const UNBAN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time within which the other servers must refuse a banned key.
 const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// 429s within this time after a key's first 429 are not strikes.
+/// The time after a key's first 429 in which further 429s are not strikes.
 const BURST: Duration = Duration::from_secs(2);
 
 /// The round-trip time between PostgreSQL and a distant server.
@@ -53,8 +53,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let answers = send(&replicas, key, REQUESTS).await?;
         let count = |status: u16| answers.iter().filter(|one| one.status() == status).count();
         let counts = (count(200), count(429));
-        // There may be fewer 200s and 429s, because a request that cannot be counted in time is
-        // answered with 503.
+        // Normally, 60 requests get a 200 and the others a 429. Both numbers may be lower, because
+        // a request that cannot be counted in time gets a 503.
         let is_possible = counts.0 <= 60 && counts.1 <= REQUESTS - 60;
         report.expect(is_possible, || format!("200 and 429: {counts:?}"));
         report.expect_unless_stalled(counts == (60, REQUESTS - 60), || {
@@ -107,8 +107,9 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     expect_last_ban_stored(&store, primary.port, report).await
 }
 
-/// Checks that a server stores a ban that it began just before it is stopped. PostgreSQL is far
-/// away, so storing the ban takes several slow round trips, which must end before the server exits.
+/// Checks that a server stores a ban that it began just before it is stopped. A relay delays the
+/// connection to PostgreSQL, so storing the ban takes several slow round trips. The server must not
+/// exit before they end.
 async fn expect_last_ban_stored(
     store: &StoreUnderTest,
     port: u16,

@@ -74,9 +74,9 @@ async fn run(
     Ok(())
 }
 
-/// True if the error says that something was late, or that the store was unreachable, which clients
-/// see as 503. A stall of the machine excuses only these errors. Any other error of a case is a
-/// wrong answer.
+/// True if the error says that something was late or that the store was unreachable. Clients see an
+/// unreachable store as a 503. A stall of the machine excuses only these errors. Any other error of
+/// a case is a wrong answer.
 fn is_late_or_unreachable(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let is_timeout = cause.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::TimedOut);

@@ -1,7 +1,7 @@
-//! A REPEATABLE READ transaction stays open in the store's database, like the transaction of a
-//! running `pg_dump`, while orders are cancelled. Each cancellation must be answered in time, and
-//! must not read many more pages because of the transaction ([`MAX_PAGE_RATIO`]). The requests are
-//! counted in another database, so the open transaction does not slow counting.
+//! Cancels orders while a REPEATABLE READ transaction stays open in the store's database. A running
+//! `pg_dump` has such a transaction. Each cancellation must be answered in time. The transaction
+//! must not make cancellations read many more pages ([`MAX_PAGE_RATIO`]). The requests are counted
+//! in another database, so the open transaction does not slow counting.
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;
@@ -29,8 +29,9 @@ const CANCELLED: i64 = 100_000;
 /// cause a factor of hundreds.
 const MAX_PAGE_RATIO: f64 = 4.0;
 
-/// The pages that statements on the store's database have read since the last reset. This query
-/// itself runs in another database, so its pages are not included.
+/// Selects the number of pages that statements have read in the store's database. PostgreSQL counts
+/// from the last `pg_stat_statements_reset`. The query runs in another database, so its own pages
+/// are not included.
 const PAGES: &str = "
     SELECT sum(shared_blks_hit + shared_blks_read)::float8
     FROM pg_stat_statements JOIN pg_database ON oid = dbid WHERE datname = $1";

@@ -23,7 +23,7 @@ const INSERT_KEYS: &str = "
     FROM keys k, generate_series(1, 1000000) n
     WHERE k.account = (SELECT id FROM accounts WHERE name = 'crowd')";
 
-/// Counts the rows of `accounts` and the rows of `keys` that the last change wrote.
+/// Counts the rows that the last change wrote in `accounts` and in `keys`.
 const ROWS_WRITTEN: &str = "
     SELECT (SELECT count(*) FROM accounts WHERE accounts.change_number = changes.change_number),
            (SELECT count(*) FROM keys WHERE keys.change_number = changes.change_number)
@@ -162,9 +162,9 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
     Ok(longest)
 }
 
-/// Checks for how long a key was accepted after it became invalid. A stall of the machine does not
-/// excuse a late refusal, because a server that has not read the store for [`REVOCATION_TIMEOUT`]
-/// must refuse all keys.
+/// Checks for how long a key was accepted after it became invalid. A server must refuse all keys if
+/// it has not read the store for [`REVOCATION_TIMEOUT`]. So a stall of the machine does not excuse
+/// a late refusal.
 fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());

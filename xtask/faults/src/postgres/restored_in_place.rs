@@ -1,7 +1,9 @@
-//! An earlier copy of the data directory is restored, which loses changes. Then the same number of
-//! other changes is made, so the last change has the same number as before. PostgreSQL itself does
-//! not report the restore. The server must detect that the last change that it has read is missing
-//! from the journal, and read everything again, including keys.
+//! Tests that a server notices a restore that PostgreSQL does not report. An earlier copy of the
+//! data directory is restored, so changes are lost. Then the same number of other changes is made,
+//! so the last change has the same number as before.
+//!
+//! The last change that the server has read is now missing from the journal. The server must detect
+//! this, and read everything again, including keys.
 
 use super::setup::{READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, StoreUnderTest, blocking};
@@ -62,8 +64,8 @@ impl Scene {
         Ok((lost, tag))
     }
 
-    /// Makes five other changes while the server cannot reach the primary, and checks what the
-    /// server serves afterwards.
+    /// While the server cannot reach the primary, makes five changes that differ from the lost
+    /// ones. Then reconnects the server, and checks what the server serves.
     async fn expect_restored_state(
         &self,
         primary: &Postgres,

@@ -1,7 +1,7 @@
-//! Two servers behind nginx, with the configuration of `store-orders nginx-conf`, are restarted one
-//! after the other while clients cancel orders. Every cancellation must be answered with 204. A 502
-//! would mean that nginx sent a request to a server that did not read it, and a 404 that nginx sent
-//! a request twice.
+//! Restarts two servers behind nginx, one after the other, while clients cancel orders. nginx uses
+//! the configuration of `store-orders nginx-conf`. Every cancellation must get a 204. A 502 would
+//! mean that nginx sent a request to a server that did not read it. A 404 would mean that nginx
+//! sent a request twice.
 
 use super::setup::{OnPrimary, READY_WITHIN};
 use crate::replicas::{Replica, blocking};
@@ -25,7 +25,7 @@ const BURST: usize = 20;
 /// enough for four restarts.
 const BURST_INTERVAL: Duration = Duration::from_millis(40);
 
-/// The stop delay that the handbook recommends behind nginx.
+/// The stop delay that the handbook recommends for servers to which nginx forwards requests.
 const STOP_DELAY: &str = "8s";
 
 const MIN_RESTARTS: usize = 3;

@@ -1,5 +1,5 @@
-//! The setup of most scenarios (database servers, a store with a key, and replicas), and the check
-//! at their end that all replicas agree.
+//! Sets up the database servers, the store with a key, and the replicas of most scenarios. At the
+//! end of a scenario, checks that all replicas agree.
 
 use crate::replicas::{Replica, StoreUnderTest};
 use crate::scenario::Tools;

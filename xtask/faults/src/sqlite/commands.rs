@@ -1,5 +1,5 @@
-//! Operators' commands while clients cancel orders at full load, on disks of several speeds.
-//! Commands must not starve cancellations, and cancellations must not starve commands.
+//! Runs the operator's commands while clients cancel orders at full load, on disks of several
+//! speeds. Commands must not starve cancellations, and cancellations must not starve commands.
 
 use crate::scenario::Tools;
 use history::workload::Load;
@@ -13,7 +13,8 @@ use tokio::task::{JoinSet, block_in_place};
 const LOAD: Load = Load { writers: 16, listers: 0, walkers: 0 };
 const ORDERS: usize = 100_000;
 
-/// The number of commands for each fsync delay, run one after the other.
+/// The number of commands that are run with each fsync delay. Each command starts after the
+/// previous one has ended.
 const COMMANDS: usize = 5;
 
 /// The delay of each fsync, and the time limit of a command with this delay.
@@ -29,7 +30,7 @@ const FSYNC_DELAYS: [(Duration, Duration); 5] = [
 const OPERATORS: usize = 8;
 /// How long the operators run commands in a loop.
 const LOOP_TIME: Duration = Duration::from_secs(6);
-/// The delay of each fsync during this time.
+/// The delay of each fsync during [`LOOP_TIME`].
 const LOOP_FSYNC_DELAY: Duration = Duration::from_millis(20);
 
 pub async fn run(_: &Tools, report: &mut Report) -> anyhow::Result<()> {
