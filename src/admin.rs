@@ -72,9 +72,10 @@ async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
     answer(StatusCode::OK, &live)
 }
 
-/// Responds with 503 if requests should not be sent here, for example while the server stops, while
-/// its store cannot be read or written, or while requests cannot be counted. If the store is
-/// damaged, the body says so, but the status is 503 for this reason only if the setting
+/// Responds with 503 if requests should not be sent to this server. Examples are a server that
+/// stops, a store that cannot be read or written, and requests that cannot be counted.
+///
+/// If the store is damaged, the body says so. Damage causes a 503 only if the setting
 /// `serve_damaged` is off.
 async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = context.context();

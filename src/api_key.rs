@@ -72,7 +72,7 @@ impl ApiKey {
     }
 }
 
-/// Generates a key id: `key_` and 12 base-62 characters. It is not a secret.
+/// Generates a key id, which is `key_` and 12 base-62 characters. A key id is not a secret.
 pub fn new_key_id() -> String {
     format!("key_{}", random_text(12))
 }

@@ -321,8 +321,8 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     )
 }
 
-/// If the command line has `--json`, prints as JSON why the command line or the settings were
-/// refused.
+/// Prints in JSON why the command line or the settings were refused. Prints nothing if the command
+/// line does not have `--json`.
 pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::Result<()> {
     // The command line may be invalid, so it is only searched for `--json`.
     if !std::env::args_os().any(|argument| argument == "--json") {

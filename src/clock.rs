@@ -66,7 +66,8 @@ impl ManualClock {
         ManualClock(Mutex::new(Now { monotonic: Duration::ZERO, wall }))
     }
 
-    /// Returns the clock of a new process: the wall time stays, and the monotonic time begins at 0.
+    /// Returns the clock of a new process. The new clock keeps the wall time, and its monotonic
+    /// time begins at 0.
     pub fn restarted(&self) -> ManualClock {
         ManualClock::new(self.now().wall)
     }

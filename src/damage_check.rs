@@ -1,12 +1,12 @@
-//! Detects a damaged store: reports damage that was found while reading the orders, and checks the
-//! store's structure in the background after the start. A damaged page of the database may look as
-//! if it had fewer rows, so lists would lack orders. Therefore a damaged store is not served unless
-//! the operator allows it.
+//! Detects a damaged store. Reports damage that was found while the orders were read. After the
+//! start, checks the store's structure in the background. A damaged page of the database may look
+//! as if it had fewer rows, so lists would lack orders. Therefore a damaged store is not served
+//! unless the operator allows it.
 //!
-//! The check runs SQLite's `quick_check` in one read transaction on its own connection. While a
-//! read transaction is open, the write-ahead log cannot be reset and grows, so the check ends after
+//! The check runs SQLite's `quick_check` in one read transaction on a separate connection. While a
+//! read transaction is open, the write-ahead log cannot be reset and grows. So the check ends after
 //! ten seconds, even if it has not finished. A million orders take about one second (55 MB/s,
-//! measured). PostgreSQL checks each page itself when it reads it.
+//! measured). PostgreSQL checks each page itself when it reads the page.
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};
@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// A longer read transaction would let the write-ahead log grow too much.
+/// The maximum time of the check. A longer read transaction would let the write-ahead log grow too
+/// much.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug)]

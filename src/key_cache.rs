@@ -1,5 +1,5 @@
-//! The cache of API keys in use. It reads a key from the store at the key's first request, follows
-//! later changes, and accepts no key that was revoked more than a second ago.
+//! Caches the API keys in use. The cache reads a key from the store at the key's first request, and
+//! follows later changes. It accepts no key that was revoked more than a second ago.
 //!
 //! The operator revokes a key with a command in another process. Asking the store for each request
 //! would cost a round trip, so a revoked key may still work for a moment. That moment must end
@@ -12,14 +12,14 @@
 //! - The server polls a replaced primary, which still answers. No poll reports the revocation on
 //!   the new primary, so the cached row stays valid.
 //! - A lookup reads a key at change 5, and change 6 revokes the key. A poll reports change 6 before
-//!   the lookup's row is in the cache, so the poll replaces nothing. Then the row enters. Later
-//!   polls ask only for changes after 6, so the key works forever.
+//!   the cache contains the lookup's row, so the poll replaces nothing. Then the cache adds the
+//!   row. Later polls ask only for changes after 6, so the key works forever.
 //!
-//! So each answer of the store carries two facts. Its position says which changes it includes, so
-//! the cache can tell whether a row is newer than the cached one. Its `as_of` is a time: the answer
-//! includes every change that was acknowledged before this time. The cached keys are valid until a
-//! second after the `as_of` of the last poll. The server polls again 200 ms after each answer
-//! (`REFRESH_INTERVAL`).
+//! So each answer of the store contains two facts. Its position says which changes the answer
+//! includes. With it, the cache can tell whether a row is newer than the cached row. Its `as_of` is
+//! a time. The answer includes every change that was acknowledged before this time. The cached keys
+//! are valid until a second after the `as_of` of the last poll. The server polls again 200 ms after
+//! each answer (`REFRESH_INTERVAL`).
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -37,34 +37,36 @@
 //! What is always true:
 //!
 //! - If `keys revoke` returns at the time R, every server refuses the key from R + 1 s on, although
-//!   the command does not wait for servers. If the `as_of` of a server's last poll is later than R,
-//!   the poll's answer includes the revocation. If not, the cached keys are valid only until a
-//!   second after this `as_of`, so they expire by R + 1 s. [`KeyCache::is_current`] checks for each
-//!   request that the second has not passed. For a key that was just looked up, `look_up` also
-//!   checks that no second has passed since the `as_of` of that lookup.
-//! - `as_of` is never too late: no change that was acknowledged before `as_of` is missing from the
-//!   answer. On SQLite, `as_of` is the time at which the query started. On PostgreSQL, it is this
-//!   time or the time at which the last confirmed heartbeat was sent, whichever is earlier
-//!   (`Lease::as_of`). A heartbeat is a commit, which a replaced primary with a synchronous standby
-//!   cannot confirm. So when that heartbeat was sent, the primary had not been replaced, and every
-//!   change that was acknowledged until then is in its answers.
+//!   the command does not wait for servers. There are two cases. If the `as_of` of a server's last
+//!   poll is later than R, the poll's answer includes the revocation. Otherwise, the cached keys
+//!   are valid until a second after this `as_of`, so they expire by R + 1 s.
+//!   [`KeyCache::is_current`] checks for each request that the cached keys have not expired. For a
+//!   key that was just looked up, `look_up` also checks that less than a second has passed since
+//!   the `as_of` of that lookup.
+//! - `as_of` is never too late, which means that the answer includes every change that was
+//!   acknowledged before `as_of`. On SQLite, `as_of` is the time at which the query started. On
+//!   PostgreSQL, it is the earlier of this time and the time at which the last confirmed heartbeat
+//!   was sent (`Lease::as_of`). A heartbeat is a commit, which a replaced primary with a
+//!   synchronous standby cannot confirm. So when that heartbeat was sent, the primary had not been
+//!   replaced. Its answers include every change that was acknowledged until then.
 //! - A poll replaces rows before it extends their validity (`refresh`). It does not replace a row
-//!   that was read at a later position than the poll's. A row that was looked up enters the cache
-//!   only if the row reflects every change that the cache reflects. Otherwise only the requests
-//!   that waited for the lookup use the row, until a second after its own `as_of`, and the next
-//!   request looks the key up again ([`CachedKeys`], by the decisions in
-//!   `store::agreement::key_cache`).
+//!   that was read at a later position than the poll's position.
+//! - A row that was looked up enters the cache only if the row reflects every change that the cache
+//!   reflects. Otherwise, only the requests that waited for the lookup use the row, until a second
+//!   after its own `as_of`. The next request looks the key up again. [`CachedKeys`] does this by
+//!   the decisions in `store::agreement::key_cache`.
 //! - A new key works as soon as `keys issue` has returned, because a lookup never joins a statement
 //!   that began before the request arrived (`Lookups::join`). On PostgreSQL the command also waits
 //!   until no server can read from a replaced primary (`await_servers`).
 //!
 //! If the store does not answer for a second, requests with a key get 503, because a 401 would tell
-//! the client that its key is invalid. If the process was stopped, or the machine was suspended,
-//! for a second or longer, requests also get 503 until a poll is answered, because [`BootInstant`]
-//! has advanced. A virtual machine that its host pauses is an exception: it cannot notice the
-//! pause, so a revoked key can work for longer there. If a failover lost changes, the store has a
-//! new history, and the cache is emptied. A request whose key was accepted runs to its end, even if
-//! the key is revoked before that.
+//! the client that its key is invalid. The same happens after the process was stopped or the
+//! machine was suspended for a second or longer. [`BootInstant`] advances during that time, so
+//! requests get 503 until a poll is answered. But if its host pauses a virtual machine, the machine
+//! cannot notice the pause. A revoked key can then work for longer.
+//!
+//! If a failover lost changes, the store has a new history, and the cache is emptied. A request
+//! whose key was accepted runs to its end, even if the key is revoked before that.
 //!
 //! An earlier server kept all keys in memory. With a million keys it took 27 s to start and 415 MB
 //! of memory, so this cache reads keys when they are used, and holds at most [`MAX_CACHED_KEYS`].
@@ -115,9 +117,9 @@ pub struct KeyCache {
     /// suspended. A test that sets the server's [`Clock`](crate::clock::Clock) does not affect this
     /// time.
     valid_until_ms: AtomicU64,
-    /// Uses of keys that are not recorded in the store yet: the row of each key, with the time of
-    /// its last use in Unix milliseconds. They are sorted by row, so that each transaction writes
-    /// few pages.
+    /// The uses of keys that are not recorded in the store yet. The map has the row of each key and
+    /// the time of its last use, in Unix milliseconds. It is sorted by row, so that each
+    /// transaction writes few pages.
     uses: Mutex<BTreeMap<i64, i64>>,
 }
 
@@ -151,10 +153,11 @@ impl KeyCache {
         Ok(cache)
     }
 
-    /// Returns the presented key if it is valid, and notes its use. Returns `None` if the store
-    /// does not answer by the deadline or the cache is out of date. For a well-formed key that is
-    /// not cached, the store is queried after this call has begun, so a key works as soon as any
-    /// process has issued it.
+    /// Returns the presented key if it is valid, and records its use. Returns `None` if the store
+    /// does not answer by the deadline or the cache is out of date.
+    ///
+    /// A key works as soon as any process has issued it. For this purpose, a well-formed key that
+    /// is not cached is looked up with a query that starts after this call.
     pub async fn authenticate(
         &self,
         presented: &[u8],
@@ -175,7 +178,7 @@ impl KeyCache {
         let key = match cached {
             Some(key) => key,
             None if self.is_still_absent(&digest) => return Some(Err(KeyRefusal::Unknown)),
-            // Boxed so that the futures of requests with a cached key stay small.
+            // Box this future, so that the futures of requests with a cached key stay small.
             None => match Box::pin(self.look_up(digest, address, deadline)).await? {
                 Some(key) => key,
                 None => return Some(Err(KeyRefusal::Unknown)),
@@ -191,8 +194,8 @@ impl KeyCache {
     }
 
     /// True if an earlier lookup found no key with this digest, and no key or account has changed
-    /// since. With an embedded store, this check rarely needs a statement, so a client that repeats
-    /// a key that was never issued costs little. With PostgreSQL, it always returns false.
+    /// since. With an embedded store, this check rarely needs a statement. So a client that repeats
+    /// an unknown key causes little work. With PostgreSQL, the check always returns false.
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
@@ -215,8 +218,9 @@ impl KeyCache {
         (self.is_current() && BootInstant::now() <= keys_valid_until(as_of)).then_some(key)
     }
 
-    /// For the time `lasts`, makes lookups for this address wait until those for other addresses
-    /// are done. Call this for an address that is over its limit of requests without a valid key.
+    /// Lowers the priority of lookups for this address for the time `lasts`. During this time, they
+    /// wait until the lookups for other addresses are done. Call this for an address that is over
+    /// its limit of requests without a valid key.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.lookups.shed(address, lasts);
     }

@@ -1,5 +1,5 @@
-//! `store-orders`: runs the command line, prints its error and sets the exit
-//! status.
+//! The program `store-orders`. Runs the command that the command line selects. If the command
+//! fails, prints its error. Sets the exit status.
 
 use anstyle::{AnsiColor, Style};
 use std::io::{self, BufWriter, Write};
@@ -58,8 +58,8 @@ fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Logs why a server did not start or failed. If standard error is closed, only the exit status
-/// shows the failure.
+/// Logs why a server could not start, or why it failed later. If standard error is closed, only the
+/// exit status shows the failure.
 fn log_failure(text: &str) {
     let line = failure_line(SystemTime::now(), &cli::without_secrets(text));
     let _ = writeln!(io::stderr(), "{line}");

@@ -1,69 +1,73 @@
 //! Keeps the list of all orders in memory, keeps it fresh, and cancels orders.
 //!
 //! The server has the list of all orders ready to send, because reading and encoding it for each
-//! request would be slow. But other processes change the store too: for example, commands import
+//! request would be slow. But other processes change the store too. For example, commands import
 //! and ship orders, and other replicas cancel them. Still, a list must reflect every change that
 //! was acknowledged before the list was requested.
 //!
-//! The obvious solution asks the store for its last change, and lets all requests that arrive while
-//! this query runs share the answer. But suppose that the query reads change 8. Then a cancellation
-//! commits as change 9, and its caller gets the 204 and requests the list. This request joins the
-//! running query, learns that a list at change 8 is current, and shows the cancelled order. So each
-//! list request needs a freshness query that is sent after the request has arrived. Requests can
-//! share a query only if all of them arrived before it was sent
+//! The obvious solution asks the store for its last change. All list requests that arrive while
+//! this query runs share its result. But this is wrong, as an example shows. The query reads change
+//! 8. Then a cancellation commits as change 9. Its caller gets the 204 and requests the list. This
+//! request joins the running query, whose result is change 8. So the server sends a list at change
+//! 8, which still shows the cancelled order.
+//!
+//! Therefore each list request needs a freshness query that is sent after the request has arrived.
+//! Several requests can share one query only if all of them arrived before the query was sent
 //! ([`SharedQueries`](crate::store::agreement::shared_queries::SharedQueries)).
 //!
 //! The query returns the store's last position. If the snapshot has reached this position, the
-//! server sends the snapshot. Otherwise one refresh brings the snapshot up to date for all requests
-//! that wait.
+//! server sends the snapshot. Otherwise one refresh brings the snapshot up to date for all waiting
+//! requests.
 //!
-//! - On one machine with SQLite, the query reads the header of the WAL index, which every commit of
-//!   any process changes (`store/sqlite/last_changes.rs`). It queries SQLite only if the header has
-//!   changed. Because reading the header takes just one system call, each request makes its own
-//!   query. A refresh reads the changed rows in one transaction.
-//! - With replicas on PostgreSQL, the query is one statement, which reads the last position and the
-//!   orders that changed since the list's position, in one database snapshot
-//!   (`store/postgres/session/list_reader.rs`). It runs while the rate limiter counts the request.
-//!   So even if another replica has just cancelled an order, a list request waits for only one
-//!   round trip to PostgreSQL. In an earlier design, a separate transaction read the rows after the
-//!   query, and a list request waited for 8.5 round trips. If more than 1,024 orders have changed,
-//!   the refresh reads them with further statements, on another connection to the same server. The
-//!   query's answer is used only under the session's [`lease`](crate::store::agreement::lease):
-//!   cached keys may be a second old, but a list must be as new as its request.
+//! - On one machine with SQLite, the query reads the header of the WAL index, which changes with
+//!   every commit of any process (`store/sqlite/last_changes.rs`). It queries SQLite only if the
+//!   header has changed. Reading the header takes just one system call, so each request makes its
+//!   own query. A refresh reads the changed rows in one transaction.
+//! - With replicas on PostgreSQL, the query is one statement
+//!   (`store/postgres/session/list_reader.rs`). It reads the last position and the orders that
+//!   changed since the list's position. Both come from the same database snapshot. The query runs
+//!   while the rate limiter counts the request. So a list request waits for only one round trip to
+//!   PostgreSQL, even if another replica has just cancelled an order. In an earlier design, a
+//!   separate transaction read the rows after the query, and a list request waited for 8.5 round
+//!   trips. If more than 1,024 orders have changed, the refresh reads them with further statements,
+//!   on another connection to the same primary. The query's result is used only under the session's
+//!   [`lease`](crate::store::agreement::lease). Cached keys may be a second old, but a list must be
+//!   as new as its request.
 //!
 //! The server's own cancellations take a shortcut, because this server already knows which orders
-//! they remove. The list in memory is the snapshot without its pending removals. The snapshot has a
-//! position, and the list has another one, which can be ahead ([`ListState`]). Before the writer
-//! answers the requests of a batch, it adds the cancelled orders to the pending removals, and moves
-//! the list's position past the batch. The snapshot and its position stay as they are, because
-//! editing the snapshot for each batch would copy pages even if nobody requests a list. If nothing
-//! else has changed, the next refresh takes these orders out of the snapshot without reading the
-//! store. The shortcut is possible only if the list is known to have been at the position just
-//! before the batch. For example, the list may lack a change that another process made before the
-//! batch. The writer then leaves the list as it is, and a refresh reads both changes from the
-//! store.
+//! they remove. The list in memory consists of a snapshot and of pending removals, which are
+//! cancelled orders that the snapshot still contains. The snapshot and the list each have a
+//! position, and the list's position can be ahead ([`ListState`]). Before the writer responds to
+//! the requests of a batch, it adds the cancelled orders to the pending removals. It also moves the
+//! list's position past the batch. The snapshot and its position stay as they are, because editing
+//! the snapshot for each batch would copy pages even if nobody requests a list. If nothing else has
+//! changed, the next refresh removes these orders from the snapshot without reading the store.
+//!
+//! The shortcut is possible only if the list was at the position just before the batch. For
+//! example, the list may lack a change that another process made before the batch. The writer then
+//! leaves the list as it is, and a refresh reads both changes from the store.
 //!
 //! What is always true:
 //!
 //! - A list request gets a snapshot only if the snapshot has reached the position that the query
 //!   returned (`ListInMemory::current`). So if the shortcut is not possible, the next list request
 //!   waits for a refresh that reads the store. It never gets an outdated list.
-//! - Only one refresh runs at a time (`refresh_lock`). Requests that have waited for it compare the
-//!   positions again. An order that is cancelled during the refresh stays a pending removal, unless
-//!   the refresh has already read its cancellation (`ListState::publish`).
+//! - Only one refresh runs at a time (`refresh_lock`). Requests that have waited for the lock
+//!   compare the positions again. An order that is cancelled during the refresh stays a pending
+//!   removal, unless the refresh has already read its cancellation (`ListState::publish`).
 //!
 //! What happens when something fails:
 //!
-//! - The store does not answer, or the lease has expired: the response is a 503, not an outdated
+//! - The store does not respond, or the lease has expired: the response is a 503, not an outdated
 //!   list.
 //! - The client disconnects: a long refresh continues, because the next list needs it too. If a
 //!   refresh panics, the snapshot and the pending removals stay, and the next request tries again.
-//! - A failover lost changes: the history in the query's answer differs from the list's (see
-//!   [`journal`](crate::store::agreement::journal)), so the refresh discards the pending removals
-//!   and reads every order.
-//! - PostgreSQL cannot be reached at the start: the list, which was never read, has the position
-//!   [`UNREAD`]. Its history differs from that of every store, so the first refresh reads every
-//!   order.
+//! - A failover lost changes: the history in the query's result differs from the list's history
+//!   (see [`journal`](crate::store::agreement::journal)). So the refresh discards the pending
+//!   removals and reads every order.
+//! - PostgreSQL cannot be reached at the start: the list is empty and has the position [`UNREAD`].
+//!   The history of this position differs from that of every store, so the first refresh reads
+//!   every order.
 //!
 //! [`ListState`]: crate::store::agreement::list::ListState
 
@@ -97,8 +101,8 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// A refresh that changes at most this many pages, and does not read the store, runs on the thread
-/// of the request. It is short, because it copies less than 1 MiB.
+/// The maximum number of pages that a refresh may change on the thread of the request, if the
+/// refresh does not read the store. Such a refresh copies less than 1 MiB, so the refresh is short.
 const MAX_INLINE_PAGES: usize = 4;
 
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
@@ -119,18 +123,20 @@ pub struct OrderList {
     /// Never locked across an `await`, nor while a snapshot is built or dropped, so list requests
     /// and the writer wait for it only briefly.
     state: Arc<Mutex<ListInMemory>>,
-    /// Locked during a refresh of the snapshot. The refresh locks `state` only to plan and to
-    /// publish.
+    /// Locked during a refresh of the snapshot, so that only one refresh runs at a time. The
+    /// refresh locks `state` only while it makes its plan and while it publishes the new snapshot.
     refresh_lock: Arc<tokio::sync::Mutex<()>>,
     readers: Arc<Readers>,
     writer: Writer,
 }
 
 impl OrderList {
-    /// Reads all orders from the store and starts the writer. If a store that can return does not
-    /// answer now, requests for lists fail until it answers and a refresh has read the orders. The
-    /// writer records the size of each successful batch in the histogram `batches`. Outdated lists
-    /// that are still being sent may use `outdated_bytes` of memory.
+    /// Reads all orders from the store and starts the writer. The writer records the size of each
+    /// successful batch in the histogram `batches`. Outdated lists that are still being sent may
+    /// use `outdated_bytes` of memory.
+    ///
+    /// If the store does not answer now but can return later, requests for lists fail at first.
+    /// They succeed once the store answers and a refresh has read the orders.
     pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
@@ -152,7 +158,7 @@ impl OrderList {
     }
 
     /// Queries the store for its last changes and, on PostgreSQL, for the orders that the list
-    /// lacks. The answer includes every change that was committed before this call.
+    /// lacks. The result includes every change that was committed before this call.
     pub fn query_freshness(&self) -> Result<Freshness, StoreError> {
         let reflected = self.position();
         self.store.query_freshness(Some(reflected))
@@ -184,7 +190,8 @@ impl OrderList {
         let refresh_guard = Arc::clone(&self.refresh_lock).lock_owned().await;
         let refresh = {
             let state = self.state.lock();
-            // The previous refresh, which held the lock, may have reached this position.
+            // While this call waited for the lock, another refresh may have reached the position
+            // `stored`.
             match state.current(stored) {
                 Some(snapshot) => return Ok(snapshot),
                 None => state.plan_refresh(latest),
@@ -244,7 +251,7 @@ impl OrderList {
         self.writer.cancel(cancellation).await
     }
 
-    /// Refreshes the list in the background. Call it inside a runtime.
+    /// Refreshes the list in the background. Must be called inside a tokio runtime.
     pub fn begin_refresh(self: &Arc<Self>) {
         let orders = Arc::clone(self);
         // Ignore an error here, because the next request for a list tries again and returns its own

@@ -1,10 +1,10 @@
 //! Opens and creates the files of a data directory.
 //!
-//! The operator may run commands as root in the data directory of a service, whose user can replace
-//! each of its files. If a command followed a symbolic link or a hard link there, it could write to
-//! some other file that belongs to root, or give that file to the service. So a file must be a
-//! regular file with only one name, that is, without hard links. Symbolic links are not followed. A
-//! command changes the owner only of files that it has created.
+//! The operator may run commands as root in the data directory of a service. The service's user can
+//! replace each file in this directory. If a command followed a symbolic link or a hard link there,
+//! it could write to some other file that belongs to root, or give that file to the service. So a
+//! file must be a regular file with only one name, that is, without hard links. Symbolic links are
+//! not followed. A command changes the owner only of files that it has created.
 
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
@@ -12,8 +12,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
-/// Opens a file of the data directory for reading and writing. A missing file is created with mode
-/// 0600, for the directory's owner.
+/// Opens a file of the data directory for reading and writing. If the file is missing, creates it
+/// with mode 0600 and gives it to the directory's owner.
 pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     match open_private_file(path, OpenOptions::new().read(true).write(true)) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -49,7 +49,8 @@ pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
     Ok(opened)
 }
 
-/// Opens an existing file of the data directory. Fails unless it is a regular file with one name.
+/// Opens an existing file of the data directory. Fails unless it is a regular file without further
+/// hard links.
 pub fn open_private_file(path: &Path, access: &mut OpenOptions) -> io::Result<File> {
     require_one_name(path, &path.symlink_metadata()?)?;
     // The file may have been replaced since it was checked, so do not follow a link, and check the

@@ -144,7 +144,7 @@ pub struct RateLimitStatus {
 }
 
 impl RateLimitStatus {
-    /// `X-RateLimit-Reset`: Unix seconds, rounded up.
+    /// Returns the value of `X-RateLimit-Reset` in Unix seconds, rounded up.
     pub fn reset_at(&self, now: Now) -> u64 {
         seconds_rounded_up(now.wall.saturating_add(self.resets_in))
     }
@@ -191,7 +191,7 @@ impl Decision {
     }
 }
 
-/// A rate limiter: in memory for one server, or in PostgreSQL for several.
+/// A rate limiter. A single server counts in memory, and several servers count in PostgreSQL.
 #[async_trait]
 pub trait RateLimiter: Send + Sync {
     /// Atomically counts a request with a valid key in both windows of its account, or rejects it.

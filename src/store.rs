@@ -62,8 +62,8 @@ pub const UNREAD: Position = Position { history: u64::MAX, number: 0 };
 /// The longest time that a request may wait for the store, counted from the request's arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of cancellations in a batch. All its requests wait until the last one is
-/// done, so a batch must not be too long.
+/// The maximum number of cancellations in a batch. Each request of a batch waits until the whole
+/// batch is done, so a batch must not be too long.
 pub const LARGEST_BATCH: usize = 1_024;
 
 /// The maximum number of concurrent single-row lookups of one server.
@@ -81,7 +81,8 @@ pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 pub enum Structure {
     Sound,
     Damaged(String),
-    /// Not checked here: the database server checks each page when it reads it.
+    /// This program did not check the structure, because PostgreSQL checks each page when it reads
+    /// the page.
     CheckedByEngine,
 }
 
@@ -138,9 +139,10 @@ pub trait Store: Send + Sync {
     /// the last change that the read has reached. Fails if the store no longer follows the history
     /// of `after`.
     ///
-    /// If the number of `after` is 0, sends all orders that are not cancelled. Orders that change
-    /// during the read may be sent in their new state, although the returned change is an earlier
-    /// one. For any other number, the read may stop before the store's last change, to limit the
+    /// If the number of `after` is 0, sends all orders that are not cancelled. If an order changes
+    /// during the read, its new state may be sent. The returned change may still be an earlier one.
+    ///
+    /// For any other number, the read may stop before the store's last change. This limits the
     /// number of rows.
     async fn send_orders_since(
         &self,
@@ -148,11 +150,14 @@ pub trait Store: Send + Sync {
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError>;
 
-    /// Cancels a batch in one transaction, which is durable on return. After an error, the batch
-    /// may have been executed in two cases: if files of the store were removed or moved, or if
-    /// PostgreSQL's answer to the commit was lost, late, or without a standby's confirmation. If
-    /// the deadline of a cancellation passes before the store has its write lock, the cancellation
-    /// is not executed. This does not hold if PostgreSQL itself is suspended.
+    /// Cancels a batch in one transaction, which is durable on return. If the deadline of a
+    /// cancellation passes before the store has its write lock, the cancellation is not executed.
+    /// This does not hold if PostgreSQL itself is suspended.
+    ///
+    /// After an error, the batch may still have been executed in two cases:
+    ///
+    /// - Files of the store were removed or moved.
+    /// - PostgreSQL's reply to the commit was lost, late, or without a standby's confirmation.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
     /// Returns the order if it is cancelled and no failover can lose the cancellation. `history` is
@@ -169,8 +174,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// The Unix time of the last `backup` of the store, or 0 if none is known. `None` if the engine
-    /// has its own means of backup.
+    /// Returns the Unix time of the last `backup` of the store, or 0 if no backup is known. Returns
+    /// `None` if the store's engine has its own tools for backups.
     fn last_backup(&self) -> Option<f64> {
         None
     }

@@ -1,5 +1,5 @@
-//! Cancellations by `DELETE /store/orders/{orderId}`. Those that depend on `If-Match` are tested in
-//! `conditional.rs`.
+//! Tests cancellations by `DELETE /store/orders/{orderId}`. `conditional.rs` tests the
+//! cancellations that depend on `If-Match`.
 
 use store_orders::store::{Cancelled, OrderStatus, Status};
 use store_orders::store::{OperatorStore, OrderCommands, Records};

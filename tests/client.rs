@@ -199,10 +199,10 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     // At 60 requests a minute, the last of the 200 requests are sent after 180 s. Jitter adds up to
     // a second per window. A ban would add five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
-    // The client cannot compute when a window resets, because in this test, the reset time is by
-    // the server's manual clock, but `Date` is by the real clock. So it sends a single request to
-    // find out, and the server refuses it. This happens once for each of the three exhausted
-    // windows.
+    // Each time a window is exhausted, the client sends a single request, which the server refuses.
+    // The client cannot compute when the window resets, because its two sources use different
+    // clocks in this test. The reset time comes from the server's manual clock, and `Date` comes
+    // from the real clock. Three windows are exhausted.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

@@ -115,9 +115,9 @@ async fn each_change_changes_the_tags_of_the_responses_that_show_it() {
     store.revoke_key(&another.id, 0).unwrap();
     server.setup.key(Plan::Free);
     assert_eq!(tags(&server, &key).await, before, "a change of keys");
-    // The page `two` shows orders 1 and 2, so of the changes below, only the cancellation of order
-    // 1 changes its tag. In version 1, orders have no status, so a shipment does not change the
-    // list.
+    // The page `two` shows orders 1 and 2. Of the following changes, only the cancellation of order
+    // 1 changes the tag of this page. In version 1, orders have no status, so a shipment does not
+    // change the list.
     let two = "/v2/store/orders?limit=2&status=pending";
     for (change, shown_in) in [
         ("a cancellation", vec![LIST, "/v2/store/orders"]),

@@ -172,8 +172,8 @@ async fn a_matching_tag_gets_304() {
                 assert!(!answer.headers.contains_key("content-length"), "{method} {path}");
             }
         }
-        // Neither request gets a 304: the plain form of a page has a different tag from the gzip
-        // form, and "other" is not the tag of any page.
+        // Neither request gets a 304. The plain form of a page and its gzip form have different
+        // tags, and "other" is not the tag of any page.
         for (headers, status) in [
             (vec![("if-none-match", tag.as_str())], 200),
             (vec![GZIP, ("if-none-match", "\"other\"")], 200),
@@ -325,8 +325,9 @@ fn responses(document: &Value) -> impl Iterator<Item = Value> {
     responses.map(|response| resolve_references(document, response))
 }
 
-/// Compressed with gzip, a reference page must be smaller than this: about 12,000 bytes. The limit
-/// grows with the document's operations, parameters and error codes.
+/// Returns the size in bytes that a reference page must not reach after compression with gzip. The
+/// limit is about 12,000 bytes. It grows with the document's operations, parameters and error
+/// codes.
 fn most_bytes(document: &Value) -> usize {
     let paths = document["paths"].as_object().unwrap().values();
     let operations: Vec<_> = paths.flat_map(|path| path.as_object().unwrap().values()).collect();

@@ -201,8 +201,8 @@ async fn answers_of(new_setup: NewSetup) -> Vec<Exchange> {
     .concat()
 }
 
-/// The assertion's message has one line per missing part, because `cargo xtask publish` reads it
-/// line by line.
+/// Asserts that the tests have seen every part of the document. The message has one line for each
+/// missing part, because `cargo xtask publish` reads it line by line.
 fn assert_all_seen(version: &str, seen: &BTreeSet<String>) {
     let unseen = wire_check().unseen(version, seen);
     let lines: Vec<_> = unseen.iter().map(|what| format!("{what} was never seen")).collect();

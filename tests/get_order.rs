@@ -39,9 +39,9 @@ async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {
     assert_eq!(fields, expected);
 }
 
-/// Order 5 is pending on the new primary. The server's list still comes from the old primary and
-/// lacks order 5. So the server asks the new primary for a cancelled order 5, and there is none. A
-/// 404 would be wrong, because order 5 exists.
+/// The server's list comes from the old primary and lacks order 5, but order 5 is pending on the
+/// new primary. The server asks the new primary whether order 5 was cancelled, and the reply is no.
+/// A 404 would be wrong, because order 5 exists.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_is_read_during_a_failover_is_not_reported_missing() {
     let mut setup = TestSetup::new();

@@ -1,4 +1,4 @@
-//! The time of a key's last use is recorded without delaying a request.
+//! Tests that the server records the time of a key's last use without delaying requests.
 
 use std::time::Duration;
 use store_orders::store::KeyCommands;

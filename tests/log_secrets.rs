@@ -55,8 +55,8 @@ fn percent_encode(key: &str) -> String {
 /// the response.
 async fn send_raw(server: &TestServer, request: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(server.direct_address()).await.unwrap();
-    // Ignore the error: the server may refuse the request and close the connection before it has
-    // read everything.
+    // Ignore the error, because the server may refuse the request and close the connection before
+    // it has read everything.
     let _ = stream.write_all(request.as_bytes()).await;
     let _ = stream.shutdown().await;
     let mut answer = Vec::new();

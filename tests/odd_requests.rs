@@ -1,6 +1,6 @@
-//! Random invalid and unusual requests, several on each connection. The wire check verifies that
-//! valid HTTP is answered as documented. The server must survive corrupted requests. It must cancel
-//! an order only if a request with a valid key has the order's id.
+//! Sends random invalid and unusual requests, several on each connection. The wire check verifies
+//! that valid HTTP gets a documented response. The server must survive corrupted requests. It must
+//! cancel an order only if a request with a valid key has the order's id.
 
 use fastrand::Rng;
 use futures::future::join_all;
@@ -15,9 +15,9 @@ use tokio::time::timeout;
 const ROUNDS: usize = 100;
 const CONNECTIONS_AT_ONCE: usize = 32;
 
-/// Requests with a valid key name an id of this range. All other requests name an id of
-/// `NAMED_WITHOUT_KEY`, so none of those orders may be cancelled. Corrupting a request cannot turn
-/// the one id into the other.
+/// The ids of orders in requests with a valid key. All other requests use ids from
+/// `NAMED_WITHOUT_KEY`, so no order with one of those ids may be cancelled. Corrupting a request
+/// cannot turn an id of one range into an id of the other.
 const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
 const NAMED_WITHOUT_KEY: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
 

@@ -195,7 +195,7 @@ async fn a_wrong_query_is_400_and_names_the_parameter() {
         ("cursor=abc".to_string(), "cursor"),
         (format!("cursor={altered}&petId=7"), "cursor"),
         (format!("cursor={}&petId=7", &cursor[..20]), "cursor"),
-        // In these requests, the filters differ from those that the cursor was issued for.
+        // These requests do not have the filters for which the cursor was issued.
         (format!("cursor={cursor}"), "cursor"),
         (format!("cursor={cursor}&petId=8"), "cursor"),
         (format!("cursor={cursor}&petId=7&status=pending"), "cursor"),

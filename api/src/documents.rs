@@ -15,8 +15,7 @@ pub struct Document {
     pub version: &'static str,
     /// The name of the version, such as `v1`.
     pub name: &'static str,
-    /// What distinguishes this version from the others, in a few words, for people who choose a
-    /// version.
+    /// A few words that tell people how this version differs from the others.
     pub about: &'static str,
     pub base_path: &'static str,
     /// The path under which the server publishes the document.
@@ -47,8 +46,8 @@ macro_rules! documents {
         /// The document of each version, in ascending order.
         pub static DOCUMENTS: [&Document; COUNT] = [$(&$name),*];
 
-        /// Returns, for each version in the order of [`DOCUMENTS`], the description of its API with
-        /// the methods of `H` as handlers.
+        /// Returns the API description of each version, in the order of [`DOCUMENTS`]. The methods
+        /// of `H` are the handlers.
         pub fn api_descriptions<H, C>() -> Result<[ApiDescription<C>; COUNT], DocumentError>
         where
             C: ServerContext,

@@ -41,9 +41,9 @@ pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     message + rest
 }
 
-/// The encoded bodies of errors whose messages do not depend on the request, by code and path of
-/// the document. They are encoded only once, so that 503s are cheap while the store does not
-/// answer.
+/// The encoded bodies of errors whose messages do not depend on the request. Each entry has the
+/// error's code and the document's path. Each body is encoded only once, so that 503s are cheap
+/// while the store does not answer.
 static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|| {
     let plain = [
         (ErrorCode::InternalError, ServerError::INTERNAL_ERROR_EXAMPLE),
@@ -211,7 +211,7 @@ pub fn outside_versions() -> Response<Body> {
     with_body(ErrorCode::NotFound, Body::from(OUTSIDE_VERSIONS.clone()), &V1)
 }
 
-/// 404: the path exists, but without the slash at its end.
+/// Returns a 404 for a path that exists only without the slash at its end.
 pub fn slash_at_end(document: &Document) -> Response<Body> {
     let message = "There is no such path: it has a slash at its end; leave it out.";
     response(ErrorCode::NotFound, message.to_string(), document)

@@ -59,7 +59,7 @@ pub trait Success: Send + Sync + 'static {
 
 /// The type of body that all errors of a document have.
 pub trait ErrorBody: Serialize {
-    /// The error code, as in the document.
+    /// Returns the error code, as in the document.
     fn code(&self) -> &'static str;
 
     /// The status of the response. The body repeats it.
@@ -163,7 +163,7 @@ pub fn json_response(status: StatusCode, body: &impl Serialize) -> Result<Respon
 fn encoded_response(status: StatusCode, json: Body) -> Response<Body> {
     let mut response = Response::new(json);
     *response.status_mut() = status;
-    // Room for all headers of a response, so that the map never grows.
+    // Reserve room for all headers of a response, so that the map never grows.
     response.headers_mut().reserve(12);
     let content_type = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
@@ -286,9 +286,8 @@ impl JsonSchema for Failure {
     }
 }
 
-/// An extractor of the sender and the body. They share an extractor, because dropshot allows only
-/// one exclusive extractor per request. Extraction never fails: the field `body` contains the error
-/// if the body is invalid.
+/// Extracts both the sender and the body, because dropshot allows only one exclusive extractor per
+/// request. Extraction never fails. If the body is invalid, the field `body` contains the error.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
     /// The sender of the request, from which a handler gets the caller.

@@ -117,8 +117,8 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Takes the known headers. If a header was sent several times, joins its values with commas
-    /// (RFC 9110, 5.3).
+    /// Reads the values of the known headers. If a header was sent several times, joins its values
+    /// with commas (RFC 9110, 5.3).
     fn from_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
         let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
         let value = |name: &&'static str| {
@@ -188,8 +188,8 @@ fn repeatable(name: &str) -> Option<String> {
     repeats.then(|| name.to_string())
 }
 
-/// An extractor of an operation's parameters. Invalid parameters do not make it fail: the value
-/// then contains the error.
+/// An extractor of an operation's parameters. If parameters are invalid, the extractor does not
+/// fail. Its value then contains the error.
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 
@@ -226,7 +226,8 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
 pub trait Rule {
     /// The type into which a valid value is parsed.
     type Value;
-    /// True if a valid value may contain a plus sign.
+    /// True if a valid value may contain a plus sign. In a query, an unencoded plus sign means a
+    /// space. So if an invalid value has a space, the error suggests `%2B`.
     const MAY_HAVE_PLUS: bool = false;
 
     /// Parses the text of a parameter, or returns `None` if it does not match the schema.
@@ -235,7 +236,8 @@ pub trait Rule {
     /// Describes the valid values in words.
     fn expected(&self) -> String;
 
-    /// True if a parsed value is within the rule's bounds and matches its pattern, if it has any.
+    /// True if a parsed value is within the bounds of the rule and matches its pattern. A rule may
+    /// have neither bounds nor a pattern.
     fn holds(&self, _: &Self::Value) -> bool {
         true
     }
@@ -507,7 +509,7 @@ mod tests {
             ("complete=TRUE", "complete"),
             ("shipDateFrom=2026-12-24", "shipDateFrom"),
             ("shipDateFrom=2026-12-24T09:30:00", "shipDateFrom"),
-            // The `+` means a space.
+            // In a query, `+` means a space.
             ("shipDateFrom=2026-12-24T09:30:00+02:00", "shipDateFrom"),
             ("shipDateFrom=2026-12-24T09:30:00%E2%88%9202:00", "shipDateFrom"),
             ("shipDateFrom=2026-12-24T09:30:60Z", "shipDateFrom"),

@@ -4,7 +4,7 @@ pub use crate::v1::Plans as Plan;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
 
-/// The rate limits of an account. Each window has its own.
+/// The rate limits of an account, one for each window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanLimits {
     /// Requests in a window of 60 seconds.

@@ -9,9 +9,9 @@ use prometheus::{Counter, Gauge};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The metrics of this process. The `prometheus` crate also has a collector, but it counts only
-/// whole seconds of CPU time, and it finds no start time if systemd's `ProcSubset=pid` hides
-/// /proc/stat.
+/// The metrics of this process. The collector in the `prometheus` crate is not used for two
+/// reasons. It counts only whole seconds of CPU time. It also finds no start time if systemd's
+/// `ProcSubset=pid` hides /proc/stat.
 #[derive(Debug)]
 pub struct ProcessMetrics {
     /// Start of the process in Unix seconds, or NaN if /proc cannot be read.

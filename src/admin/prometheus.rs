@@ -16,9 +16,11 @@ use store_orders_api::API_VERSION;
 /// A function that each scrape calls to get the current value of a gauge.
 pub type GaugeReader = Box<dyn Fn() -> f64 + Send + Sync>;
 
-/// Registers the metrics. `log_buffer` is `None` in tests without a log. `open_connections` returns
-/// the number of connections to the API's listener, and is `None` if the system does not report
-/// them. `certificate_ends_at` returns Unix seconds, and is `None` without TLS.
+/// Registers the metrics. `log_buffer` is `None` in tests without a log.
+///
+/// `open_connections` returns the number of connections to the API's listener. It is `None` if the
+/// system does not report this number. `certificate_ends_at` returns Unix seconds. It is `None`
+/// without TLS.
 pub fn register(
     server: &ServerContext,
     log_buffer: Option<&LogBuffer>,

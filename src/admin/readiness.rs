@@ -21,8 +21,8 @@ pub enum Reason {
     /// The store is damaged, and `serve_damaged` is off.
     StoreDamaged,
     StoreUnreachable,
-    /// The store fails or does not answer, and fewer synchronous standbys can confirm a commit than
-    /// the primary requires.
+    /// The store fails or does not respond, and too few synchronous standbys confirm commits. The
+    /// primary requires more of them.
     StandbyAway,
     /// The store does not accept this server, for example because it was migrated for a newer
     /// program or because its files were moved. Only the operator can change this.
@@ -146,9 +146,9 @@ impl Readiness {
         Ok(Readiness { server, query_lock: Arc::default(), lag: Arc::default(), gauges })
     }
 
-    /// Returns the first reason why requests should not be sent to this server; `None` if it is
-    /// ready. Does not query the store if the server is stopping or must not serve its damaged
-    /// store.
+    /// Returns the first reason why requests should not be sent to this server. Returns `None` if
+    /// the server is ready. Does not query the store if the server is stopping, or if the store is
+    /// damaged and must not be served.
     pub async fn unready(&self) -> Option<Unready> {
         if let Some(unready) = self.check_without_store() {
             return Some(unready);

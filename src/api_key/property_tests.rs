@@ -5,8 +5,8 @@ use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Computes the checksum of a key without the code under test: the CRC-32 bit by bit, as six
-/// base-62 digits.
+/// Computes the checksum of a key without the code under test. The checksum is the CRC-32 of
+/// `body`, written as six base-62 digits.
 fn checksum(body: &[u8]) -> String {
     let mut crc = u32::MAX;
     for byte in body {

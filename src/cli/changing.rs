@@ -174,9 +174,9 @@ pub fn change_pending(
     Ok(pending.show(&changed_now, &changed_before, printer)?)
 }
 
-/// Adds `changed` to the message of a `NotFound` or `Refused` error. It says what the command had
-/// changed before the error. The kind of the error stays the same, because it decides the exit
-/// status.
+/// Adds `changed` to the message of a `NotFound` or `Refused` error. `changed` says what the
+/// command had changed before the error. The kind of the error stays the same, because it decides
+/// the exit status.
 fn with_changes(error: StoreError, changed: &str) -> StoreError {
     let whole = |why| format!("{why}; {changed}");
     match error {
@@ -186,8 +186,8 @@ fn with_changes(error: StoreError, changed: &str) -> StoreError {
     }
 }
 
-/// Reads the ids in a file, sorted and each only once. Fails if there is none, if a line is not an
-/// id, or if an order does not pass `check`.
+/// Reads the ids in a file. Returns each id once, in ascending order. Fails if the file has no id,
+/// if a line is not an id, or if an order does not pass `check`.
 fn read_ids(
     store: &dyn OperatorStore,
     file: &Path,

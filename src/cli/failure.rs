@@ -84,8 +84,8 @@ impl FailureCode {
         }
     }
 
-    /// Returns the exit status for this code. A command that a signal ended has a different status,
-    /// which `EndedBySignal` contains.
+    /// Returns the exit status for this code. The status does not apply to a command that a signal
+    /// ended. `EndedBySignal` contains the exit status of such a command.
     pub fn status(self) -> u8 {
         match self {
             FailureCode::InvalidCommandLine => 2,

@@ -153,8 +153,9 @@ struct Imported {
     outcome: ImportOutcome,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,
-    /// The data directory, if the import created a store in it, or would create one without
-    /// `--dry-run`. Otherwise absent.
+    /// The data directory in which the import created a store. With `--dry-run`, the data directory
+    /// in which an import would create a store. Absent if the store already exists or is in
+    /// PostgreSQL.
     #[serde(skip_serializing_if = "Option::is_none")]
     new_store: Option<PathBuf>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]

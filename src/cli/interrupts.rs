@@ -1,7 +1,9 @@
 //! Handles signals during long commands. After the first SIGINT, SIGTERM or SIGHUP, a command
-//! finishes its current step and ends. Another one, more than half a second later, ends it
-//! immediately. If a command changes the store in steps, SIGTSTP (Ctrl-Z) suspends it only between
-//! two steps, because each step locks the store.
+//! finishes its current step and ends. A further signal ends the command immediately if it arrives
+//! more than half a second after the first.
+//!
+//! If a command changes the store in steps, SIGTSTP (Ctrl-Z) suspends it only between two steps,
+//! because each step locks the store.
 
 use super::serve::{EndedBySignal, HangUp, Signals};
 use anyhow::Context;

@@ -61,8 +61,8 @@ impl Invocation {
         Ok(Invocation { cli, effective })
     }
 
-    /// Runs the command and writes its output to `out`. `serve` and `config check` first refuse
-    /// settings that contradict each other or cannot be used.
+    /// Runs the command and writes its output to `out`. If the command is `serve` or `config
+    /// check`, first checks the settings. Fails if they contradict each other or cannot be used.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if matches!(self.cli.command, Command::Serve(_)) {
             ignore_hang_up()?;
@@ -81,9 +81,9 @@ impl Invocation {
         self.cli.run(&self.effective, out)
     }
 
-    /// Returns the settings if the command must refuse settings that contradict each other or
-    /// cannot be used. Only `serve` and `config check` refuse them. For all other commands, returns
-    /// `None`: for example, `config show` must show even such settings.
+    /// Returns the settings if the command must fail when settings contradict each other or cannot
+    /// be used. Only `serve` and `config check` must fail then. Returns `None` for all other
+    /// commands. For example, `config show` must show such settings too.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {

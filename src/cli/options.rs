@@ -1,4 +1,4 @@
-//! The global options, and the store and the request counts that they name.
+//! Defines the global options, and opens the store and the request counts that the options select.
 
 use crate::config::{StoreLocation, StoreSettings};
 use crate::rate_limiter::{CountsFileReport, CountsReport};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The heading of the global options in the help of each command.
 const GLOBAL: &str = "Global options";
 
-/// A niceness that leaves nine tenths of a busy CPU to a server.
+/// A niceness at which a busy CPU spends nine tenths of its time on a server.
 const LOWER_PRIORITY_NICENESS: i32 = 10;
 
 #[derive(Args, Debug)]
@@ -42,9 +42,8 @@ impl Options {
         self.open(SqliteStore::open_existing)
     }
 
-    /// Opens the store. If a data directory has no store, creates the store in it, and the
-    /// directory if it is missing. A store in PostgreSQL must exist, because only `migrate` creates
-    /// it.
+    /// Opens the store. If the store is in a data directory, creates the directory and the store if
+    /// they are missing. A store in PostgreSQL must exist, because only `migrate` creates it.
     pub fn open_or_create_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_for_command)
     }

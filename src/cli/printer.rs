@@ -7,8 +7,8 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Prints a warning to standard error, because a program may read standard output. If standard
-/// error is closed, the command goes on.
+/// Prints a warning to standard error. A program may parse standard output, and would not expect a
+/// warning there. If standard error is closed, the command continues without the warning.
 pub fn warn(text: impl Display) {
     const WARNING: Style = AnsiColor::Yellow.on_default().bold();
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {text}");
@@ -37,7 +37,7 @@ impl<'a> Printer<'a> {
         self.out
     }
 
-    /// Shows one record: as JSON on one line, or as this text.
+    /// Prints one record, as JSON on one line or as `text`.
     pub fn show(&mut self, json: &impl Serialize, text: impl Display) -> io::Result<()> {
         self.has_shown = true;
         if self.json {
@@ -53,8 +53,8 @@ impl<'a> Printer<'a> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Begins a list of records. `wide` has an effect only on a table: a wide table has all
-    /// columns, and does not shorten times.
+    /// Begins a list of records. `wide` affects only tables. A wide table has all columns and does
+    /// not shorten times.
     pub fn listing(&mut self, columns: Vec<Column>, wide: bool) -> Listing<'_> {
         if self.json {
             Listing::json(self.out, &mut self.has_shown)

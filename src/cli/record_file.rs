@@ -111,7 +111,7 @@ pub fn show_failure(
 pub struct RowError {
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
-    /// The column, from 1. Absent if each line is one record.
+    /// The column, counted from 1. Absent if each line is one record.
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -80,8 +80,8 @@ fn cell(record: &Value, name: &str) -> String {
 /// The text for null and for an empty array.
 const NONE: &str = "-";
 
-/// Formats a record as text: a line for each column in which the record has a value. Null and empty
-/// arrays are shown as `-`.
+/// Formats a record as text, with one line for each column in which the record has a value. Null
+/// and empty arrays are shown as `-`.
 pub fn record_text(
     columns: impl IntoIterator<Item = Column>,
     record: &impl Serialize,

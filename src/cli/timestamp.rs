@@ -1,4 +1,4 @@
-//! Times as commands print them.
+//! Formats times for the output of commands.
 
 use crate::clock::Now;
 use chrono::{DateTime, SecondsFormat, Utc};

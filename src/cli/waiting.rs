@@ -39,9 +39,9 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     work(&|| _ = progress.send(()))
 }
 
-/// Runs `work`, which writes `items` items to the store, and shows its progress. Passes `work` a
-/// function to call at the end of each step with the number of written items. The function returns
-/// `Break` after a signal.
+/// Runs `work`, which writes `items` items to the store, and shows its progress. Passes a function
+/// to `work`. At the end of each step, `work` must call this function with the number of items
+/// written so far. After a signal, the function returns `Break`.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,

@@ -6,8 +6,9 @@ use clap::Arg;
 const HEAD: &str = "\
 # Settings of Store Orders, as TOML. Name this file with --config or
 # STORE_ORDERS_CONFIG; no file is read by default. Flags override environment
-# variables, which override this file, which overrides the defaults: those are
-# the values behind a # here. Relative paths begin at the working directory.
+# variables. Environment variables override this file. This file overrides the
+# defaults, which are the values after the # here. Relative paths begin at the
+# working directory.
 ";
 
 /// The maximum width of a comment, in characters.

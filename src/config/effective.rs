@@ -15,7 +15,7 @@ pub struct EffectiveSettings(Vec<Setting>);
 
 #[derive(Debug, Serialize)]
 pub struct Setting {
-    /// The key in the file.
+    /// The setting's key in the configuration file.
     pub key: String,
     /// The value without passwords; null if there is none.
     pub value: serde_json::Value,

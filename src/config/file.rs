@@ -158,9 +158,9 @@ pub fn unknown_variables() -> Option<String> {
     let settings = all_settings();
     let unknown = |name: String| {
         let key = name.strip_prefix("STORE_ORDERS_").filter(|key| *key != "CONFIG")?;
-        // Skip the variables that Kubernetes sets, such as STORE_ORDERS_SERVICE_HOST,
-        // STORE_ORDERS_PORT and STORE_ORDERS_PORT_8080_TCP_ADDR, or STORE_ORDERS_ADMIN_PORT for a
-        // service named store-orders-admin.
+        // Skip the variables that Kubernetes sets for a service named store-orders or
+        // store-orders-admin. Examples are STORE_ORDERS_SERVICE_HOST, STORE_ORDERS_PORT,
+        // STORE_ORDERS_PORT_8080_TCP_ADDR and STORE_ORDERS_ADMIN_PORT.
         if key.split('_').any(|word| word == "SERVICE" || word == "PORT") {
             return None;
         }
@@ -202,8 +202,8 @@ fn line_number(text: &str, offset: usize) -> usize {
 }
 
 /// Returns the key on the line of a syntax error, followed by a colon. Returns an empty string if
-/// the text before the `=` is not a key, because it may be part of a value, such as a URL with a
-/// password.
+/// the text before the `=` is not a key. Such text may be part of a value, for example of a URL
+/// with a password, and must not be shown.
 fn key_near(text: &str, offset: usize) -> String {
     let line = text.lines().nth(line_number(text, offset) - 1).unwrap_or_default();
     let is_key =

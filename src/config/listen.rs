@@ -11,8 +11,8 @@ use std::str::FromStr;
 pub struct ListenAddress(String);
 
 impl ListenAddress {
-    /// Resolves the address; `option` is the flag that errors name. A host name resolves to its
-    /// first IPv4 address or, if it has none, to its first address. Blocks.
+    /// Resolves the address. A host name resolves to its first IPv4 address. If it has no IPv4
+    /// address, it resolves to its first address. Errors name the flag `option`. Blocks.
     pub fn resolve(&self, option: &str) -> Result<SocketAddr, ListenError> {
         let failed = |error: io::Error| ListenError::new(self, option, &error);
         let addresses: Vec<SocketAddr> = self.0.to_socket_addrs().map_err(failed)?.collect();

@@ -27,8 +27,8 @@ const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 /// lines.
 const SHORTEST_STOP: Duration = Duration::from_millis(100);
 
-/// The maximum stop delay, and the maximum shutdown timeout. A server that is not done after a day
-/// hangs.
+/// The maximum stop delay, and the maximum shutdown timeout. If a server has not stopped after a
+/// day, it probably hangs.
 const LONGEST_STOP: Duration = Duration::from_secs(24 * 3_600);
 
 #[derive(Args, Clone, Debug)]
@@ -83,7 +83,7 @@ pub struct ServerConfig {
     /// The admin listener serves /livez, /readyz and /metrics, and requires no key.
     #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8081")]
     pub admin_listen: AdminListen,
-    /// Disconnect a client that has vanished, or has read nothing of its response, for this long
+    /// Time after which a client is disconnected if it has vanished or stopped reading its response
     ///
     /// This setting has an effect only on Linux.
     #[arg(
@@ -102,8 +102,8 @@ pub struct ServerConfig {
     pub serve_damaged: bool,
     /// MiB of memory that outdated lists may hold while clients read them slowly
     ///
-    /// If they hold more, the oldest of them are cut off, but never the newest. Memory that several
-    /// lists share counts for each of them.
+    /// If outdated lists hold more, the server cuts off the oldest of them. It never cuts off the
+    /// newest. Memory that several lists share counts for each of these lists.
     #[arg(
         long,
         value_name = "N",
@@ -124,10 +124,11 @@ pub struct ServerConfig {
         default_value = "0s"
     )]
     pub stop_delay: Duration,
-    /// Maximum time in which the server stops, after the stop delay
+    /// Maximum time that the server takes to stop, after the stop delay
     ///
-    /// At the end of this time, one second is reserved for the last bans, counts and log lines, or
-    /// a quarter of this time if that is shorter. Requests in progress have the rest.
+    /// The last second of this time, or the last quarter if that is shorter, is reserved. In it,
+    /// the server writes the last bans, counts and log lines. Requests in progress have the rest of
+    /// the time.
     #[arg(
         long,
         value_name = "DURATION",
@@ -145,9 +146,9 @@ pub fn all_settings() -> Command {
     with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
 }
 
-/// Completes the definition of each setting of a command. The setting's variable gets the prefix
-/// `STORE_ORDERS_`. A switch also accepts a value, so that `--switch=false` can turn off what the
-/// file turns on.
+/// Completes the definition of each setting of a command. The name of the setting's environment
+/// variable gets the prefix `STORE_ORDERS_`. A switch also accepts a value. So `--switch=false` can
+/// turn off a setting that the configuration file turns on.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
         let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {
@@ -208,13 +209,14 @@ impl ServerConfig {
         self.outdated_lists_mib as usize * 1024 * 1024
     }
 
-    /// Time for requests in progress to finish when the server stops.
+    /// The time that requests in progress have to finish after the stop delay.
     pub fn drain_timeout(&self) -> Duration {
         self.shutdown_timeout - self.final_flush_reserve()
     }
 
-    /// Time from the end of the stop delay until the last bans must be stored. It includes the time
-    /// for requests in progress. Half of the reserve remains for the last counts and log lines.
+    /// Returns the time from the end of the stop delay until the last bans must be stored. This
+    /// includes the time that requests in progress have. Half of the reserve remains after this
+    /// time, for the last counts and log lines.
     pub fn last_bans_timeout(&self) -> Duration {
         self.shutdown_timeout - self.final_flush_reserve() / 2
     }
@@ -261,8 +263,7 @@ pub fn duration(text: &str, examples: &str) -> Result<Duration, String> {
     })
 }
 
-/// Returns a parser for clap that refuses durations outside of `shortest` to `longest`, both
-/// allowed.
+/// Returns a parser for clap that accepts durations from `shortest` to `longest`, including both.
 pub fn duration_within(
     shortest: Duration,
     longest: Duration,

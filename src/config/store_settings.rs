@@ -1,4 +1,4 @@
-//! The settings of every command: the location of the store, and of the request counts.
+//! Defines the settings that every command takes. They locate the store and the request counts.
 
 use super::invalid::InvalidSettings;
 use crate::store::postgres::{PostgresUrl, read_password};
@@ -22,8 +22,9 @@ pub struct StoreSettings {
     pub store_password_file: Option<PathBuf>,
     /// Database of the request counts, in the cluster of the store in PostgreSQL
     ///
-    /// `migrate` creates it if the role may. All servers and commands must use the same database.
-    /// Without this setting, its name is that of the store's database followed by _limits.
+    /// `migrate` creates the database if the role is allowed to. All servers and commands must use
+    /// the same database. Without this setting, the database has the name of the store's database
+    /// followed by _limits.
     #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
     /// Directory of the store
@@ -56,7 +57,7 @@ impl StoreSettings {
         }
     }
 
-    /// Returns the location of the store. Fails if its settings cannot be used.
+    /// Returns the location of the store. Fails if the settings of the store cannot be used.
     pub fn location(&self) -> Result<StoreLocation, InvalidSettings> {
         let Some(url) = self.store.clone() else {
             if self.data_dir.exists() && !self.data_dir.is_dir() {

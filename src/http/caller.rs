@@ -26,7 +26,7 @@ pub struct Caller {
     /// The time by which the response is due. The middleware computes it when the request arrives.
     pub deadline: Instant,
     /// The pending result of the freshness query that the middleware sent. `None` if the query
-    /// could not be sent, or if the operation is not one that always reads the list.
+    /// could not be sent, or if the operation does not always read the list.
     pub freshness: Option<Freshness>,
 }
 
@@ -45,7 +45,7 @@ pub enum Unauthenticated {
 }
 
 /// Returns the request's key if it is valid. If the key is not cached, looks it up in the store,
-/// and waits for the answer until `deadline` at most.
+/// but waits for the result no longer than until `deadline`.
 pub async fn authenticate(
     server: &ServerContext,
     headers: &HeaderMap,
@@ -152,9 +152,11 @@ impl TrustedProxies {
     }
 
     /// Returns the client's address. This is the peer's address, unless the peer is a trusted
-    /// proxy. In that case it is the last address in `X-Forwarded-For` that is not a trusted proxy,
-    /// because the client can forge the entries before that address. If all entries are trusted
-    /// proxies, it is the first one.
+    /// proxy.
+    ///
+    /// For a trusted proxy, it is the last address in `X-Forwarded-For` that is not a trusted
+    /// proxy. Earlier entries are ignored, because the client can forge them. If all entries are
+    /// trusted proxies, the first entry is returned.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {

@@ -112,8 +112,8 @@ fn moved_permanently(path: &'static str) -> Response<Body> {
     response
 }
 
-/// Inserts the base URLs and the operator's contact into a reference page, so that they can be read
-/// without scripts.
+/// Inserts the base URLs and the operator's contact into a reference page. So readers without
+/// scripts can see them too.
 fn reference(template: &str, document: &Value) -> ServedPage {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let base_urls = base_urls(document, |url, note| {

@@ -254,8 +254,8 @@ fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
     Json::encoded(json, is_gzip)
 }
 
-/// Returns the list, refreshed from the store, and a position. The list reflects at least all
-/// changes up to this position.
+/// Refreshes the list from the store, and returns it together with a position. The list includes
+/// all changes up to this position, and may include later changes.
 async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position), HandlerFailure> {
     let orders = &request.context.orders;
     let list = match &request.caller.freshness {

@@ -299,7 +299,8 @@ impl StaticRoute {
     }
 }
 
-/// Builds the outer API: a catch-all route for each method, handled by `handle`.
+/// Builds the API of the outer server. It has one catch-all route for each method, and `handle`
+/// handles all of them.
 pub fn catch_all<H, F>(handle: H) -> Result<ApiDescription<Arc<ServerContext>>, BuildError>
 where
     H: Fn(DropshotContext, Request<Body>) -> F + Clone + Send + Sync + 'static,

@@ -1,5 +1,5 @@
-//! The middleware: serves public pages, and routes, authenticates and rate-limits all other
-//! requests before their handlers are called.
+//! The middleware. It serves the public pages. For every other request, it finds the route,
+//! authenticates the client and applies the rate limits before the handler runs.
 
 use super::caller::{Caller, TrustedProxies, Unauthenticated, authenticate, unauthorized};
 use super::docs::Docs;
@@ -110,9 +110,9 @@ impl Middleware {
     }
 }
 
-/// Authenticates the request and counts it against its account or, without a valid key, against the
-/// client's address. Does not count it if the key cannot be checked now. Breaks with the response
-/// if the request is refused.
+/// Authenticates a request and counts it. A request with a valid key counts against the key's
+/// account, and any other request against the client's address. A request is not counted if its key
+/// cannot be checked now. If the request is refused, returns the response in `Break`.
 async fn admit(
     scope: &mut RequestScope,
     request: &RequestInfo,
@@ -172,8 +172,8 @@ async fn count_and_query(
 ) -> Counted {
     let request = key.request();
     let mut deciding = server.rate_limiter.admit(request, &key.id, now, deadline);
-    // The in-memory limiter always decides in the first poll. The limiter in PostgreSQL does so
-    // only for some refusals.
+    // The in-memory limiter always decides in the first poll. The limiter in PostgreSQL decides in
+    // the first poll only if it can refuse the request without a query.
     let first = poll_immediate(&mut deciding).await;
     let is_refused = first.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
     let sends_query = reads_list && !is_refused;
@@ -225,8 +225,8 @@ fn enforce(
         }
     };
     server.metrics.rate_limited.count(plan, &decision);
-    // If the request has no valid key, `refusal` already says why the key was refused, so keep
-    // that.
+    // If the request has no valid key, `refusal` already has the reason why the key was refused.
+    // Keep that reason.
     scope.refusal.get_or_insert(reason);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     ControlFlow::Break(response)

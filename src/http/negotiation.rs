@@ -44,8 +44,9 @@ pub fn field_matches_tag(if_none_match: &str, tag: &str) -> bool {
     is_any(if_none_match) || tags(if_none_match).any(|sent| opaque(sent) == opaque(tag))
 }
 
-/// Returns the tags that this `If-Match` requires a resource to have, or `None` if it is `*`. Tags
-/// after a malformed tag are ignored, so a mistake in the header can only prevent a change.
+/// Returns the tags in this `If-Match`, of which the resource must have one. Returns `None` for
+/// `*`. Tags after a malformed tag are ignored, so a mistake in the header can only prevent a
+/// change.
 pub fn required_tags(if_match: &str) -> Option<RequiredTags<'_>> {
     (!is_any(if_match)).then_some(RequiredTags(if_match))
 }
@@ -54,7 +55,7 @@ pub fn required_tags(if_match: &str) -> Option<RequiredTags<'_>> {
 pub struct RequiredTags<'a>(&'a str);
 
 impl RequiredTags<'_> {
-    /// True if the tags contain this strong tag. The comparison is strong: a tag with `W/` never
+    /// True if the tags contain this strong tag. The comparison is strong, so a tag with `W/` never
     /// matches.
     pub fn contain(self, strong_tag: &HeaderValue) -> bool {
         tags(self.0).any(|sent| sent.as_bytes() == strong_tag.as_bytes())

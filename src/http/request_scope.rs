@@ -146,8 +146,8 @@ impl RequestScope {
         errors::internal_error(self.document())
     }
 
-    /// Completes the response, then counts and logs the request. Public pages have set headers of
-    /// their own, so they do not get the API's headers.
+    /// Completes the response, then counts and logs the request. A public page has already set its
+    /// own headers, so it does not get the headers of the API.
     pub fn finish(mut self, mut response: Response<Body>) -> Response<Body> {
         if self.route != RouteId::PUBLIC {
             self.set_headers(response.status(), response.headers_mut());

@@ -13,8 +13,8 @@ pub struct Parsed<R> {
     /// The valid records in ascending order of id, each id once.
     pub rows: Vec<ParsedRow<R>>,
     pub bad: BadRows,
-    /// The treatment of unknown fields. If they are ignored, it contains the names of the first
-    /// ones.
+    /// Whether unknown fields were refused or ignored. Contains the names of the first ignored
+    /// fields.
     pub unknown: Unknown,
 }
 

@@ -85,8 +85,8 @@ impl Unknown {
         }
     }
 
-    /// Returns true if unknown fields are ignored. Then also records the name, unless [`MAX_NAMES`]
-    /// names are recorded already.
+    /// Returns true if unknown fields are ignored. In this case, also records the name, unless
+    /// [`MAX_NAMES`] names are recorded already.
     fn ignore(&mut self, name: &str) -> bool {
         let Unknown::Ignored(names) = self else { return false };
         if names.len() < MAX_NAMES {

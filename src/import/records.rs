@@ -135,8 +135,8 @@ fn date_time(value: FieldValue<'_>) -> Result<DateTime<Utc>, &'static str> {
     time.ok_or("an RFC 3339 date-time like 2026-01-15T09:30:00Z, in the years 0000 to 9999 in UTC")
 }
 
-/// Refuses control characters, because an unclosed quote in a CSV file would otherwise swallow the
-/// rows after it unnoticed.
+/// Refuses control characters, such as line breaks. Otherwise, an unclosed quote in a CSV file
+/// could make the following rows a part of the text, without an error.
 fn line_of_text(value: FieldValue<'_>) -> Result<String, &'static str> {
     let valid = |text: &str| !text.trim().is_empty() && !text.contains(char::is_control);
     let text = value.text().filter(|text| valid(text));

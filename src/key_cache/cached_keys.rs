@@ -83,8 +83,8 @@ impl CachedKeys {
     }
 
     /// Brings the cached keys to the position `stored`. `changes` are the accounts and keys that
-    /// changed after the position `after`. If these do not cover all changes that the cache lacks,
-    /// removes all keys instead.
+    /// changed after the position `after`. If `changes` does not cover all changes that the cache
+    /// lacks, removes all keys instead.
     pub fn catch_up(&self, stored: Position, after: Position, changes: Option<Vec<KeyChange>>) {
         let mut reflected = self.reflected.lock();
         let rows_after = changes.as_ref().map(|_| after);
@@ -139,15 +139,16 @@ impl CachedKeys {
     }
 }
 
-/// The reason for refusing a key, for the log. The response is less precise: it does not show
-/// whether the key is unknown, revoked or expired.
+/// The reason for refusing a key. Only the log shows it. The response does not show whether the key
+/// is unknown, revoked or expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
     /// The request has no `Authorization` header, or one without a bearer token.
     NoKey,
     SeveralHeaders,
     Malformed,
-    /// A well-formed key of this environment, which is not the server's.
+    /// The key is well-formed, but its environment is not the server's. Contains the key's
+    /// environment.
     OtherEnvironment(Environment),
     Unknown,
     /// The operator revoked the key or closed its account.
@@ -169,8 +170,9 @@ impl KeyRefusal {
     }
 }
 
-/// An issued key and its account. Authentication, rate limits and the log share it. To save memory,
-/// it has only the fields that requests need: up to [`MAX_CACHED_KEYS`] keys are cached.
+/// An issued key and its account. Authentication, rate limits and the log share this value. It
+/// contains only the fields that requests need, because the cache may contain up to
+/// [`MAX_CACHED_KEYS`] keys.
 #[derive(Debug)]
 pub struct KnownKey {
     /// The key's public name, `key_…`, which also appears in logs.
@@ -229,7 +231,7 @@ impl KnownKey {
     /// Returns true if the caller must record this use. At most one caller per minute gets true.
     pub(super) fn claim_use(&self, now_ms: i64) -> bool {
         let last = self.used_at_ms();
-        // `abs_diff`, so that uses are also recorded after the wall clock was set back.
+        // Use `abs_diff`, so that uses are also recorded after the wall clock was set back.
         now_ms.abs_diff(last) >= MIN_USE_INTERVAL_MS.unsigned_abs()
             && self
                 .used_at_ms

@@ -60,8 +60,8 @@ impl Lookups {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
 
-    /// Looks up the key with this digest. If [`Lookups::shed`] applies to the address, the lookup
-    /// waits until those for other addresses are done. Returns `None` if the query fails.
+    /// Looks up the key with this digest. If [`Lookups::shed`] applies to the address, this lookup
+    /// first waits for the lookups of other addresses. Returns `None` if the query fails.
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
         let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;

@@ -1,9 +1,9 @@
 //! The buffer between the loggers and standard error. A logger locks the buffer only to copy a
 //! line. Only the writer thread waits for the output.
 //!
-//! tracing-appender's non-blocking writer cannot be flushed with a deadline: it flushes only when
-//! it is dropped, and then for at most 1.1 seconds. It also limits lines instead of bytes, and does
-//! not count lines that could not be written.
+//! This module replaces tracing-appender's non-blocking writer, which cannot be flushed with a
+//! deadline. That writer flushes only when it is dropped, and then for at most 1.1 seconds. It also
+//! limits the number of lines instead of bytes, and does not count lines that could not be written.
 
 use crate::counter::counter;
 use parking_lot::{Condvar, Mutex};
@@ -21,7 +21,7 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval at which `flush` checks its deadline.
 const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The pending lines. The thread that [`LogBuffer::start`] starts writes them.
+/// The pending lines. A thread that [`LogBuffer::start`] creates writes them to the output.
 #[derive(Debug)]
 pub struct LogBuffer {
     state: Mutex<BufferState>,
@@ -72,7 +72,7 @@ impl LogBuffer {
         Ok(buffer)
     }
 
-    /// The counter of dropped lines, and of lines that could not be written.
+    /// Returns the counter of lines that were dropped or could not be written.
     pub fn dropped_lines(&self) -> &IntCounter {
         &self.dropped_lines
     }

@@ -1,4 +1,4 @@
-//! Requests by route, method and status, and their latencies by route.
+//! Counts requests by route, method and status, and measures their latencies by route.
 
 use http::{Method, StatusCode};
 use prometheus::{
@@ -55,8 +55,8 @@ pub struct Requests {
 struct RouteMetrics {
     /// `operationId`, `public` or `unknown`.
     name: String,
-    /// The counters by method, then by status. A counter is created, and exposed, at its first
-    /// request.
+    /// The counters by method, then by status. Each counter is created when it counts its first
+    /// request, and is not exposed before that.
     counters: [OnceLock<Box<[OnceLock<IntCounter>]>>; METHODS.len()],
     latencies: Histogram,
 }

@@ -49,7 +49,8 @@ impl ListInMemory {
         (Arc::clone(&self.list.snapshot), self.list.pending_removals.len())
     }
 
-    /// Returns the snapshot if it includes all changes up to `stored` without a refresh.
+    /// Returns the snapshot if no refresh is needed, because it already includes all changes up to
+    /// `stored`.
     pub fn current(&self, stored: Position) -> Option<Arc<Snapshot>> {
         let is_current = self.list.plan(stored, None) == CatchUp::Nothing;
         is_current.then(|| Arc::clone(&self.list.snapshot))
@@ -80,16 +81,19 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the outdated lists that must be cut off, the oldest first, so that the others use at
-    /// most `bound` bytes. Never returns the newest outdated list ([`SentLists::excess`]).
+    /// Returns the outdated lists that must be cut off, so that the remaining outdated lists use at
+    /// most `bound` bytes. The oldest list comes first. The newest outdated list is never returned
+    /// ([`SentLists::excess`]).
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
 
-    /// Plans how the snapshot catches up with the store. The caller must publish each refresh
-    /// before it plans the next one. When a refresh is published, it deletes as many of the oldest
-    /// pending removals as its plan contains. If two refreshes were planned from the same list, the
-    /// second would delete removals that it has not applied.
+    /// Plans how the snapshot catches up with the store.
+    ///
+    /// When a refresh is published, it deletes as many of the oldest pending removals as its plan
+    /// contains. If two refreshes were planned from the same list, the second would delete removals
+    /// that it has not applied. So the caller must publish each refresh before it plans the next
+    /// one.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
@@ -138,7 +142,8 @@ impl Refresh {
         Ok(ReadRefresh { base, reached, planned: self })
     }
 
-    /// Returns the rows in the store's answer, or no rows if the plan does not apply them.
+    /// Returns the changed orders in the store's report. Returns no orders if the plan does not
+    /// apply them.
     fn rows(&self) -> &[Order] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
@@ -152,7 +157,8 @@ impl Refresh {
 pub struct ReadRefresh {
     /// The snapshot, with the changes that were read from the store.
     base: Arc<Snapshot>,
-    /// The position of `base` once the planned rows and removals are applied.
+    /// The position of the new snapshot, which consists of `base` with the planned rows and
+    /// removals.
     reached: Position,
     planned: Refresh,
 }
@@ -355,8 +361,8 @@ mod tests {
         let applied = Position { history: 1, number: 5 };
         let state = Mutex::new(ListInMemory::new(Arc::new(snapshot(200)), applied));
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
-        // Numbers of different histories cannot be compared: the list lacks change 1 of
-        // history 0, although it has change 6 of history 1.
+        // Numbers of different histories cannot be compared. The list has change 6 of history 1,
+        // but it lacks change 1 of history 0.
         assert!(state.lock().current(change(1)).is_none());
         let refresh = plan(&state, latest(change(1), None));
         assert!(refresh.is_long(usize::MAX));

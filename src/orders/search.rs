@@ -1,4 +1,5 @@
-//! Finds orders of a snapshot for v2: one by its id, or a page of those that match a filter.
+//! Finds orders in a snapshot for v2. Finds either the order with an id, or a page of orders that
+//! match a filter.
 
 mod filter;
 
@@ -165,8 +166,8 @@ mod tests {
         )
     }
 
-    /// Returns a page's orders and the id from which the next page continues. The list is so short
-    /// that the search does not yield.
+    /// Searches for one page. Returns its orders, and the id at which the next page continues. The
+    /// list must be so short that the search does not yield.
     fn page(
         list: &Snapshot,
         filter: &OrderFilter,

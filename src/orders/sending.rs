@@ -89,8 +89,8 @@ impl ListBody {
     }
 }
 
-/// Yields to other tasks after each turn, because a client that reads fast would otherwise occupy
-/// the thread. A short list is sent without yielding.
+/// Returns the uncompressed list in pieces. Lets other tasks run after each turn, because a client
+/// that reads fast would otherwise occupy the thread. A short list is sent without such a pause.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         let (joined, pages, Sizes { turn_bytes, short_list_bytes, .. }, length) = reader
@@ -212,8 +212,9 @@ impl Readers {
         &self.lists_cut_off
     }
 
-    /// Cuts off outdated lists, the oldest first, until the others are within the bound or only the
-    /// newest is left. Must be called whenever a list has become outdated.
+    /// Cuts off outdated lists, the oldest first. Stops when the remaining outdated lists are
+    /// within the bound, or when only the newest of them is left. Must be called whenever a list
+    /// has become outdated.
     pub fn cut_off_excess(&self) {
         let excess = self.state.lock().excess(self.bound);
         // Dropping a snapshot can take long, so the lock is not held here.
@@ -229,8 +230,8 @@ impl Readers {
 }
 
 impl Reader {
-    /// Returns the list. Do not hold it across an `await`: while it is held, cutting off the list
-    /// does not free the list's memory.
+    /// Returns the list. Do not hold the list across an `await`, because its memory cannot be freed
+    /// while you hold it, even if the list is cut off.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.list.snapshot()
     }
@@ -277,7 +278,8 @@ mod tests {
         state_and_readers(list, usize::MAX).1
     }
 
-    /// Reads a body to its end. Returns its pieces and the number of times that it yielded.
+    /// Reads a body to its end. Returns the pieces of the body, and the number of times that the
+    /// body yielded to the runtime.
     async fn pieces(mut body: ListBody) -> (Vec<Bytes>, usize) {
         let (mut pieces, mut pauses) = (Vec::new(), 0);
         while !body.is_end_stream() {
@@ -354,7 +356,8 @@ mod tests {
             assert!(outdated() <= bound, "{} bytes", outdated());
         }
         assert!(readers.lists_cut_off().get() > 10, "{}", readers.lists_cut_off().get());
-        // The last of the plain bodies was not cut off, but the first was.
+        // The newest plain body still sends its list to the end. The list of the oldest plain body
+        // was cut off.
         let (_, latest) = (bodies.pop(), bodies.pop().unwrap());
         let (latest, _) = pieces(latest).await;
         assert!(latest.concat().ends_with(b"]"));

@@ -35,8 +35,8 @@ impl SentList {
 }
 
 impl SentLists {
-    /// Returns the reference that the snapshot's responses share. Creates one if there is none, or
-    /// if the snapshot was cut off.
+    /// Returns the shared reference through which responses send this snapshot. Creates a reference
+    /// if there is none, or if the snapshot was cut off.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let sends_snapshot = |sent: &Arc<SentList>| {
             sent.snapshot().is_ok_and(|sent_snapshot| Arc::ptr_eq(&sent_snapshot, snapshot))
@@ -51,15 +51,18 @@ impl SentLists {
         new
     }
 
-    /// The memory in bytes of the lists that are being sent, except `current`. Pages that several
-    /// lists share are counted for each list.
+    /// Returns the memory in bytes of the lists that are being sent, except `current`. If several
+    /// lists share a page, the page is counted for each list.
     pub fn outdated_bytes(&self, current: &Arc<Snapshot>) -> usize {
         self.outdated(current).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Returns the lists that must be cut off, the oldest first, so that the lists other than
-    /// `current` hold at most `bound` bytes. Never returns the newest list other than `current`,
-    /// because otherwise a list longer than the bound could not be read while orders change.
+    /// Returns the lists that must be cut off so that the lists other than `current` hold at most
+    /// `bound` bytes. The oldest list comes first.
+    ///
+    /// The result never contains the newest list other than `current`. Otherwise, a list longer
+    /// than `bound` could not be read while orders change, because the next change would cut it
+    /// off.
     pub fn excess(&self, current: &Arc<Snapshot>, bound: usize) -> Vec<Arc<SentList>> {
         let mut excess = self.outdated_bytes(current).saturating_sub(bound);
         if excess == 0 {
@@ -75,7 +78,8 @@ impl SentLists {
         outdated.into_iter().take_while(is_excess).map(|(sent, _)| sent).collect()
     }
 
-    /// The lists that are being sent, except `current`, with their memory in bytes.
+    /// Returns the lists that are being sent, except `current`, and the memory of each list in
+    /// bytes.
     fn outdated(&self, current: &Arc<Snapshot>) -> impl Iterator<Item = (Arc<SentList>, usize)> {
         self.0.iter().filter_map(Weak::upgrade).filter_map(move |sent| {
             let list = sent.snapshot().ok().filter(|list| !Arc::ptr_eq(list, current))?;

@@ -66,7 +66,8 @@ use std::sync::{Arc, OnceLock};
 
 const EMPTY: &[u8] = b"[]";
 
-/// The whole list at one moment. It is immutable, and shared by the responses that send it.
+/// The whole list of orders at one moment. It is immutable, so all responses that send the list
+/// share it.
 #[derive(Debug)]
 pub struct Snapshot {
     pages: Vec<Arc<Page>>,
@@ -166,7 +167,7 @@ impl Snapshot {
         self.length
     }
 
-    /// The length of the array as gzip, if all pages are compressed.
+    /// Returns the length of the array as gzip, or `None` if a page is not compressed yet.
     pub fn gzip_length(&self) -> Option<usize> {
         let blocks = self.pages.iter().map(|page| Some(page.deflated()?.blocks.len()));
         blocks.sum::<Option<usize>>().map(gzip::length)
@@ -182,7 +183,7 @@ impl Snapshot {
         self.pages.get(self.page_of(id)..).unwrap_or_default()
     }
 
-    /// Counts the pages to which these ascending ids belong. Ids above the last one in the list
+    /// Counts the pages that contain these ascending ids. All ids above the list's last id together
     /// count as one more page.
     pub fn pages_of(&self, ids: &[i64]) -> usize {
         ids.chunk_by(|one, next| self.page_of(*one) == self.page_of(*next)).count()

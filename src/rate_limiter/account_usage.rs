@@ -1,4 +1,4 @@
-//! The request counts of a limiter, for the operator's commands.
+//! Lets the operator's commands read the request counts of a limiter.
 
 use super::Window;
 use crate::clock::Now;

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The maximum number of addresses with their own window. With 32 bytes per entry and a half-empty
-/// table, they take 4.1 MiB.
+/// The maximum number of addresses with their own window. Each entry takes 32 bytes, and half of
+/// the table's slots are empty. So the table takes 4.1 MiB.
 pub const MAX_ADDRESSES: usize = 65_536;
 
 /// The minimum interval between removals of closed windows from a full table. Without it, every

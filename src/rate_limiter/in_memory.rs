@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Values by the row number of an account or key. Access with foldhash takes less than half the CPU
-/// instructions of access with std's hasher. It protects less against chosen collisions, but
-/// clients cannot choose row numbers.
+/// A map from the row number of an account or key to a value. Access with foldhash takes less than
+/// half the CPU instructions of access with std's hasher. Foldhash protects less against chosen
+/// collisions, but clients cannot choose row numbers.
 type Rows<T> = DashMap<i64, T, foldhash::fast::RandomState>;
 
 /// A rate limiter that decides on every request without waiting for I/O.
@@ -63,8 +63,8 @@ impl InMemoryRateLimiter {
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Set this while the windows are still locked. If `take_changed` then returns true, a
-            // later call of `saved_windows` waits for this lock, so its result includes the change.
+            // Set the flag while the windows are still locked. After `take_changed` has returned
+            // true, `saved_windows` must wait for this lock. So its result includes the change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result
@@ -98,7 +98,7 @@ impl InMemoryRateLimiter {
 
     /// Applies the stored ban (`request.ban`) if it is newer than the ban in memory. Then returns a
     /// refusal if the key is banned. Does nothing if one of the account's limits is zero, because
-    /// the windows then refuse all its requests.
+    /// the account's windows then refuse every request.
     pub(crate) fn apply_and_check_ban(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         if request.has_zero_limit() {
             return None;

@@ -46,10 +46,11 @@ pub struct CountsFile {
 }
 
 impl CountsFile {
-    /// Restores the counts from the file in this directory. Never fails. Quarantines a file that is
-    /// damaged or belongs to a store with another id. If the file cannot be read or renamed, logs
-    /// this. Each [`CountsFile::write`] then first tries to restore the counts again, until that
-    /// succeeds.
+    /// Restores the counts from the file in this directory. Renames the file if it is damaged or
+    /// belongs to a store with another id.
+    ///
+    /// Never fails. If the file cannot be read or renamed, logs the error. [`CountsFile::write`]
+    /// then tries to restore the counts before it writes, until this succeeds.
     pub fn open(
         directory: &Path,
         store_id: String,

@@ -41,7 +41,8 @@ impl KeyBan {
 pub struct Strikes {
     /// The end of the minute in which strikes are counted, in monotonic time.
     closes_at: Timestamp,
-    /// The number of strikes in that minute, that is, of 429s at least [`BURST`] after the first.
+    /// The number of strikes in that minute. A strike is a 429 at least [`BURST`] after the first
+    /// 429.
     count: u32,
     /// The latest ban. If this server began it, the store may not have it yet.
     pub ban: KeyBan,
@@ -50,8 +51,9 @@ pub struct Strikes {
 }
 
 impl Strikes {
-    /// True if `stored`, the ban or lifting in the key's row, replaces this server's latest ban. If
-    /// two servers begin bans at the same time, the ban in the row wins.
+    /// True if the ban in the key's row (`stored`) must replace this server's latest ban. A lifted
+    /// ban is also stored as a ban. If two servers begin bans at the same time, the ban in the row
+    /// wins.
     pub fn is_behind(&self, stored: KeyBan) -> bool {
         stored.number >= self.ban.number && stored != self.ban
     }
@@ -76,7 +78,7 @@ impl Strikes {
     pub fn strike(&mut self, at: Now, per_minute: u32) -> Option<RateLimitStatus> {
         let now = Timestamp::from(at.monotonic);
         // A concurrent request may have begun a ban since the caller checked. This request must not
-        // lengthen it.
+        // lengthen that ban.
         if let Some(ban) = self.ban_at(now, per_minute) {
             return Some(ban);
         }
@@ -172,7 +174,8 @@ mod tests {
         ban_key(after(11), &mut elsewhere);
         elsewhere.apply_stored_ban(here.ban, after(12));
         assert_eq!(elsewhere, Strikes { closes_at: elsewhere.closes_at, ..here });
-        // The row also wins if it contains a lifting with the same number.
+        // The key's row in the store says that the operator lifted a ban. Its number is the same as
+        // the number of this server's ban. The row wins in this case too.
         let lifted = KeyBan { number: 1, ..KeyBan::default() };
         here.apply_stored_ban(lifted, after(12));
         assert_eq!(here.ban, lifted);

@@ -1,6 +1,8 @@
-//! Fixed windows, which begin with the first counted request. An account has two windows.
-//! [`rate_limiter`](super) explains what keeps them exact, and how they follow the wall clock, here
-//! and in PostgreSQL (`count.sql`).
+//! Fixed windows, which begin with the first counted request. An account has a window of a minute
+//! and a window of a day.
+//!
+//! [`rate_limiter`](super) explains what keeps windows exact, and how windows follow the wall
+//! clock. PostgreSQL counts by the same rules in `count.sql`.
 
 use super::{Decision, RateLimitStatus, Window};
 use crate::clock::Timestamp;
@@ -21,8 +23,9 @@ impl FixedWindow {
         now < self.closes_at
     }
 
-    /// Returns this window as it is at `now`. If the window has closed, it has no requests. Its end
-    /// is at most one window length away, even if the clock was set back.
+    /// Returns this window as it is at `now`. If the window has closed, the returned window has no
+    /// requests. The returned window ends at most one window length after `now`, even if the clock
+    /// was set back.
     pub fn remaining(self, now: Timestamp, window: Window) -> FixedWindow {
         let requests = if self.is_open(now) { self.requests } else { 0 };
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }

@@ -62,7 +62,8 @@ impl BanRecorder {
     }
 
     /// Waits until all bans are written, at most until the deadline. Logs the number of bans that
-    /// were not written. Close the channel before this call.
+    /// were not written. The sender of new bans must be dropped before this call, because otherwise
+    /// the wait always lasts until the deadline.
     pub async fn finish(self, deadline: Instant) {
         // An error means that the task has ended.
         let _ = self.deadline.send(deadline);

@@ -1,16 +1,17 @@
-//! Sets options of dropshot's listening socket: send without delay, end stalled connections, and
-//! refuse new connections during shutdown. (Dropshot itself keeps the socket open until the last
-//! request is done, so clients that connect during this time would wait.)
+//! Sets options of dropshot's listening socket. They make connections send without delay, end
+//! stalled connections, and refuse new connections during shutdown. Dropshot itself keeps the
+//! socket open until the last request is done. Clients that connect during this time would wait.
 //!
-//! When a listening socket closes, the system resets the connections that it has established but
-//! the process has not accepted. Their clients may have sent requests, and cannot know that nobody
-//! read them. So the socket first ignores new connections for a moment, in which the process
-//! accepts the established ones. A client whose packet was ignored sends it again after a second.
-//! By then the socket is closed, so the connection is refused before the client sends a request.
+//! When a listening socket closes, the system resets the connections that are established but not
+//! yet accepted. The client of such a connection may have sent a request, and cannot know that
+//! nobody read it. So the socket first ignores new connections for a moment. In this time, the
+//! process accepts the established connections. A client whose packet was ignored sends the packet
+//! again after a second. By then the socket is closed, so the connection is refused before the
+//! client sends a request.
 //!
-//! Dropshot does not expose the socket. But on Linux, /proc lists the process's files, a file can
-//! be duplicated by its number, and connections inherit the options of the listening socket. On
-//! other systems, and without /proc, the options are not set, and the log says so.
+//! Dropshot does not expose the socket. On Linux, /proc lists the files of the process, so this
+//! module finds the socket there and duplicates it. Accepted connections inherit the socket's
+//! options. On other systems, and without /proc, the options are not set, and the log says so.
 
 use filedescriptor::FileDescriptor;
 use rustix::net::{Shutdown, sockopt};
@@ -145,8 +146,8 @@ mod sockets {
             // local address.
             let is_address = address.ip().is_unspecified()
                 || socket.local_address.ip().to_canonical() == address.ip().to_canonical();
-            // Count only connections with a file. A connection has no file, and so the inode 0,
-            // before it is accepted and after this process has closed it.
+            // A connection has the inode 0 before it is accepted, and after this process has closed
+            // it. Do not count the connection then.
             let has_file = socket.inode != 0 && socket.state != TcpState::Listen;
             has_file && is_address && socket.local_address.port() == address.port()
         };

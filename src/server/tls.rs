@@ -23,7 +23,8 @@ use tokio::sync::Notify;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-/// Interval between checks of the files. A check takes two system calls.
+/// The interval between checks for changes of the certificate file and the key file. A check takes
+/// two system calls.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +52,8 @@ pub struct ReloadableCertificate {
     reload_requested: Notify,
 }
 
-/// Versions of the files; `None` while a file is missing.
+/// The versions of the certificate file and the key file. They are `None` while either file is
+/// missing.
 #[derive(Debug)]
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,

@@ -1,5 +1,5 @@
-//! Accounts and keys as plain values, which [`Store`](super::Store) and the operator's commands
-//! take and return on every engine.
+//! Defines accounts and keys as plain values. [`Store`](super::Store) and the operator's commands
+//! take and return these values on every engine.
 
 use super::error::StoreError;
 use super::row::{Cells, Cursor, Field, StoredRow, join, row};
@@ -170,8 +170,8 @@ impl KeyRecord {
     }
 }
 
-/// Returns a query of accounts with the columns of [`read_counted_account`]. `$1` is the time in
-/// Unix milliseconds.
+/// Returns a query for accounts. Its columns are the ones that [`read_counted_account`] reads. It
+/// counts the keys that are valid at the time `$1`, in Unix milliseconds.
 pub fn select_accounts() -> String {
     format!(
         "SELECT {}, (SELECT count(*) FROM keys

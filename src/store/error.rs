@@ -60,7 +60,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Returns the error for a store that was made by a build before 2.0.0, the first release.
-    /// `store` is how the message names the store, for example its path.
+    /// `store` is the store's name in the message, for example its path.
     pub fn earlier_build(store: impl Display) -> StoreError {
         StoreError::Unusable(format!(
             "{store} was made by a build before 2.0.0; create a new store, and import what that \

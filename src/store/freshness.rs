@@ -44,7 +44,8 @@ pub struct LookedUpKeys {
 
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// The last changes, including every change that was committed before the query.
+    /// The positions of the store's last changes. They include every change that was committed
+    /// before the query.
     pub last_changes: LastChanges,
     /// The orders that changed, if the query also read them.
     pub changes: Option<Arc<ChangedOrders>>,

@@ -169,7 +169,7 @@ pub enum NotExecuted {
     Changed,
 }
 
-/// The outcomes of a batch of cancellations, which one transaction executed.
+/// The outcomes of a batch of cancellations. One transaction executed the batch.
 #[derive(Debug)]
 pub struct CancelledBatch {
     /// One per request, in the order of the requests.
@@ -243,7 +243,8 @@ impl Records<'_> {
         }
     }
 
-    /// The records in this range. Returns none if the end of the range is out of bounds.
+    /// Returns the records in this range. Returns no records if the end of the range is out of
+    /// bounds.
     pub fn step(self, range: Range<usize>) -> Self {
         match self {
             Records::Orders(orders) => Records::Orders(orders.get(range).unwrap_or_default()),

@@ -89,7 +89,7 @@ macro_rules! row {
 
 pub(crate) use row;
 
-/// A type that a column can be read as, on either engine.
+/// A type to which both engines can convert the value of a column.
 pub trait Cell:
     FromValue + rusqlite::types::FromSql + for<'a> tokio_postgres::types::FromSql<'a>
 {

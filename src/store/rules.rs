@@ -66,7 +66,7 @@ pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// Fails if the order is cancelled, or does not exist (`None`).
+/// Fails if the order is cancelled, or if `status` is `None` because the order does not exist.
 pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     match status {
         Some(Status::Pending | Status::Shipped) => Ok(()),
@@ -108,8 +108,8 @@ pub fn key_label(label: &str) -> Result<&str, StoreError> {
     printable("the label of a key", label)
 }
 
-/// Trims and validates a name or label. Lists, errors and backups show it, so it must not contain a
-/// key or part of a key.
+/// Trims and validates a name or label. The text must not contain a key or a part of a key, because
+/// lists, errors and backups show the text.
 fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
     let text = text.trim();
     if text.is_empty() {

@@ -59,10 +59,11 @@ use write_access::WriteAccess;
 
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A commit of the server attempts a checkpoint if the write-ahead log has at least this many pages
-/// (16 MiB). An attempt costs the commit two more fsyncs, and often cannot finish while commands
-/// read. The value makes attempts rare: it is four times SQLite's default of 1,000 pages. If
-/// batches are small, the log does not get so long, because [`write_access`] makes a checkpoint
+/// The number of pages in the write-ahead log (16 MiB) from which a commit of the server attempts a
+/// checkpoint. An attempt costs the commit two more fsyncs, and often cannot finish while commands
+/// read. So this number is four times SQLite's default of 1,000 pages, which makes attempts rare.
+///
+/// If batches are small, the log does not get so long, because [`write_access`] makes a checkpoint
 /// after a number of commits.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
@@ -197,9 +198,9 @@ impl Drop for OpenStore {
         if self.files.require_checkpointable().is_ok() {
             return;
         }
-        // A checkpoint would damage the store that other processes find at its path. Without this
-        // setting, the last connection to close would make a checkpoint, and delete the file at the
-        // path of the write-ahead log.
+        // Do not make a checkpoint, because it would damage the store that other processes find at
+        // its path. By default, the last connection to close would make one, and then delete the
+        // file at the path of the write-ahead log.
         let connections = [
             self.writer.connection_mut(),
             self.scanner.get_mut(),

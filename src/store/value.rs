@@ -1,4 +1,4 @@
-//! Parameter and column values of the SQL that both engines share.
+//! Defines the values of parameters and columns in the SQL that both engines share.
 
 use chrono::{DateTime, Timelike, Utc};
 use std::str::FromStr;
@@ -77,8 +77,8 @@ impl<T: FromValue> FromValue for Option<T> {
     }
 }
 
-/// A date as the store writes it: RFC 3339 in UTC with `Z`, without a leap second, because imports
-/// convert leap seconds.
+/// A date in the store's format, which is RFC 3339 in UTC with `Z`. A leap second is not allowed,
+/// because imports convert leap seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredDate(pub DateTime<Utc>);
 

@@ -1,4 +1,4 @@
-//! Settings: their order of precedence, and the errors for invalid settings.
+//! Tests the order of precedence of settings, and the errors for invalid settings.
 
 use std::path::Path;
 use store_orders::config::all_settings;

@@ -110,8 +110,9 @@ fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     assert!(error.contains("b.sqlite") && error.contains("Permission denied"), "{error}");
 }
 
-/// SQLite creates files next to the store even to read it. A mode does not keep root from writing,
-/// so if the tests run as root, they run the commands as another user.
+/// SQLite creates files in the store's directory even to read the store. So every command fails if
+/// it cannot create files there. A mode does not keep root from writing. So if the tests run as
+/// root, they run the commands as another user.
 #[test]
 fn a_directory_that_cannot_be_written_is_named_with_the_reason() {
     let sandbox = CliSandbox::new();
@@ -267,8 +268,8 @@ write-intent.lock
 "#]]);
 }
 
-/// Root may run commands in a data directory of another user. This user must not be able to
-/// redirect what root writes by means of a link.
+/// Root may run commands in a data directory that belongs to another user. If this user puts a link
+/// into the directory, root's commands must not write to the file that the link names.
 #[test]
 fn files_of_a_data_directory_are_not_opened_through_links() {
     let sandbox = CliSandbox::new();

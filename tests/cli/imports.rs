@@ -1,5 +1,6 @@
-//! `orders import` and `pets import`. The whole file is checked first and then stored in steps, so
-//! an import that ends early has stored some steps completely and the others not at all.
+//! Tests `orders import` and `pets import`. An import first checks the whole file, and then stores
+//! it in steps. If an import ends early, it has stored some steps completely and the others not at
+//! all.
 
 use super::orders::cancel;
 use super::{store, wait};
@@ -84,7 +85,7 @@ fn twenty_bad_rows_are_shown_unless_all_are_wanted() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([500]);
     sandbox.write("orders.csv", CSV);
-    // A row is also bad if its id is already in the store, or on an earlier line of the file.
+    // A row is also bad if its id is already in the store or on an earlier line of the file.
     sandbox.session(str![[r#"
 $ seq -f '%g,1,0,,,' 100 149 >> orders.csv; printf '500,1,1,,,\n1001,1,1,,,\n' >> orders.csv
 $ store-orders orders import orders.csv
@@ -327,8 +328,9 @@ async fn a_suspended_import_does_not_hold_up_cancellations() {
     assert_eq!(client.list_orders().await.unwrap().len(), LONG);
 }
 
-/// During the first step, a trigger inserts an order whose id is also in the second step. The check
-/// of the file could not find this conflict, so the second step fails.
+/// During the first step, a trigger inserts an order whose id is also in the second step. The
+/// import checks the file before the first step, so it cannot find this conflict in advance. The
+/// second step fails.
 #[test]
 fn an_import_that_fails_midway_reports_its_progress_and_the_cause() {
     let sandbox = CliSandbox::new();

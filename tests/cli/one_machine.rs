@@ -23,11 +23,13 @@ pub(super) const SECTIONS: [&str; 7] = [
     "Upgrades",
 ];
 
-/// Defines shell functions that replace three programs. `systemctl` starts no unit; it runs the
-/// backup script instead of the backup's unit. `nginx` uses Debian's configuration, after the sed
-/// script `SITE` has put the sandbox's paths and free ports into the nginx site. `curl` connects
-/// from 127.0.0.2. nginx has another address, so the log shows which of the two the server took for
-/// the client.
+/// Defines shell functions that replace three programs.
+///
+/// - `systemctl` starts no unit. Instead of the backup's unit, it runs the backup script.
+/// - `nginx` uses Debian's configuration. First, the sed script `SITE` puts the sandbox's paths and
+///   free ports into the nginx site.
+/// - `curl` connects from 127.0.0.2. nginx connects to the server from another address. So the log
+///   shows whether the server took curl or nginx for the client.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin
@@ -111,8 +113,8 @@ DELETE /v1/store/orders/2 502 502 : 502 - 127.0.0.1:8080 : 127.0.0.1:8080 - : - 
 GET /v1/store/orders 502 502, 502 - 127.0.0.1:8080, 127.0.0.1:8080 -, - 0, 0
 "#;
 
-/// A server reads the cancellation and closes the connection without a response. nginx must not
-/// send the cancellation again, because the server may have executed it.
+/// nginx's response if a server reads the cancellation and closes the connection without a
+/// response. nginx must not send the cancellation again, because the server may have executed it.
 const UNANSWERED: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 "#;

@@ -1,4 +1,4 @@
-//! The `orders` commands other than `import`.
+//! Tests the `orders` commands other than `import`.
 
 use super::{store, wait};
 use chrono::DateTime;

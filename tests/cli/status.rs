@@ -1,5 +1,5 @@
-//! `status` names the server of a data directory. A command that supports only one kind of store
-//! says so when it is used with the other kind.
+//! Tests that `status` names the server of a data directory. Also tests the errors of commands that
+//! support only one kind of store.
 
 use serde_json::json;
 use testbed::{CliSandbox, str};

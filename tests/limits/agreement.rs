@@ -111,8 +111,8 @@ struct Both {
     limits: Arc<InMemoryRateLimiter>,
     record: CountsFile,
     model: Model,
-    /// A copy of the model from the last time that the counts file was written. It lacks the
-    /// windows that had closed by then.
+    /// The model as it was when the counts file was last written, without the windows that had
+    /// closed by then.
     recorded: Model,
     begun: UnboundedReceiver<NewBan>,
     /// The bans that are in the store, by key. They survive a crash.

@@ -216,8 +216,8 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_counts();
     assert_eq!(accounts(&setup), 0);
-    // The file has no accounts, so it is as long as the first file, which had none either. Only the
-    // times may take a few bytes more.
+    // Neither this file nor the first one contains accounts. So both have the same length, except
+    // that the times may take a few more bytes.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 

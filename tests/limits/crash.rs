@@ -1,4 +1,4 @@
-//! The counts of the real program after a stop and after `kill -9`.
+//! Tests which counts the real program keeps after a stop and after `kill -9`.
 
 use std::time::{Duration, Instant};
 use test_server::wire_check::WireCheckProxy;
@@ -15,9 +15,9 @@ async fn list(server: &ServerProcess, key: &Key) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_loses_at_most_a_second_of_counting_and_a_stop_none() {
     let data = DataDir::temporary().unwrap();
-    // Only the limit per day is low, so `X-RateLimit-Remaining` shows what is left for the day.
-    // What is left for a minute could not be tested: a new minute may begin while a busy machine
-    // restarts a server.
+    // Only the limit per day is low, so `X-RateLimit-Remaining` shows how many requests remain for
+    // the day. The limit per minute could not be tested, because a new minute may begin while a
+    // busy machine restarts a server.
     let key = data.issue_enterprise_key("acme", 1_000_000, 1_000).unwrap();
 
     let server = data.serve(&[]).unwrap();

@@ -40,9 +40,9 @@ struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// Returns the end of the window and the number of requests in it. If the window has closed,
-    /// this is a new window that begins now. If the wall clock was set back, the window ends at
-    /// most `length` from now.
+    /// Returns the end of the window and the number of requests in the window. If the window has
+    /// closed, the result describes a new window that begins now. If the wall clock was set back,
+    /// the window ends at most `length` from now.
     fn state_at(&mut self, wall: Time, length: Time) -> (Time, u32) {
         if self.has_closed(wall) {
             self.requests = 0;

@@ -1,4 +1,5 @@
-//! Unavailable request counts: a request with a valid key is refused and not counted.
+//! Tests the server while the request counts are unavailable. A request with a valid key must be
+//! refused and must not be counted.
 
 use async_trait::async_trait;
 use slog::{Discard, Logger, o};

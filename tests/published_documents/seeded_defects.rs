@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use store_orders_api::documents::{COUNT, DOCUMENTS};
 use test_server::wire_check::{Exchange, Operation, ReceivedResponse, WireCheck, wire_check};
 
-/// Changes the document and the responses, and so breaks a published promise.
+/// A change of the documents and the responses. It deliberately breaks a published promise.
 pub struct SeededDefect {
     pub what: &'static str,
     /// The start of the expected message: the document, the operation, and what is missing or
@@ -156,8 +156,8 @@ pub fn seeded_defects() -> Vec<SeededDefect> {
     [fields(), headers(), statuses(), paths(), version_2()].into_iter().flatten().collect()
 }
 
-/// Returns the wire check of today's documents, with a new header parameter for the list of version
-/// 1.
+/// Returns the wire check of today's documents after one change. In version 1, the operation that
+/// lists orders gets a header parameter with this name.
 pub fn with_parameter_of_list(name: &str) -> WireCheck {
     let mut documents = Documents::today();
     let parameter = json!({ "in": "header", "name": name, "schema": { "type": "string" } });
@@ -290,7 +290,8 @@ fn paths() -> Vec<SeededDefect> {
     ]
 }
 
-/// Returns the removal of `getPet`: a defect before the operation's sunset, and allowed afterwards.
+/// Returns a defect that removes the operation `getPet`. The removal breaks a promise only before
+/// the operation's sunset. After the sunset, it is allowed.
 pub fn removed_operation() -> SeededDefect {
     seeded_defect(
         "an operation that is gone before its sunset",

@@ -1,4 +1,4 @@
-//! A damaged store is not served unless the operator chooses `--serve-damaged`.
+//! Tests that a damaged store is not served unless the operator chooses `--serve-damaged`.
 
 use super::admin::ask;
 use rusqlite::Connection;

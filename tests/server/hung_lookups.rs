@@ -1,4 +1,5 @@
-//! Hanging lookups of pets, many more than the server has threads.
+//! Tests that the server works and stops while many lookups of pets hang. There are far more of
+//! them than threads.
 
 use super::admin::ask;
 use futures::future::join_all;

@@ -1,4 +1,5 @@
-//! `/metrics`: its values match the requests that were sent, and it contains no text from a caller.
+//! Tests that the values in `/metrics` match the requests that were sent, and that `/metrics`
+//! contains no text from a caller.
 
 use super::admin::{admin_origin, ask, setup};
 use crate::limits::bans::BURST;

@@ -1,4 +1,4 @@
-//! A panic outside the handlers is counted and logged.
+//! Tests that a panic outside the handlers is counted and logged.
 
 use super::admin::{admin_origin, ask, setup};
 use async_trait::async_trait;

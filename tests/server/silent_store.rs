@@ -1,10 +1,10 @@
-//! A store that does not answer: requests that need the store get 503.
+//! Tests that requests that need the store get a 503 if the store does not answer.
 
 use std::time::{Duration, Instant};
 use store_orders_api::plans::Plan;
 use test_server::{Fault, TestSetup, unknown_key};
 
-/// The server refuses a request that has waited this long for the store.
+/// The time that a request waits for the store before the server refuses the request.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,7 +23,7 @@ async fn requests_to_a_silent_store_get_503_after_five_seconds() {
     assert_eq!(send(&key, list).await.0.status, 200);
     store.set(Fault::Silent);
     let answers = async { tokio::join!(send(&key, list), send(&key, pet), send(&unknown, pet)) };
-    // Allow three times as long, because the machine may be busy.
+    // Allow three times the timeout, because the machine may be busy.
     let answers = tokio::time::timeout(3 * STORE_TIMEOUT, answers).await.unwrap();
     store.set(Fault::None);
     for (answer, took) in [answers.0, answers.1, answers.2] {

@@ -14,9 +14,12 @@ const MIB: f64 = 1_048_576.0;
 
 const RESIDENT: &str = "process_resident_memory_bytes";
 
-/// Memory that the server may use in addition to outdated lists: a new list that is being built,
-/// freed memory that the allocator keeps, and what a connection still uses after the server has cut
-/// off its list. That is one page over HTTP/2, and the buffers of hyper and the OS over HTTP/1.1.
+/// Memory that the server may use in addition to outdated lists:
+///
+/// - a new list that is being built
+/// - freed memory that the allocator keeps
+/// - memory that a connection still uses after the server has cut off its list: one page with
+///   HTTP/2, and the buffers of hyper and the OS with HTTP/1.1
 const OTHER_BYTES: f64 = 88.0 * MIB;
 
 /// Requests a list and waits until it begins to arrive, but does not read it.

@@ -70,8 +70,9 @@ pub struct BrowserArgs {
     pub pictures: Option<PathBuf>,
 }
 
-/// Builds the server, starts it twice, with and without `SETTINGS`, and runs the session in the
-/// given views. The session exits with 1 if it has findings, and with 2 if Chromium does not start.
+/// Builds and starts two servers, one with `SETTINGS` and one without. Then runs the browser
+/// session in the given views. The session exits with 1 if it has findings, and with 2 if Chromium
+/// does not start.
 pub fn browse(
     arguments: &BrowserArgs,
     repository: &Repository,

@@ -24,8 +24,8 @@ impl<'a> CheckReport<'a> {
         writeln!(self.out, "Wrote {file}.")
     }
 
-    /// Prints what a check verifies, and the problems that it found or the error that prevented the
-    /// check.
+    /// Prints `claim`, which says what a check verifies, and the problems that the check found. If
+    /// an error prevented the check, prints the error instead.
     pub fn add(&mut self, claim: &str, result: &anyhow::Result<Vec<String>>) -> io::Result<()> {
         match result {
             Ok(lines) if lines.is_empty() => {

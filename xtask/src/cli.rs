@@ -185,9 +185,9 @@ impl Cli {
     }
 }
 
-/// Prints the path of the checkout, unless the current directory is in it. If the `target`
-/// directory was copied to another checkout, this program still works on the checkout that it was
-/// built from, which users may not expect.
+/// Prints the path of the checkout, unless the current directory is in it. This program always
+/// works on the checkout from which it was built, even if its `target` directory was copied to
+/// another checkout. Users may not expect this.
 fn name_checkout(
     repository: &Repository,
     directory: &Path,

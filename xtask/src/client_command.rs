@@ -3,8 +3,8 @@
 
 use crate::repository::{CLIENT_MANIFEST, Repository};
 
-/// The command in the samples and in the crate's documentation. The files that are generated from
-/// them contain a command that works today.
+/// The command that the samples and the crate's documentation contain. Generated files contain a
+/// replacement that works before the crate is published.
 const FROM_REGISTRY: &str = "cargo add store-orders-client";
 
 /// Replaces [`FROM_REGISTRY`] in a text with a command that works today. If the client's manifest

@@ -122,7 +122,7 @@ pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Cha
     changes
 }
 
-/// True if the document has operations, and all of them are beta or experimental, so that it
+/// True if the document has operations and all of them are beta or experimental. Such a document
 /// promises nothing.
 pub fn is_beta(document: &Value) -> bool {
     promises::all_unstable(document)

@@ -1,5 +1,5 @@
 //! Gets the documents that dropshot emits from the contract (the generated types in `api/src`).
-//! Runs a program of `api` to get them, so that `cargo xtask` itself works while `api` does not
+//! Runs a program of `api` to get them, because `cargo xtask` itself must work while `api` does not
 //! compile.
 
 use crate::documents::DOCUMENTS;

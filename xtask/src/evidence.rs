@@ -1,5 +1,5 @@
-//! Checks that the current commit is tested: reads from `target/passed` whether `.ci/run` has
-//! passed on it, and runs tests.
+//! Checks that the current commit is tested. Reads from `target/passed` which commit last passed
+//! `.ci/run`. Also runs some tests itself.
 
 use crate::history::Git;
 use crate::repository::Repository;
@@ -7,10 +7,10 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The filter that selects the tests which must receive each documented status, header, code and
-/// field. `cargo test` runs the tests whose names contain it.
+/// A part of the names of the tests that must receive each documented status, header, code and
+/// field. `cargo test` runs the tests whose names contain this text.
 const ALL_SEEN: &str = "every_documented_answer::";
-/// The filter that selects the tests which compare the server's responses with the published
+/// A part of the names of the tests that compare the server's responses with the published
 /// documents.
 const REPLAY: &str = "published_documents::";
 /// The end of a line that reports a missing part of a document. The tests of [`ALL_SEEN`] print
@@ -41,7 +41,8 @@ pub const CHANGE: Note = (".ci/run", "change");
 /// The nightly tests: all tests that the pre-merge checks do not run.
 pub const NIGHTLY: Note = (".ci/run nightly", "nightly");
 
-/// Fails unless the working tree is clean and the current commit has passed these commands.
+/// Fails if the working tree has changes, or if a command in `notes` has not passed on the current
+/// commit.
 pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<()> {
     let git = Git { repository };
     let changed = git.answer(&["status", "--porcelain"])?;
@@ -56,8 +57,10 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
 }
 
 /// Runs the integration tests whose names contain `tests`, and passes `arguments` to the test
-/// program. Returns no lines if the tests pass. Otherwise returns a line for each part of a
-/// document that no response contained, or the end of the output if it has no such line.
+/// program. Returns no lines if the tests pass.
+///
+/// If they fail, returns a line for each part of a document that no response contained. If the
+/// tests printed no such line, returns the end of their output.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,
@@ -72,8 +75,8 @@ pub fn run_tests(
     Ok(verdict(tests, output.status.success(), &(text(&output.stderr) + &text(&output.stdout))))
 }
 
-/// Returns no lines if tests ran and passed, otherwise lines that say what failed. It is a failure
-/// as well if no test ran, for example because the tests were renamed.
+/// Returns no lines if tests ran and passed. Otherwise returns lines that say what failed. If no
+/// test ran, this is a failure too, because somebody may have renamed the tests.
 fn verdict(tests: &str, succeeded: bool, output: &str) -> Vec<String> {
     let lines = || output.lines().map(str::to_string);
     let has_run = |line: &str| {

@@ -26,7 +26,7 @@ pub enum History {
 #[derive(Clone, Debug)]
 pub struct FirstVersion {
     pub bytes: Vec<u8>,
-    /// The commit that added it to the main branch.
+    /// The commit that added the file to the main branch.
     pub commit: String,
 }
 
@@ -80,8 +80,8 @@ impl Git<'_> {
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.repository.root()).args(arguments);
-        // Remove these variables, because in a git hook they name the hook's checkout, which may
-        // not be this one.
+        // In a git hook, these variables name the checkout in which the hook runs. This may be a
+        // different checkout, so remove the variables.
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(variable);
         }

@@ -12,9 +12,12 @@ use crate::{canonical_json, changelog, version};
 use semver::Version;
 use std::io::Write;
 
-/// Publishes each document whose version is not published yet: writes
-/// `spec/published/VERSION.json`. Publishes nothing unless every check passes, the changelog has a
-/// section for each of these versions, and `conditions` are met.
+/// Publishes each document whose version is not published yet. To publish a document, writes
+/// `spec/published/VERSION.json`. Publishes nothing unless all of this holds:
+///
+/// - Every check passes.
+/// - The changelog has a section for each of these versions.
+/// - The `conditions` are met.
 pub fn publish(
     repository: &Repository,
     emitted: impl FnOnce(&Repository) -> Emitted + 'static,
@@ -51,8 +54,8 @@ pub fn publish(
     Ok(Outcome::Clean)
 }
 
-/// Returns the versions that are not published yet, with their documents, or the reason not to
-/// publish.
+/// Returns the versions that are not published yet, with their documents. If they must not be
+/// published, or if every version is published already, returns the reason instead.
 fn find_unpublished(
     repository: &Repository,
     published: &Published,

@@ -12,7 +12,7 @@ pub const PUBLISHED: &str = "spec/published";
 
 #[derive(Clone, Debug, Default)]
 pub struct Published {
-    /// The content of each file, by the file's name.
+    /// The contents of the files, keyed by file name.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 

@@ -20,7 +20,7 @@ pub const PAGES: &str = "src/http/docs/generated";
 pub const SAMPLES: &str = "spec/samples";
 /// The samples in Rust, as modules of `tests/samples.rs`.
 pub const RUST_SAMPLES: &str = "tests/samples/generated.rs";
-/// Declares the modules of the client's generated code.
+/// The file that declares the modules of the client's generated code.
 pub const CLIENT_MODULES: &str = "api/client/src/generated.rs";
 /// The root source file of the server's crate.
 pub const SERVER: &str = "src/lib.rs";
@@ -31,7 +31,8 @@ pub const GUIDE: &str = "spec/guide.md";
 pub struct GeneratedFile {
     /// The path relative to the checkout.
     pub name: String,
-    /// The file that it is generated from, or "all documents" if all of them are its source.
+    /// The file from which this file is generated. "all documents" if this file is generated from
+    /// all of them.
     pub source: &'static str,
     pub text: String,
 }
@@ -99,7 +100,8 @@ impl Repository {
         Ok(files)
     }
 
-    /// Creates a file atomically, and its directory if needed. Fails if the file exists.
+    /// Creates a file atomically. Also creates its directory if the directory is missing. Fails if
+    /// the file exists.
     pub fn create(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let path = self.root.join(name);
         let file = temporary_file(&path, text);
@@ -113,8 +115,8 @@ fn write_atomically(file: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes the text to a temporary file next to `file`. The caller then renames the temporary file
-/// to `file`.
+/// Writes the text to a temporary file in the directory of `file`. The caller then renames the
+/// temporary file to `file`.
 fn temporary_file(file: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let parent = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;

@@ -52,8 +52,9 @@ pub fn put(
     Ok(missing)
 }
 
-/// Returns the operation's files of this version and of earlier versions, newest first. A version's
-/// file needs only the code blocks that differ from those of earlier versions.
+/// Returns the contents of the operation's sample files for this version and earlier ones, newest
+/// first. The file of a version needs only the code blocks that differ from those of earlier
+/// versions.
 fn files(repository: &Repository, of: &Document, id: &str) -> anyhow::Result<Vec<String>> {
     let is_later = |version: &&&Document| version.base_path != of.base_path;
     let versions = DOCUMENTS.iter().rev().skip_while(is_later);
@@ -67,8 +68,8 @@ fn code_block<'a>(file: &'a str, lang: &str) -> Option<&'a str> {
     code.map(str::trim_end)
 }
 
-/// Generates the module of each sample in Rust, and the list of these samples, for
-/// `tests/samples.rs`. `documents` are in the order of [`DOCUMENTS`].
+/// Generates the source of `tests/samples/generated.rs`. It contains a module for each sample in
+/// Rust, and a list of these samples. `documents` are in the order of [`DOCUMENTS`].
 pub fn rust_modules(documents: &[Value]) -> String {
     let (mut modules, mut list) = (String::new(), String::new());
     for (of, document) in DOCUMENTS.iter().zip(documents) {

@@ -293,8 +293,8 @@ Drift
     );
 }
 
-/// Returns the problems that `check_texts` reports after `from` is replaced with `to` in the guide
-/// or in a document.
+/// Replaces `from` with `to` in `file`, which is the guide or a document. Returns the problems that
+/// `check_texts` then reports.
 fn texts_with(file: &str, from: &str, to: &str) -> String {
     let read = |name: &str| {
         let real = Repository::here().read(name).unwrap();

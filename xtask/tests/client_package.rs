@@ -26,8 +26,8 @@ fn files_of_the_package() -> Vec<String> {
 /// The name and the version of a package. The version has no leading `v`.
 type Id = (String, String);
 
-/// Returns the package and its dependencies, with every feature and for every operating system, but
-/// without the dependencies that only tests need.
+/// Returns the client's package and its dependencies. Includes the dependencies of every feature
+/// and every operating system, but not those that only tests need.
 fn dependencies() -> BTreeSet<Id> {
     let tree = cargo(&[
         "tree",
@@ -121,7 +121,8 @@ fn the_readme_names_the_rust_version_and_every_feature() {
 }
 
 /// Doctests compile the program in the crate's documentation, from which the client's README is
-/// generated. Nothing compiles the program in the repository's README, so it must be the same.
+/// generated. Nothing compiles the program in the repository's README. So the two programs must be
+/// equal.
 #[test]
 fn both_readmes_have_the_same_program() {
     let programs = ["README.md", CLIENT_README].map(|name| {

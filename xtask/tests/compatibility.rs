@@ -1,5 +1,5 @@
-//! Tests the verdicts on changes of a document: on pairs of small documents, and on a change at
-//! each place of the real document.
+//! Tests the verdicts on changes of a document. The module `pairs` compares pairs of small
+//! documents. The module `every_key` changes each place of the real document.
 
 mod every_key;
 mod pairs;

@@ -6,7 +6,8 @@ use codegen::unemitted::KINDS;
 use std::process::Command;
 use xtask::repository::Repository;
 
-/// Returns the rows of the first table in `page` with a heading row that begins with `heading`.
+/// Returns the rows of a table in `page`. It is the first table whose heading row begins with
+/// `heading`.
 fn table(page: &str, heading: &str) -> Vec<String> {
     let text = Repository::here().read(page).unwrap();
     let rows = text.lines().skip_while(|line| !line.starts_with(heading)).skip(2);

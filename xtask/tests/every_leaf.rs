@@ -24,8 +24,8 @@ fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// Asserts that `changed` differs from the emitted document only at `pointer`. If it does not
-/// differ at all, asserts that the compatibility rules find the change.
+/// Asserts that `changed` differs from the emitted document at `pointer` and nowhere else. If the
+/// documents do not differ at all, asserts that the compatibility rules find the change.
 #[track_caller]
 fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str) {
     let places = places(emitted, changed);

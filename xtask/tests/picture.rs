@@ -13,7 +13,8 @@ const NOT_IMPORTS: [(&str, &str, &str); 1] = [(
     "the middleware calls dropshot's endpoints, in which `http::inner_router` puts the handlers",
 )];
 
-/// Modules of the map that are not in the picture, grouped by the reason.
+/// Modules that the map of `src/lib.rs` contains but the README's picture does not, grouped by the
+/// reason.
 const NOT_IN_PICTURE: [(&str, &[&str]); 3] = [
     (
         "they start and configure the server, or run commands",

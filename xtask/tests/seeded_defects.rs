@@ -1,5 +1,5 @@
-//! Seeded defects: changes of the real document that someone might make by mistake after its
-//! publication. `check` must report each of them with its place and reason.
+//! Makes changes to the real document that someone might make by mistake after the publication.
+//! `check` must report the place and the reason of each change.
 
 use crate::checkout::{
     Checkout, document, emitted, failures, files, printed, run, run_fix, version,
@@ -20,8 +20,8 @@ fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }
 
-/// Creates a checkout of the real files in which the document of version 1 has one change, and the
-/// generated code has the same change. The unchanged documents are published in it.
+/// Creates a checkout of the real files, and changes the document of version 1 and the generated
+/// code in the same way. The checkout's published documents are the unchanged ones.
 fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     let published = Repository::here().files(PUBLISHED).unwrap();
     let checkout = Checkout::with(&files());

@@ -23,8 +23,8 @@ fn files(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).filter(|word| word.contains(['/', '.'])).collect()
 }
 
-/// Returns the links of a cell that do not lead to the issue or pull request that the link's text
-/// names.
+/// Returns the broken links of a cell. The text of a link names an issue or a pull request, and the
+/// link must lead there.
 fn broken_links(cell: &str) -> Vec<String> {
     let links = cell.split('[').skip(1).map(|link| link.split_once("](").unwrap());
     let is_right = |text: &str, target: &str| {

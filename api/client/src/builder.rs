@@ -36,15 +36,16 @@ pub enum BuildError {
 impl Client {
     /// Builds a client with the default timeouts and [`RetryPolicy`].
     ///
-    /// `base_url` may end in a version, such as `/v2`, but the ending does not select the version:
-    /// this client always calls version 1, and the client from [`v2`](Self::v2) always version 2.
-    /// The version may follow a path, as in `https://example.com/store/v2`.
+    /// `base_url` may end in a version, such as `/v2`. The version may follow a path, as in
+    /// `https://example.com/store/v2`. This ending does not select the version that the client
+    /// calls. This client always calls version 1, and the client from [`v2`](Self::v2) always calls
+    /// version 2.
     ///
-    /// `key` is an API key, issued by the operator of the service: `sto_live_` or `sto_test_`, then
-    /// 36 letters and digits.
+    /// `key` is an API key from the operator of the service. It consists of `sto_live_` or
+    /// `sto_test_`, followed by 36 letters and digits.
     ///
-    /// Fails if the base URL or the key is not accepted, or if the HTTP client cannot be set up;
-    /// see [`BuildError`]. Sends nothing: the first request opens the first connection.
+    /// Fails if the base URL or the key is not accepted, or if the HTTP client cannot be set up.
+    /// See [`BuildError`]. Sends nothing, because the first request opens the first connection.
     pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
         Self::builder(base_url, key).build()
     }
@@ -122,9 +123,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum time to open a connection: 5 seconds by default. This time and
-    /// [`read_timeout`](Self::read_timeout) both start with the request, and this one must expire
-    /// first. So it is at most nine tenths of the read timeout, even if you set more.
+    /// Sets the maximum time to open a connection: 5 seconds by default. This time is at most nine
+    /// tenths of the [`read_timeout`](Self::read_timeout), even if you set more. Both times start
+    /// with the request, and the time to open the connection must expire first.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -151,21 +152,24 @@ impl ClientBuilder {
         self
     }
 
-    /// Limits the number of concurrent calls to `calls`, or to 1 if `calls` is 0. The client, its
-    /// clones and their [`v2`](Client::v2) clients share this limit. A call counts until its
-    /// response has ended, also while it waits for the rate limit or for a retry. Further calls
-    /// wait until another call ends, or fail when their [`call_timeout`](Self::call_timeout)
-    /// expires. [`RetryPolicy::total`] does not include this wait. There is no limit by default.
+    /// Limits the number of concurrent calls to `calls`, or to 1 if `calls` is 0. There is no limit
+    /// by default. The client, its clones and their [`v2`](Client::v2) clients share this limit.
+    ///
+    /// A call counts until its response has ended. It also counts while it waits for the rate limit
+    /// or for a retry. Further calls wait until another call ends. A waiting call fails when its
+    /// [`call_timeout`](Self::call_timeout) expires. [`RetryPolicy::total`] does not include this
+    /// wait.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
         self
     }
 
     /// Sets the HTTP client to start from, for example with a proxy or a private certificate
-    /// authority. This crate adds the key, replaces the timeouts and turns off redirects. It does
-    /// not add a `User-Agent`: set one with [`user_agent`](reqwest::ClientBuilder::user_agent),
-    /// otherwise none is sent. Programs that do not call this method send
-    /// `store-orders-client/VERSION`.
+    /// authority. This crate adds the key, replaces the timeouts and turns off redirects.
+    ///
+    /// The HTTP client sends no `User-Agent`, unless you set one with
+    /// [`user_agent`](reqwest::ClientBuilder::user_agent). Programs that do not call this method
+    /// send `store-orders-client/VERSION`.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = Some(http);
         self
@@ -201,7 +205,8 @@ impl ClientBuilder {
     }
 }
 
-/// Omits the key and the base URL, which may contain a password before `build` checks it.
+/// Omits the key and the base URL. The base URL may still contain a password, because only `build`
+/// refuses such a URL.
 impl std::fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientBuilder")

@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The options of a call, and the record of its attempts. Clones share the record, so the hook in
-/// progenitor's client can fill it in for the caller.
+/// The options of a call, and the record of its attempts. Clones share the record. So the hook in
+/// progenitor's client can fill in the record, and the caller can read it.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     pub(crate) policy: RetryPolicy,
@@ -50,8 +50,8 @@ pub(crate) enum Stopped {
     /// The call took longer than `limit`. `while_it` says what the call was doing, as in "waited
     /// for the response".
     CallTimeout { limit: Duration, while_it: &'static str },
-    /// The rate limit lasts for another `holds_for`, longer than the call may wait. `holds_for` is
-    /// zero if the deadline passed while other calls went first.
+    /// The rate limit forbids requests for another `holds_for`, which is longer than the call may
+    /// wait. If the call's deadline passed while other calls had their turns, `holds_for` is zero.
     RateLimit { holds_for: Duration },
 }
 

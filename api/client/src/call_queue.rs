@@ -33,9 +33,9 @@ struct Waiting {
     notify: Arc<Notify>,
 }
 
-/// Permission to send one request. It ends when the result of the request is recorded. If it is
-/// dropped earlier, the request is no longer in flight, and the server is assumed to have counted
-/// it.
+/// Permission to send one request. The permission ends when the result of the request is recorded.
+/// If the permission is dropped earlier, the request is no longer in flight. The queue then assumes
+/// that the server has counted the request.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     queue: &'a CallQueue,
@@ -57,9 +57,9 @@ impl CallQueue {
         state.calls
     }
 
-    /// Waits until this call may send a request. If the rate limit is known to last beyond the
-    /// deadline, fails immediately with the time for which it still lasts. If the deadline passes
-    /// while other calls go first, fails with zero.
+    /// Waits until this call may send a request. Fails immediately if the rate limit is known to
+    /// last beyond the deadline. The error is then the time for which the limit still lasts. If the
+    /// deadline passes while other calls go first, the error is zero.
     pub(crate) async fn wait(
         &self,
         call: u64,
@@ -194,8 +194,8 @@ mod tests {
         let finished = Arc::new(Mutex::new(Vec::new()));
         let calls: Vec<_> = (0..20).map(|_| queue.next_call()).collect();
         let began = Instant::now();
-        // The calls enter the queue in reverse order, so a lower number enters after higher ones.
-        // The same happens when a call enters again after a 429.
+        // The calls enter the queue in reverse order. So a call with a lower number enters after
+        // calls with higher numbers. The same happens when a call enters again after a 429.
         let tasks = calls.iter().rev().map(|call| {
             let (queue, finished, call) = (queue.clone(), finished.clone(), *call);
             tokio::spawn(async move {

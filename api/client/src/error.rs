@@ -101,15 +101,18 @@ impl Error {
         self.head().map(|head| head.status)
     }
 
-    /// True if the rate limit stopped the call, in one of two ways. The last response was a 429,
-    /// from the API (`rate_limit_exceeded` or `key_banned`) or from a proxy. Or the call would have
-    /// had to wait too long for the rate limit ([`ErrorKind::RateLimit`]).
-    /// [`retry_after`](Self::retry_after) says how long to wait, if that is known.
+    /// True if a rate limit stopped the call. There are two cases:
+    ///
+    /// - The last response was a 429 of the API or of a proxy.
+    /// - The wait for the rate limit would have been too long ([`ErrorKind::RateLimit`]).
+    ///
+    /// The API sends 429 with the code `rate_limit_exceeded` or `key_banned`.
+    /// [`retry_after`](Self::retry_after) returns the time to wait, if it is known.
     pub fn is_rate_limited(&self) -> bool {
         self.kind() == ErrorKind::RateLimit || self.status() == Some(StatusCode::TOO_MANY_REQUESTS)
     }
 
-    /// All headers of the response, if there was one.
+    /// Returns all headers of the response, if there was one.
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.head().map(|head| &head.headers)
     }

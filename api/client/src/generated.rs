@@ -9,7 +9,7 @@ pub(crate) mod v1;
 pub(crate) mod v2;
 pub(crate) mod values;
 
-/// The versions of the API in which a base URL may end.
+/// The versions of the API. A base URL may end in one of them.
 pub(crate) const VERSIONS: [&str; 2] = ["v1", "v2"];
 
 /// The possible endings of a base URL, as a literal for `concat!`.

@@ -264,8 +264,8 @@ mod version;
 
 pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};
-/// The library of dates and times. Times in this crate, such as ship dates, have its type
-/// `DateTime<Utc>`.
+/// The library of dates and times. Times in this crate, such as ship dates, are of the type
+/// `DateTime<Utc>` from this library.
 pub use chrono;
 pub use error::Error;
 pub use error_kind::ErrorKind;

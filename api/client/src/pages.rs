@@ -29,7 +29,8 @@ pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
 pub struct Pages<R: PagedRequest> {
     /// The remaining records of the current page.
     page: std::vec::IntoIter<R::Item>,
-    /// The request for the next page, and its call if it is in flight; `None` at the end.
+    /// The request for the next page, and its call once the call is in flight. `None` after the
+    /// last page.
     next: Option<(R, Option<Call<R>>)>,
 }
 
@@ -53,8 +54,8 @@ impl<R: PagedRequest> Pages<R> {
     }
 }
 
-/// Aborts the call for the next page when this value is dropped, so that an abandoned call does not
-/// keep its permit of `max_in_flight`.
+/// The state of a call of [`Pages::next`]. When it is dropped, it aborts the call for the next
+/// page. Otherwise the abandoned call would keep its permit of `max_in_flight`.
 struct Record<'a, R: PagedRequest>(&'a mut Pages<R>);
 
 impl<R: PagedRequest> Drop for Record<'_, R> {

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
 use std::time::Duration;
 
-/// The length of the minute window, plus 2 seconds: the server rounds `X-RateLimit-Reset` up and
-/// `Date` down to whole seconds.
+/// The length of the minute window, plus 2 seconds. These 2 seconds are needed because the server
+/// rounds `X-RateLimit-Reset` up and `Date` down to whole seconds.
 const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 
 /// The rate limit that a response reports: the account's minute window or day window, whichever has

@@ -39,13 +39,14 @@ pub(crate) struct ReportedLimit {
 
 /// The known state of a key's rate limit.
 ///
-/// At most half of the remaining requests (rounded up) may be in flight, because other programs may
-/// use the same account. If no requests remain, calls wait until the limit resets. After that, or
-/// if the time of the reset is unknown, one request goes first.
+/// Other programs may use the same account, so at most half of the remaining requests (rounded up)
+/// may be in flight. If no requests remain, calls wait until the limit resets. After the reset, or
+/// if its time is unknown, only one request is sent at first. Its response then reports how many
+/// remain.
 ///
-/// Until a response reports the remaining requests, one is assumed to remain. Each response without
-/// the rate limit headers doubles the assumed number, because the server may never send the
-/// headers.
+/// Before the first response that reports the remaining requests, the client assumes that one
+/// remains. The server may never send the rate limit headers, so each response without them doubles
+/// the assumed number.
 #[derive(Debug)]
 pub(crate) struct RateLimitState {
     /// The requests without a response, by number, with the time at which each was sent.
@@ -109,8 +110,8 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // The 429s of a burst report about the same end of the limit. So the end that the first
-            // one set, with its jitter, is kept unless a later 429 reports a later end.
+            // The 429s of a burst report about the same end of the limit. The first 429 sets this
+            // end and adds jitter. Keep the result unless a later 429 reports a later end.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);
@@ -139,8 +140,8 @@ impl RateLimitState {
     }
 
     /// Records a request that got no response, or a response that reports no limit. If the server
-    /// may have counted the request, one less remains. This applies only if an earlier response has
-    /// reported how many remain, and the number never falls below 1.
+    /// may have counted the request, reduces the number of remaining requests by one. Does so only
+    /// if an earlier response has reported this number. Never reduces it below 1.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {
@@ -169,8 +170,9 @@ mod tests {
         assert_eq!(state.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
         state.record_response(1, now, remaining(59), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 30);
-        // With 58 requests remaining, 29 may be in flight. 29 are, so none is sent. With 57
-        // remaining, 29 may still be in flight (half, rounded up). Only 28 are, so one is sent.
+        // With 58 requests remaining, at most 29 may be in flight. 29 are in flight, so no request
+        // is sent. With 57 requests remaining, the maximum is still 29 (half, rounded up). Only 28
+        // are in flight, so one request is sent.
         state.record_response(2, now, remaining(58), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 0);
         state.record_response(3, now, remaining(57), 0.0);

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 /// Decides when a request is retried, and how long a call waits for the rate limit.
 ///
-/// A request is retried after 429, 500, 502, 503 or 504, and if the connection is lost or silent
-/// for too long before the response begins. The wait is the time in `Retry-After`; without the
-/// header it doubles with each attempt, with jitter. All requests of this API are `GET` and
-/// `DELETE` requests, which are safe to repeat.
+/// A request is retried after 429, 500, 502, 503 or 504. It is also retried if the connection is
+/// lost or silent for too long before the response begins. The wait is the time in `Retry-After`.
+/// Without this header, the wait doubles with each attempt and has jitter. All requests of this API
+/// are `GET` and `DELETE` requests, which are safe to repeat.
 ///
-/// If no attempts remain, or if the wait would end after [`total`](Self::total) (during a ban, for
-/// example), the call fails immediately with the error of the last attempt. A call that waits for
-/// the rate limit fails with [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the limit
-/// lasts longer than the remaining time.
+/// If no attempts remain, the call fails immediately with the error of the last attempt. It also
+/// fails in this way if the wait would end after [`total`](Self::total), for example during a ban.
+/// A call that waits for the rate limit fails with
+/// [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the limit lasts longer than the
+/// remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     attempts: u32,
@@ -80,7 +81,7 @@ impl RetryPolicy {
     }
 
     /// Returns the wait before the next attempt, or `None` if no attempts remain. `retry_after` is
-    /// from the last response.
+    /// the value of `Retry-After` in the last response.
     pub(crate) fn next_wait(
         &self,
         attempts_made: u32,

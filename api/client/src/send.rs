@@ -149,9 +149,10 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns the error that progenitor gets if the client itself ends a call. It must be an error of
-/// reqwest. Programs cannot construct one, so a made-up response is converted to one. It is never
-/// shown, because [`Error::new`](crate::Error) uses [`Sent::stopped`] instead.
+/// Returns the error that progenitor gets if the client itself ends a call. Progenitor requires an
+/// error of reqwest, and programs cannot construct one. So this function converts a made-up
+/// response to an error. The error is never shown, because [`Error::new`](crate::Error) uses
+/// [`Sent::stopped`] instead.
 fn placeholder_error() -> reqwest::Result<Response> {
     let mut response = http::Response::new("");
     *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
@@ -197,7 +198,7 @@ fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     }
 }
 
-/// True if the connection could not be opened, or broke or timed out before the response.
+/// True if the connection could not be opened, or if it broke or timed out before the response.
 fn is_lost_connection(error: &reqwest::Error) -> bool {
     error.is_connect() || error.is_request()
 }
@@ -254,8 +255,8 @@ mod tests {
     async fn backs_off_without_retry_after() {
         let (status, sent, seconds) = run(RetryPolicy::default(), 3, None).await;
         assert_eq!((status, sent), (200, 4));
-        // The waits of 0.5, 1 and 2 seconds, each shortened by up to half, plus up to a second of
-        // jitter for each of the three 429s.
+        // The waits are 0.5, 1 and 2 seconds, and each is shortened by up to half. Each of the
+        // three 429s adds up to a second of jitter.
         assert!((1.75..6.6).contains(&seconds), "{seconds}");
     }
 

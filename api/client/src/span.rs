@@ -40,8 +40,8 @@ pub(crate) async fn in_span<T>(
 #[cfg(feature = "tracing")]
 pub(crate) fn trace_retry(attempt: &Attempt<'_>) {
     if attempt.wait.is_some() {
-        // The event names the status and the request id of this attempt, because the span gets a
-        // status and a request id only at the end of the call.
+        // The span gets its status and request id only at the end of the call. So the event
+        // contains the status and the request id of this attempt.
         tracing::warn!(target: "store_orders_client", "{attempt}");
     }
 }

@@ -9,7 +9,8 @@ macro_rules! client_of_version {
         $(#[$doc])*
         #[derive(Clone)]
         pub struct $name {
-            /// A template: each request uses a copy with its own [`Call`].
+            /// The template of all requests. Each request uses a copy of the template with its own
+            /// [`Call`].
             ///
             /// [`Call`]: crate::call::Call
             generated: $generated,

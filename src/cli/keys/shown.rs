@@ -54,7 +54,7 @@ impl KeyState {
     }
 }
 
-/// A key as JSON, without the key itself.
+/// The JSON record of a key. It never contains the secret text of the key.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyJson {

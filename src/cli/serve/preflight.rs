@@ -10,8 +10,9 @@ use crate::server::{ReloadableCertificate, TlsFiles};
 use crate::store::postgres;
 use std::net::SocketAddr;
 
-/// Fails with all problems that these checks find. But if [`EffectiveSettings::check`] finds a
-/// contradiction between settings, reports only that. Blocks while host names are looked up.
+/// Checks the settings, and fails with all problems that are found. If [`EffectiveSettings::check`]
+/// finds a contradiction between settings, reports only that contradiction. Blocks while host names
+/// are looked up.
 pub fn check_settings(
     effective: &EffectiveSettings,
     store: &StoreSettings,

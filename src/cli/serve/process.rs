@@ -139,8 +139,8 @@ impl Process {
             return Err(EndedBySignal { status, what }.into());
         }
         info!(log, "stopped");
-        // If nothing reads the log, flushing takes until the deadline, unless another signal ends
-        // the wait.
+        // If nothing reads the log, flushing takes until the deadline. Another signal ends this
+        // wait.
         tokio::select! {
             () = flush(buffer, deadline) => {}
             _ = signals.stop_again(HangUp::Reloads) => {}

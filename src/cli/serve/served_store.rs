@@ -37,8 +37,8 @@ impl ServedStore {
         Ok(ServedStore { store: Arc::new(store), rate_limiter, persister: Some(persister) })
     }
 
-    /// Combines a store that servers share with its limiter, which counts in the database. Call it
-    /// inside a tokio runtime.
+    /// Combines a store that several servers share with the limiter of this store, which counts in
+    /// PostgreSQL. Must be called inside a tokio runtime.
     pub fn shared(
         store: PostgresStore,
         unauthenticated_per_minute: u32,

@@ -1,5 +1,5 @@
-//! Signals: SIGTERM and Ctrl-C stop a server or a command. SIGHUP reloads the certificate of
-//! `serve`, and stops `demo` and the other commands.
+//! Handles the signals that a process receives. SIGTERM and Ctrl-C stop every command. SIGHUP makes
+//! `serve` reload its certificate, and stops every other command.
 
 use anyhow::Context;
 use std::time::{Duration, Instant};
@@ -55,9 +55,9 @@ impl Signals {
         })
     }
 
-    /// Waits for a stop signal. If `hang_up` is [`HangUp::Reloads`], a SIGHUP does not end the wait
-    /// but calls `reload`. Returns the exit status of a process that the signal ends: 128 plus the
-    /// signal's number, as in shells.
+    /// Waits for a stop signal. If `hang_up` is [`HangUp::Reloads`], a SIGHUP calls `reload` and
+    /// does not end the wait. Returns 128 plus the signal's number, which is the exit status that
+    /// shells report for a process that a signal has ended.
     pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> u8 {
         let signal = loop {
             tokio::select! {

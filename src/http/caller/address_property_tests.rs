@@ -111,8 +111,8 @@ fn header_lines(lines: &[Vec<Entry>]) -> Vec<Vec<u8>> {
     lines.iter().map(|line| texts(line).join(",").into_bytes()).collect()
 }
 
-/// Converts an IPv4-mapped IPv6 address to IPv4, without `IpAddr::to_canonical`, which the tested
-/// code uses.
+/// Converts an IPv4-mapped IPv6 address to IPv4. Does not use `IpAddr::to_canonical`, because the
+/// tested code uses it.
 fn to_canonical(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V6(v6) if v6.segments()[..6] == [0, 0, 0, 0, 0, 0xffff] => {
@@ -123,8 +123,8 @@ fn to_canonical(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// True if the address is in the network: both are IPv4 or both are IPv6, and their first `length`
-/// bits are equal.
+/// True if the address is in the network. Both must be IPv4 or both must be IPv6, and their first
+/// `length` bits must be equal.
 fn is_in(ip: IpAddr, (network, length): (IpAddr, u8)) -> bool {
     let bits = |ip: IpAddr| -> Vec<bool> {
         let octets = match ip {

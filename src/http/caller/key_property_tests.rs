@@ -1,4 +1,4 @@
-//! Property tests of `bearer`: it finds the same tokens as a simple parser (RFC 6750, 2.1), and a
+//! Tests two properties of `bearer`. It finds the same tokens as a simple parser (RFC 6750, 2.1). A
 //! key with additional characters before or after it is invalid.
 
 use super::*;
@@ -6,7 +6,8 @@ use crate::api_key::{ApiKey, Environment, digest_of};
 use http::HeaderValue;
 use proptest::prelude::*;
 
-/// The simple parser: returns the text after `Bearer` and one or more spaces, unless it is empty.
+/// Parses a header value in a simple way. Returns the text after `Bearer` and one or more spaces,
+/// unless this text is empty.
 fn token(value: &[u8]) -> Option<Vec<u8>> {
     let letters: String = value.iter().map(|byte| char::from(*byte)).collect();
     let (scheme, rest) = letters.split_once(' ')?;

@@ -1,6 +1,6 @@
-//! Property tests: `accepts_gzip` agrees with the weights from which a header was generated (RFC
-//! 9110, 12.4.2 and 12.5.3), and a header of random bytes accepts gzip only if it contains `gzip`
-//! or `*`.
+//! Property tests of `accepts_gzip`. For a generated header, the result must agree with the
+//! header's weights (RFC 9110, 12.4.2 and 12.5.3). A header of random bytes must accept gzip only
+//! if it contains `gzip` or `*`.
 
 use super::*;
 use http::HeaderValue;

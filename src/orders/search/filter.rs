@@ -33,7 +33,8 @@ impl From<&ListOrdersQuery> for OrderFilter {
 }
 
 impl OrderFilter {
-    /// Orders without a ship date do not match a filter on the ship date.
+    /// True if the order matches every filter that is set. An order without a ship date does not
+    /// match a filter on the ship date.
     pub fn matches(&self, order: &Order) -> bool {
         let OrderFilter { pet_id, status, complete, ship_date_from, ship_date_before } = self;
         let has_status = |status| match status {

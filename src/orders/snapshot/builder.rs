@@ -22,8 +22,8 @@ pub struct PagesBuilder {
 }
 
 impl PagesBuilder {
-    /// With `encodes_v2`, new pages are encoded in version 2 immediately. Otherwise they are
-    /// encoded when a request first needs them in that version.
+    /// Creates a builder. If `encodes_v2` is true, new pages are encoded in version 2 immediately.
+    /// Otherwise, a page is encoded in version 2 when a request first needs it.
     pub fn new(sizes: Sizes, encodes_v2: bool) -> PagesBuilder {
         let v2 = encodes_v2.then(Encoded::default);
         PagesBuilder { sizes, pages: Vec::new(), orders: Vec::new(), v1: Encoded::default(), v2 }
@@ -118,8 +118,8 @@ impl PagesBuilder {
         self.add(Arc::new(Page::new(Bytes::from(bytes), orders)));
     }
 
-    /// Adds a page. Removes the `]` from the page before it, if that page was the last one of an
-    /// older list.
+    /// Adds a page. If the page before it was the last page of an older list, removes the `]` at
+    /// the end of that page.
     fn add(&mut self, page: Arc<Page>) {
         if let Some(before) = self.pages.last_mut()
             && before.is_last()

@@ -8,8 +8,10 @@ use crate::store::{Order, OrderStatus};
 use std::sync::Arc;
 use store_orders_api::v1;
 
-/// Applies changes to a snapshot. The caller must pass them in ascending order of id, each id once.
-/// The new snapshot shares unchanged pages with the old one, except for those that
+/// Creates a new snapshot by applying changes to an old one. The caller must apply the changes in
+/// ascending order of id, and each id only once.
+///
+/// The new snapshot shares unchanged pages with the old snapshot. The exceptions are pages that
 /// [`PagesBuilder::push_page`] copies.
 #[derive(Debug)]
 pub struct Edit<'a> {
@@ -77,8 +79,8 @@ impl<'a> Edit<'a> {
         self.new.finish(self.content)
     }
 
-    /// Copies the open page's orders before `id` and drops the order with this id. Without `id`,
-    /// copies all remaining orders of the page.
+    /// Copies the orders of the open page whose ids are below `id`, and drops the order with this
+    /// id. Without `id`, copies all remaining orders of the page.
     fn copy_open(&mut self, id: Option<i64>) {
         let Some(OpenPage { page, mut consumed }) = self.open.take() else { return };
         let rest = page.orders().get(consumed..).unwrap_or_default();

@@ -72,13 +72,15 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Parts must be added in their order in the file.
+    /// Adds the next part of the file. The parts must be added in the sequence in which the file
+    /// contains them.
     pub fn add(&mut self, part: &Deflated) {
         self.crc.combine(&crc32fast::Hasher::new_with_initial_len(part.crc, part.length));
         self.length += part.length;
     }
 
-    /// Returns the end of the file: an empty last block, the CRC-32, and the length modulo 2^32.
+    /// Returns the end of the gzip file. It consists of an empty last block, the CRC-32, and the
+    /// length modulo 2^32.
     pub fn end(self) -> Bytes {
         let mut end = vec![3, 0];
         end.extend_from_slice(&self.crc.finalize().to_le_bytes());

@@ -4,9 +4,9 @@
 
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// The maximum size of a page in bytes, in version 1 and including the end of the array. Larger
-    /// pages make changes and compression slower, because a page is copied when one of its orders
-    /// changes, and is compressed as a whole.
+    /// The maximum size of a page in bytes, as encoded for version 1. It includes the end of the
+    /// JSON array. If one order changes, its page is copied, and a page is always compressed as a
+    /// whole. So larger pages make changes and compression slower.
     pub page_bytes: usize,
     /// The number of bytes of a long list that a response sends before it yields to other requests.
     pub turn_bytes: usize,
@@ -37,6 +37,7 @@ impl Default for Sizes {
     }
 }
 
-/// A little less than the largest TCP segment on the loopback interface (65,483 bytes). A turn of
-/// 64 KiB would end in a second segment of only 53 bytes, which costs a third of the throughput.
+/// The size of a turn in bytes. It is a little less than the largest TCP segment on the loopback
+/// interface (65,483 bytes). A turn of 64 KiB would need a second segment of only 53 bytes, which
+/// costs a third of the throughput.
 const TURN_BYTES: usize = 62 * 1024;

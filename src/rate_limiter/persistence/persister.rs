@@ -27,7 +27,7 @@ pub struct CountsPersister {
 }
 
 impl CountsPersister {
-    /// Writes the file once, so that the log reports an unwritable disk at the start, and then
+    /// First writes the file once, so that the log reports an unwritable disk at the start. Then
     /// starts the thread.
     pub fn start(mut file: CountsFile) -> io::Result<CountsPersister> {
         let progress = log_slow_writes(file.log.clone())?;

@@ -1,6 +1,6 @@
-//! Reads and writes the counts file: a line with its version and checksum, then the encoded
-//! [`SavedCounts`]. A write replaces the file by a rename, so that readers always see a complete
-//! file.
+//! Reads and writes the counts file. Its first line contains a version and a checksum, and the rest
+//! is the encoded [`SavedCounts`]. A write completes a file with another name and then renames it.
+//! So readers always see a complete file.
 //!
 //! Timestamps are wall times. See [`rate_limiter`](crate::rate_limiter) for what happens if the
 //! clock is set.
@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// The beginning of the first line, before the checksum. Files of other versions are rejected.
+/// The beginning of the first line, up to the checksum. Files of other versions are rejected.
 const HEADER: &str = "store-orders limits 1, crc32 ";
 
 #[derive(Debug, Serialize, Deserialize)]

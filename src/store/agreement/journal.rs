@@ -1,27 +1,31 @@
 //! The journal, by which a replica detects that a primary has a different history.
 //!
-//! A replica catches up by change number: its list is at change 8, so it reads the orders that
+//! A replica catches up by change number. If its list is at change 8, it reads the orders that
 //! changed after 8. This fails if a failover or a restored backup loses changes, because the lost
-//! numbers are used again. Suppose that the primary P1 commits change 8, the cancellation of order
-//! 5. An administrator, or a shutdown, cancels P1's wait for its standby P2. A replica can then
-//! read the change, although P2 does not have it. P2 is promoted, and there change 8 is the
-//! cancellation of order 6. The replica's list is already at change 8, so it asks P2 for later
-//! changes and gets none. From then on, its list is wrong: it shows order 6, although a caller has
-//! the 204 for its cancellation, and it does not show order 5, although that order is pending
-//! again.
+//! numbers are used again.
 //!
-//! PostgreSQL's timeline does not reveal this reliably. It also rises at promotions that lose
-//! nothing, two standbys can be promoted to the same timeline, and rows that are restored into a
-//! running server leave it unchanged.
+//! For example, the primary P1 commits change 8, the cancellation of order 5. P1 waits for its
+//! standby P2 to confirm the commit, but an administrator or a shutdown cancels this wait. A
+//! replica can then read change 8, although P2 does not have it. Now P2 is promoted, and its own
+//! change 8 is the cancellation of order 6. The replica's list is already at change 8, so the
+//! replica asks P2 only for later changes and gets none. From then on, the list is wrong. It shows
+//! order 6, although a caller has the 204 for its cancellation. It does not show order 5, although
+//! this order is pending again.
+//!
+//! PostgreSQL's timeline does not reveal this reliably. The timeline also rises at promotions that
+//! lose nothing. Two standbys can be promoted to the same timeline. Rows that are restored into a
+//! running server leave the timeline unchanged.
 //!
 //! So each change adds a row with its number and a random id to the journal, the table `changes`,
 //! in the transaction that makes the change. A process remembers the last change that it has seen
-//! ([`Seen`]), across sessions. Each time it asks the journal for the last change, it also asks if
-//! the journal contains the change that it remembers, with the same number and id. If so, the store
-//! has all earlier changes too, because numbers are committed in ascending order, and the process
-//! can catch up from there. If not, the process cannot tell which of its changes were lost. It then
-//! begins a new history, discards its pending removals and cached keys, and reads all orders again.
-//! Lost changes that the process never saw are not in its memory, so they do not matter.
+//! ([`Seen`]), across sessions. Each time the process asks the journal for the last change, it also
+//! asks if the journal contains the remembered change, with the same number and id.
+//!
+//! If the journal contains the remembered change, the store has all earlier changes too, because
+//! numbers are committed in ascending order. So the process can catch up from the remembered
+//! change. Otherwise, the process cannot tell which of its changes were lost. It then begins a new
+//! history, discards its pending removals and cached keys, and reads all orders again. Lost changes
+//! that the process never saw are not in its memory, so they do not matter.
 //!
 //! What is always true:
 //!
@@ -32,12 +36,12 @@
 //!   although answers of several connections are accepted in any order.
 //! - A session follows one history. If the journal lacks the last seen change, the session ends
 //!   ([`AnswerRejected::OtherHistory`]). Only [`Answer::opening`] begins a new history.
-//! - A process that opens a session reads the primary's last change. It remembers this change only
-//!   after the primary has confirmed a commit, which a replaced primary cannot do
-//!   ([`Opening::record`]). Suppose that it remembered the change earlier, and that the attempt to
-//!   open the session then failed, because the primary had been replaced. If the new primary lacks
-//!   this change, the next session would begin a new history, and the process would read all orders
-//!   again without need.
+//! - A process that opens a session reads the primary's last change, but does not remember it yet.
+//!   The process remembers this change only after the primary has confirmed a commit, which a
+//!   replaced primary cannot do ([`Opening::record`]). Otherwise, the process could remember a
+//!   change of a replaced primary whose session never opens. If the new primary lacks this change,
+//!   the next session would begin a new history, and the process would read all orders again
+//!   without need.
 //! - Numbers of different histories are never compared ([`Position`](super::position::Position)).
 //!
 //! What happens when something fails:
@@ -46,13 +50,14 @@
 //!   random id together with the table's oid (`CHANGE_ID`), so running servers notice the restore.
 //! - A replica that was away for more than 10 minutes may find its last seen change removed from
 //!   the journal (`remove_old`). It then reads everything again, which is slow but correct.
-//! - A process restarts: it remembers nothing and reads everything. With SQLite the history is
+//! - A process that restarts remembers nothing and reads everything. With SQLite the history is
 //!   always 0, because there is no failover.
 //!
-//! Each step of an import is an ordinary change, listed as soon as it is stored. An earlier version
-//! gave imported orders numbers above the last change. Replicas could then read these orders early,
-//! but hid them until the whole import was stored. If such an order was cancelled while it was
-//! hidden, lists showed it later and never removed it. This happened in 40 of 40 attempts.
+//! Each step of an import is an ordinary change, and its orders are listed as soon as it is stored.
+//! An earlier version gave imported orders numbers above the last change. Replicas could then read
+//! these orders early, but hid them until the whole import was stored. If such an order was
+//! cancelled while it was hidden, lists showed it later and never removed it. This happened in 40
+//! of 40 attempts.
 
 use super::key_cache::ChangesAsOf;
 use super::lease::{Confirmed, Lease, Time};
@@ -102,7 +107,7 @@ impl<I> Seen<I> {
         }
     }
 
-    /// The last seen change; the next query looks it up in the journal.
+    /// Returns the last seen change. The next query looks it up in the journal.
     pub fn last(&self) -> Option<&Change<I>> {
         self.last.as_ref().map(|(_, change)| change)
     }
@@ -185,8 +190,9 @@ impl<I> Answer<I> {
         Ok(LastChanges::new(history, self.orders, self.keys))
     }
 
-    /// Returns the data with which a session to this answer's primary begins. If the primary's
-    /// journal lacks the last seen change, the session follows a new history.
+    /// Returns the history and the last change with which a new session begins. The session's
+    /// primary has sent this answer. If the primary's journal lacks the last seen change, the
+    /// session begins a new history.
     pub fn opening(self, seen: &Seen<I>) -> Opening<I> {
         let previous = seen.last.as_ref().map(|(history, _)| *history);
         let history = previous.map_or(0, |history| history + u64::from(!self.is_known));

@@ -6,9 +6,9 @@ use super::list::{CatchUp, ListState};
 use super::position::{LastChanges, Position};
 use std::time::Duration;
 
-/// Cached keys stay valid for this long after the time at which they were known to be current. So a
-/// revocation takes effect within this time. If the store does not answer for longer, no key is
-/// accepted until it answers again.
+/// The time for which cached keys stay valid after they were last known to be current. A revocation
+/// takes effect within this time. If the store does not respond for longer, no key is accepted
+/// until it responds again.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
 /// Returns the time until which keys are valid if they were current at `as_of`.
@@ -44,8 +44,8 @@ pub fn keys_catch_up(
 }
 
 /// True if a key that was read at the change `read` may enter a cache that reflects the change
-/// `cached`. A key that was read before `cached` may not: the cache does not read changes up to
-/// `cached` again, so the key would stay outdated.
+/// `cached`. A key that was read before `cached` may be outdated. It may not enter, because the
+/// cache does not read the changes up to `cached` again.
 pub fn may_enter_cache(read: Position, cached: Position) -> bool {
     !cached.has_more_than(read)
 }
@@ -59,9 +59,9 @@ pub struct ChangesAsOf<T> {
 }
 
 impl<T: Time> ChangesAsOf<T> {
-    /// Creates the answer of a store. `as_of` is the time at which the query started. With
-    /// PostgreSQL, it is the time at which the last confirmed heartbeat was sent, if that is
-    /// earlier.
+    /// Creates the result of a query for the last changes. `as_of` is the time at which the query
+    /// started. With PostgreSQL, the last confirmed heartbeat may have been sent earlier. Then
+    /// `as_of` is the time at which this heartbeat was sent.
     pub fn new(last_changes: LastChanges, as_of: T) -> ChangesAsOf<T> {
         ChangesAsOf { last_changes, as_of }
     }

@@ -31,7 +31,7 @@
 //! later than time s. B's wait begins after the promotion and lasts a second, so A's lease has
 //! expired before this wait ends.
 //!
-//! PostgreSQL makes one exception. If the wait of a commit for the standby is cancelled, PostgreSQL
+//! PostgreSQL makes one exception. If a commit's wait for the standby is cancelled, PostgreSQL
 //! reports the commit as successful, but with a warning. Servers treat such a commit as failed, so
 //! a heartbeat with this warning does not renew the lease and ends the session
 //! (`Link::require_confirmed_since`).
@@ -42,8 +42,8 @@
 //! A measures its second with its own clock, and B with another. The two clocks may show different
 //! times, because each measures only a duration. But they must advance at nearly the same rate
 //! during the second. If A's clock was slower, A's lease could outlast B's wait. A small difference
-//! does no harm in practice: promoting P2 and connecting to it take much longer, and this time lies
-//! between s and the start of B's wait.
+//! does no harm in practice, because the promotion of P2 and the connection to P2 take much longer.
+//! Both happen after s and before B's wait begins.
 //!
 //! What is always true:
 //!
@@ -51,29 +51,29 @@
 //!   ([`accept_under_lease`](super::journal::Answer::accept_under_lease)). If A is suspended after
 //!   this check, its response may show order 7, but it was requested before the lease expired, and
 //!   so before the 204.
-//! - Cached keys may be a second old, so they need no valid lease. They are valid for a second from
-//!   [`Lease::as_of`], which is not later than the time at which the last confirmed heartbeat was
+//! - Cached keys may be a second old, so they need no valid lease. This second begins at
+//!   [`Lease::as_of`], and never later than the time at which the last confirmed heartbeat was
 //!   sent.
 //! - No code can skip the wait, because the functions that send cancellations and freshness queries
 //!   require a [`WaitIsOver`]. Lists must wait too, because P2 may have a cancellation that P1
-//!   never confirmed and therefore does not show. Without the wait, B could send a list without the
-//!   cancelled order, and A, whose lease on P1 is still valid, could then send a list that contains
-//!   it.
-//! - The first session of a process waits. A later session waits again if its server is not the
-//!   server of the session before, that is, if the address, system identifier, timeline or start
-//!   time differs (`ServerIdentity`). So B waits even between two sessions to P1, if P1 was a
-//!   standby in between and was promoted again. If the server is the same, the session only waits
-//!   for the rest of an earlier wait ([`OldLeaseWait::for_session`]), because all leases on older
-//!   primaries have expired when that wait ends.
+//!   never confirmed. P1 does not show such a cancellation. Without the wait, B could send a list
+//!   without the cancelled order. A's lease on P1 may still be valid, so A could then send a list
+//!   that contains the order.
+//! - The first session of a process waits. A later session waits again if its primary is not the
+//!   primary of the session before. Two primaries are different if their address, system
+//!   identifier, timeline or start time differs (`ServerIdentity`). So B waits even between two
+//!   sessions to P1, if P1 was a standby in between and was promoted again. If the primary is the
+//!   same, the session only waits for the rest of an earlier wait ([`OldLeaseWait::for_session`]),
+//!   because all leases on older primaries have expired when that wait ends.
 //!
 //! What happens when something fails:
 //!
 //! - Heartbeats are not confirmed: a lease outlives two missing confirmations. If more are missing,
-//!   the lease expires. The list requests whose answer arrives then get a 503, and the session
-//!   ends. It also ends if a heartbeat has no answer for two seconds. Then A tries the hosts of its
-//!   URL in order, until one is a primary and confirms a commit (`Opener`), which a replaced
-//!   primary cannot do. If that is P2, list requests that arrive during the wait are answered after
-//!   it.
+//!   the lease expires. A list request whose answer from P1 arrives after that gets a 503, and the
+//!   session ends. The session also ends if a heartbeat has no answer for two seconds. Then A tries
+//!   the hosts of its URL in order, until one is a primary and confirms a commit (`Opener`). A
+//!   replaced primary cannot confirm a commit. If A reaches P2, list requests that arrive during
+//!   A's wait are answered after this wait.
 //! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
 //!   (`Instant`), which only prolongs the wait. Wall clocks are not used.
 //! - A virtual machine is paused together with its clock, which the server cannot notice. Then a
@@ -83,8 +83,7 @@
 //!   standby that may be promoted. Then P1 renews A's lease even after P2's promotion, so A's lists
 //!   may be outdated. Servers log a warning about such settings.
 //!
-//! [synchronous standby]:
-//! https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION
+//! [synchronous standby]: https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION
 
 use std::ops::Add;
 use std::time::Duration;
@@ -129,11 +128,12 @@ impl<T: Time> Lease<T> {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// Returns a time for the answer to a query: the answer includes every change that was
-    /// acknowledged before this time. It is the time at which the query started (`asked`) or the
-    /// last confirmed heartbeat was sent, whichever is earlier, because the primary had not been
-    /// replaced when the heartbeat was sent. Returns `None` before the first heartbeat is
-    /// confirmed.
+    /// Returns a time for the reply to a query. The reply includes every change that was
+    /// acknowledged before this time.
+    ///
+    /// The time is the earlier of two instants. At one of them (`asked`), the query started. At the
+    /// other, the last confirmed heartbeat was sent, and the primary had not been replaced. Returns
+    /// `None` before the first heartbeat is confirmed.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }

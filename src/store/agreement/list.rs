@@ -34,16 +34,16 @@ impl<S, R: Default> ListState<S, R> {
         ListState { snapshot, snapshot_position: position, pending_removals, position }
     }
 
-    /// The position of the list, that is, of the snapshot once the pending removals are applied. To
-    /// catch up, the list needs only the rows that changed after this position.
+    /// Returns the list's position, which includes the pending removals. To catch up, the list
+    /// needs only the rows that changed after this position.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Adds a batch of cancellations of this process to the pending removals. `batch` has the
+    /// Adds a batch of this process's cancellations to the pending removals. `batch` has the
     /// store's positions before and after the batch. Adds nothing if `batch` is `None`, or if the
-    /// list is not at the position before the batch. A refresh then removes the orders later, with
-    /// the rows of the missing changes.
+    /// list is not at the position before the batch. Then a later refresh reads the rows of the
+    /// missing changes and removes the orders.
     pub fn add_removals(&mut self, batch: Option<(Position, Position)>, add: impl FnOnce(&mut R)) {
         let position = self.position.after(batch);
         if position != self.position {
@@ -100,8 +100,9 @@ mod tests {
         Position { history: 1, number }
     }
 
-    /// Tells the list of a batch that raised the change number from `numbers.0` to `numbers.1` and
-    /// cancelled the order with the id `numbers.1`. Returns true if this adds a pending removal.
+    /// Adds a batch of cancellations to the list. The batch raised the change number from
+    /// `numbers.0` to `numbers.1`, and cancelled the order with the id `numbers.1`. Returns true if
+    /// this adds a pending removal.
     fn cancel(list: &mut List, history: u64, numbers: (i64, i64)) -> bool {
         let before = list.pending_removals.len();
         let position = |number| Position { history, number };

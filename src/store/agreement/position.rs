@@ -1,5 +1,5 @@
-//! The position in the store's history that a list, a cache or an answer has reached. A change
-//! stores its number in the rows that it changes, in the same transaction.
+//! Defines the position in the store's history that a list, a cache or a reply of the store has
+//! reached. Each change writes its number to the rows that it changes, in the same transaction.
 
 /// The last change that a list, a cache or an answer includes, and the history of this change.
 /// Orders have one position. Accounts and keys together have another.
@@ -28,10 +28,13 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the position to which a list moves from this position when it removes the orders of
-    /// a batch. `batch` has the store's positions before and after the batch. The list moves only
-    /// if it was at the position before the batch. Otherwise it lacks another change, so it stays
-    /// at its position. It also stays there if `batch` is `None`.
+    /// Returns the position of a list after it has removed the orders of a batch. `self` is the
+    /// list's position before the removal. `batch` contains the store's positions before and after
+    /// the batch.
+    ///
+    /// If the list was at the store's position before the batch, it reaches the position after the
+    /// batch. Otherwise, the list lacks another change, so its position stays the same. The
+    /// position also stays the same if `batch` is `None`.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

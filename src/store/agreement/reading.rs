@@ -14,8 +14,8 @@ pub enum ReadScope {
 }
 
 impl ReadScope {
-    /// Returns the rows that a list or cache must read in a session of this history if it reflects
-    /// the change `after`. Returns `None` if that change belongs to another history.
+    /// Returns the rows that a list or cache at the position `after` must read. `history` is the
+    /// history of the session that reads. Returns `None` if `after` belongs to another history.
     pub fn rows_after(after: Position, history: u64) -> Option<ReadScope> {
         let rows =
             if after.is_beginning() { ReadScope::All } else { ReadScope::After(after.number) };
@@ -25,8 +25,8 @@ impl ReadScope {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrdersRead {
-    /// The read includes every change up to this one. But a row that a later change has rewritten
-    /// may be missing, or be in its later state.
+    /// The read includes every change up to this one. But if a later change has rewritten a row,
+    /// the row may be missing or be in its later state.
     pub reached: Position,
     /// True if the orders are exactly as they were at the change `reached`. False if a later change
     /// may already have rewritten some of them.
@@ -40,11 +40,14 @@ impl OrdersRead {
         OrdersRead { reached: before, is_all: before == last }
     }
 
-    /// Describes a read of one page of the rows that changed after `after`. The page contains all
-    /// rows of each of its changes. `highest` is the number of the last of these changes (`None` if
-    /// the page is empty). `before` is the store's last change before the read. If the page is
-    /// full, there may be later changes, and the rows that they have rewritten are missing from the
-    /// page.
+    /// Describes a read of one page of the rows that changed after the position `after`. If the
+    /// page contains a row of a change, it contains all rows of this change.
+    ///
+    /// `highest` is the number of the last change on the page, or `None` if the page is empty.
+    /// `before` is the store's last change before the read.
+    ///
+    /// If `is_full` is true, the page may stop before later changes. A row that a later change has
+    /// rewritten is then missing from the page.
     pub fn page(
         after: Position,
         before: Position,

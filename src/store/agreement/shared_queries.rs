@@ -48,10 +48,10 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// Returns the earliest time at which the next query may be sent, if the last query was sent at
-/// `sent`. Spreads the `most` queries that may be in flight over one round trip. Otherwise a burst
-/// of list requests would cause all of these queries at nearly the same time, and the next request
-/// would wait for almost a round trip until a query may be sent again.
+/// Returns the earliest time at which the next query may be sent. The last query was sent at
+/// `sent`, and at most `most` queries may be in flight. Distributes these queries evenly over one
+/// round trip. Otherwise a burst of list requests would send all of them at nearly the same time.
+/// The next request would then wait for almost a round trip until a query may be sent again.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;
     if share < TIMER_RESOLUTION { sent } else { sent + share }

@@ -39,14 +39,14 @@ pub trait AccountCommands {
     /// it is neither revoked nor expired at `now_ms`. A closed account has no valid keys.
     fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError>;
 
-    /// Returns the name of the account that has this name or this id (logs show ids). If one
-    /// account has the name and another one the id, the name wins. Does not count the account's
-    /// keys, so it is fast even if there are many.
+    /// Returns the name of the account with this name or this id. Ids are accepted because logs
+    /// show ids. If one account has the name and another account has the id, the name wins. Does
+    /// not count the account's keys, so it is fast even if there are many keys.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
-    /// Returns the account with this name or id, resolved as by
-    /// [`AccountCommands::resolve_account`], and the number of its valid keys, counted as by
-    /// [`AccountCommands::accounts`].
+    /// Returns an account and the number of its valid keys. Resolves the name or id as
+    /// [`AccountCommands::resolve_account`] does. Counts the keys as [`AccountCommands::accounts`]
+    /// does.
     fn account(&self, name_or_id: &str, now_ms: i64) -> Result<(Account, i64), StoreError>;
 }
 
@@ -98,8 +98,8 @@ impl<E: Engine> AccountCommands for E {
             statements.execute(&update, &[&id, &utc_text(&at)])?;
             Ok(Some(id))
         })?;
-        // Count in a separate read, because SQLite blocks all other writes during a change. A
-        // closed account cannot get another key, so none is added in between.
+        // SQLite blocks all other writes during a change, so count the keys in a separate read. No
+        // key can be added before this read, because the account is already closed.
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
         let ended = self
@@ -152,7 +152,7 @@ fn find_account(statements: &dyn Statements, name: &str) -> Result<Option<Accoun
     statements.query_optional(&query, &[&name], |row| Account::read(row, 0))
 }
 
-/// Returns the account with this name. Fails if there is none.
+/// Returns the account with this name. Fails if no account has this name.
 fn account_row(statements: &dyn Statements, name: &str) -> Result<Account, StoreError> {
     find_account(statements, name)?.ok_or_else(|| no_account(name))
 }

@@ -91,10 +91,12 @@ impl CheckReport {
     }
 }
 
-/// Checks that dates exist in the calendar, which the schema cannot check, and that JavaScript can
-/// read the ids exactly. Then counts the rows. Data that cannot be read is a problem in the report.
-/// Dates and ids are read in pages, because the embedded store's write-ahead log cannot be emptied
-/// during a read.
+/// Checks the dates and the ids, and counts the rows. Dates must exist in the calendar, which the
+/// schema cannot check. Ids must be numbers that JavaScript can read exactly. Data that cannot be
+/// read is a problem in the report.
+///
+/// Dates and ids are read in pages, so that each read is short. During a read, the embedded store's
+/// write-ahead log cannot be emptied.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);

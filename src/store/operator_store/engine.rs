@@ -1,4 +1,4 @@
-//! What each engine supplies for the SQL that both engines share in commands.
+//! Defines what each engine supplies to the commands' SQL, which both engines share.
 
 use crate::store::statements::Statements;
 use crate::store::{ChangeScope, StoreError};
@@ -25,7 +25,7 @@ pub trait Engine {
     /// statements that run within [`Engine::change`].
     const ORDERS_CHANGE: &'static str;
 
-    /// The same for a change of accounts and keys.
+    /// Like [`Engine::ORDERS_CHANGE`], but for a change of accounts and keys.
     const KEYS_CHANGE: &'static str;
 
     /// A query that returns the numbers in the JSON array `$1`.
@@ -40,13 +40,15 @@ pub trait Engine {
         work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError>;
 
-    /// Runs `work`, and commits its writes in one transaction. Runs `work` again if another
-    /// transaction has changed the rows of `scope` since `work` read them. `work` must read before
-    /// it writes, because PostgreSQL gets the writes only after `work` has returned.
+    /// Runs `work`, and commits its writes in one transaction. If another transaction has changed
+    /// the rows of `scope` since `work` read them, runs `work` again. `work` must read before it
+    /// writes, because PostgreSQL gets the writes only after `work` has returned.
     ///
-    /// After an error, nothing has changed, with three exceptions: no standby has confirmed the
-    /// change ([`StoreError::Unconfirmed`]), PostgreSQL's answer to the commit was lost, or files
-    /// of the embedded store were removed, replaced or overwritten.
+    /// After an error, nothing has changed, except in these cases:
+    ///
+    /// - No standby has confirmed the change ([`StoreError::Unconfirmed`]).
+    /// - PostgreSQL's answer to the commit was lost.
+    /// - Files of the embedded store were removed, replaced or overwritten.
     fn change<T>(
         &self,
         scope: Scope<'_>,

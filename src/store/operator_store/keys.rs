@@ -15,8 +15,8 @@ pub trait KeyCommands {
     /// key's digest, so only the returned value contains the key itself.
     fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
-    /// Issues a successor of a key. The old key stays valid for the overlap, or until its own
-    /// expiry if that is sooner.
+    /// Issues a successor of a key. The old key stays valid for `rotation.overlap`, or until its
+    /// own expiry if that is sooner.
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
     /// Revokes a key for good. A key that is already revoked keeps the time of its revocation.

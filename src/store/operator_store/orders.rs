@@ -45,8 +45,8 @@ pub trait OrderCommands {
         Ok(())
     }
 
-    /// Returns those of `ids` that the store already has, in the order of `ids`. Ids of cancelled
-    /// orders are included, because an id is never used again.
+    /// Returns the ids that the store already has, in the sequence of `ids`. The result includes
+    /// ids of cancelled orders, because an id is never used again.
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
     /// Returns the status of each of these orders that exists.

@@ -29,7 +29,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct UnfinishedImport {
-    /// The records imported and skipped so far. Imported records stay in the store.
+    /// The numbers of records that were imported and skipped so far. Imported records stay in the
+    /// store.
     pub completed: ImportOutcome,
     pub total: usize,
     pub kind: RecordKind,
@@ -68,9 +69,9 @@ pub struct UnfinishedSteps {
     pub why: Option<StoreError>,
 }
 
-/// Splits `items` items into consecutive ranges, and calls `step` for each. `step` changes the
-/// items of its range in one transaction. Between two calls, pauses if a server uses the store. If
-/// `step` returns `Break` before the last range, stops and fails.
+/// Splits the items into consecutive ranges, and calls `step` for each range. `items` is the number
+/// of items. `step` changes the items of its range in one transaction. If a server uses the store,
+/// pauses between two calls. Stops and fails if `step` returns `Break` before the last range.
 pub fn in_steps(
     store: &dyn OperatorStore,
     items: usize,

@@ -97,9 +97,12 @@ pub struct ServerIdentity {
 #[error("{text}")]
 pub struct ConnectError {
     pub text: String,
-    /// True if another attempt with the same settings would fail too: the server refuses the user,
-    /// the password or the name of the database, or the password file cannot be read. A wrong name
-    /// or certificate of a host does not count, because somebody may correct it later.
+    /// True if another attempt with the same settings would fail too. This applies in two cases:
+    ///
+    /// - The server refuses the user, the password or the name of the database.
+    /// - The password file cannot be read.
+    ///
+    /// A wrong name or certificate of a host does not count, because somebody may correct it later.
     pub is_final: bool,
 }
 
@@ -108,8 +111,8 @@ impl ConnectError {
         ConnectError { text: text.to_string(), is_final: true }
     }
 
-    /// Combines the reasons of all hosts. The result is final only if each reason is, because one
-    /// host that accepts the settings later is enough.
+    /// Combines the reasons of all hosts. The result is final only if every host's reason is final.
+    /// Otherwise, a later attempt may succeed at one of the hosts.
     pub fn no_primary(refusals: &[ConnectError]) -> ConnectError {
         let text = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let is_final = !refusals.is_empty() && refusals.iter().all(|refusal| refusal.is_final);
@@ -216,7 +219,7 @@ async fn targets_of(
     addresses.into_iter().map(target).collect()
 }
 
-/// Converts an error of PostgreSQL, and adds advice for the operator if there is any.
+/// Converts an error of PostgreSQL. For some errors, adds advice for the operator.
 fn explain(error: tokio_postgres::Error) -> ConnectError {
     let error = PostgresError::from(error);
     let is_final = matches!(

@@ -22,7 +22,7 @@ impl PostgresError {
         PostgresError { state: None, text: text.into() }
     }
 
-    /// Returns the error, followed by advice for the operator if there is any.
+    /// Returns the text of the error. If there is advice for the operator, appends the advice.
     pub fn with_advice(&self) -> String {
         match advice(self) {
             Some(advice) => format!("{self}; {advice}"),

@@ -6,8 +6,8 @@ use tokio::task::yield_now;
 /// add more, so without this limit it might never stop.
 const MAX_GATHERED: usize = 256;
 
-/// Yields to other tasks until a scheduler round adds no requests, so that requests that arrived
-/// together share a statement. `waiting` returns the number of waiting requests.
+/// Lets requests that arrive together share a statement. Yields to other tasks until a scheduler
+/// round adds no requests. `waiting` returns the number of waiting requests.
 pub async fn gather_requests(waiting: impl Fn() -> usize) {
     let mut before = 0;
     loop {

@@ -1,7 +1,7 @@
-//! Finds running and silent servers by their heartbeats. A heartbeat locks the server's row in
-//! `replicas`, which changes `xmax`. At least every 10 s it writes the row instead, which changes
-//! `xmin`. Timestamps would be unreliable, because the clock of the database may differ after a
-//! failover.
+//! Finds running and silent servers by their heartbeats. Most heartbeats lock the server's row in
+//! `replicas`, which changes the row's `xmax`. At least every 10 s, a heartbeat writes the row
+//! instead, which changes the row's `xmin`. Timestamps would be unreliable, because a failover may
+//! lead to a database with a different clock.
 
 use super::error::{lock_error, read_error, write_error};
 use super::rows::value;
@@ -31,9 +31,11 @@ pub async fn silent_since(
     rows.iter().map(|row| value(row, 0)).collect()
 }
 
-/// Removes the rows of the servers that have sent no heartbeat since `last_seen` was read, and
-/// returns the last heartbeats of the other servers. If a removed server still runs, its next
-/// heartbeat finds no row, so its session ends, and its next session adds the row again.
+/// Removes the rows of the servers that have sent no heartbeat since `last_seen` was read. Returns
+/// the last heartbeats of the other servers.
+///
+/// A removed server may still run. If so, its next heartbeat finds no row, and its session ends.
+/// Its next session adds the row again.
 pub async fn remove_silent(
     client: &impl GenericClient,
     last_seen: &[String],

@@ -38,9 +38,11 @@ pub fn select_last_and_known() -> String {
 }
 
 /// Removes up to 5,000 rows whose successor is more than 10 minutes old. The age of the row itself
-/// does not matter: until it has a successor, it is the last change, which servers look up. A
-/// server that was away for more than 10 minutes may not find the last change that it has seen. It
-/// then rereads everything. At 2,000 changes a second the table takes 120 MB.
+/// does not matter. A row without a successor is the last change, which servers look up.
+///
+/// If a server was disconnected for more than 10 minutes, the last change that it has seen may have
+/// been removed. The server then rereads everything. At 2,000 changes a second, the table takes 120
+/// MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
         SELECT change_number, lead(made_at) OVER (ORDER BY change_number) AS followed_at
@@ -57,7 +59,7 @@ pub type JournalChange = journal::Change<String>;
 
 pub type JournalSeen = journal::Seen<String>;
 
-/// The answer of a primary to [`select_last_and_known`].
+/// A primary's answer to the query [`select_last_and_known`].
 pub type JournalAnswer = journal::Answer<String>;
 
 /// Reads the answer to [`select_last_and_known`] from the first row. If a statement joined other

@@ -1,11 +1,11 @@
 //! The store's interface for the operator's commands.
 //!
 //! A command first reads the rows that it will change, without a lock. Then it sends all statements
-//! of the change together, from the change lock to the COMMIT, so that it does not hold the lock
-//! while it waits for an answer or is suspended. Each statement sees everything that was committed
-//! before the statement started (READ COMMITTED), and changes are committed in the order of their
-//! numbers. If another change has altered the rows since they were read, the command repeats its
-//! change. `restore` and `migrate --new-store-id` hold the lock for longer, but keep servers away.
+//! of the change together, from the change lock to the COMMIT. So it does not hold the lock while
+//! it waits for a result or is suspended. Each statement sees everything that was committed before
+//! the statement started (READ COMMITTED). Changes are committed in the order of their numbers. If
+//! another change has altered the rows since the command read them, the command repeats its change.
+//! `restore` and `migrate --new-store-id` hold the lock for longer, but keep servers away.
 
 mod blocking;
 mod check;
@@ -82,8 +82,7 @@ impl PostgresOperatorStore {
         PostgresOperatorStore::open(&self.url.counts_database())
     }
 
-    /// Runs `work`, which gives the store another id. Then assigns the request counts to the new
-    /// id.
+    /// Runs `work`, which gives the store a new id. Then assigns the request counts to the new id.
     fn with_new_id<T>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
@@ -210,7 +209,8 @@ pub(super) async fn write_at_once(
         client.query(lock, &[]),
         client.execute(record, &change),
         join_all(writes),
-        // This COMMIT is sent even if an earlier statement fails. In that case, it rolls back.
+        // This COMMIT is sent even if an earlier statement fails. PostgreSQL then rolls the
+        // transaction back.
         client.batch_execute("COMMIT"),
     );
     begun.map_err(commit_error)?;
@@ -274,9 +274,9 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // The database's clock sets `heard_at`. If the clock differs after a failover, the answer
-        // may be wrong for a while. Then the steps of a long command have too many or too few
-        // records.
+        // The database's clock sets `heard_at`. After a failover, the clock may differ, so this
+        // result may be wrong for a while. A wrong result only makes the steps of a long command
+        // too large or too small.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",

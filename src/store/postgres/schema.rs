@@ -28,8 +28,8 @@ pub struct Schema<'a> {
     pub migrations: &'a [Migration],
 }
 
-/// The version of the first release. Earlier builds had other schemas, and recorded an older
-/// version as `oldest_program`.
+/// The version of the first release. Earlier builds had other schemas. A database of such a build
+/// has a lower version than this in the column `oldest_program`.
 const FIRST_RELEASE: Version = Version::new(2, 0, 0);
 
 pub const STORE: Schema<'static> = Schema {
@@ -42,7 +42,7 @@ pub const STORE: Schema<'static> = Schema {
     }],
 };
 
-/// The tables of the request counts, in a database of their own.
+/// The schema of the request counts, which are in a database of their own.
 pub const LIMITS: Schema<'static> = Schema {
     name: "limits schema",
     version_table: "limits_schema",
@@ -203,8 +203,11 @@ pub async fn table_exists(client: &impl GenericClient, table: &str) -> Result<bo
     exists.and_then(|row| row.try_get(0)).map_err(read_error)
 }
 
-/// Fails if no schema of the search path exists, if its first schema has tables or views of another
-/// program, or if the encoding of the database is not UTF-8.
+/// Fails in these cases:
+///
+/// - No schema of the search path exists.
+/// - The first schema of the search path has tables or views of another program.
+/// - The encoding of the database is not UTF-8.
 async fn require_usable(client: &impl GenericClient) -> Result<(), StoreError> {
     let row = client
         .query_one(

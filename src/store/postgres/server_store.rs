@@ -61,8 +61,8 @@ impl PostgresStore {
         Ok(PostgresStore { sessions, replica })
     }
 
-    /// Starts the rate limiter. An address may send `unauthenticated_per_minute` requests without a
-    /// valid key. Call it within a tokio runtime.
+    /// Starts the rate limiter. `unauthenticated_per_minute` is the limit per address for requests
+    /// without a valid key. Call it within a tokio runtime.
     pub fn rate_limiter(
         &self,
         unauthenticated_per_minute: u32,
@@ -276,9 +276,9 @@ fn is_transient(error: &StoreError) -> bool {
     )
 }
 
-/// The number of rows in a page. One statement reads one page. A read of more rows takes several
-/// statements, each with its own snapshot, because a snapshot that lasts for seconds would keep
-/// vacuum from removing dead rows of the store's tables.
+/// The number of rows in a page. One statement reads one page, so a long read consists of several
+/// statements with separate snapshots. A single snapshot that lasts for seconds would keep vacuum
+/// from removing dead rows of the store's tables.
 pub const PAGE_ROWS: i64 = 50_000;
 
 /// Selects a page of the orders that are not cancelled, starting at id `$1`, with at most `$2`
@@ -303,9 +303,9 @@ fn changed_orders() -> String {
     )
 }
 
-/// Sends all orders that are not cancelled, page by page. An order that changes during the read may
-/// be sent in its old or new state. The returned position is that of the last change before the
-/// read. So the caller reads such an order again later.
+/// Sends all orders that are not cancelled, page by page. If an order changes during the read, its
+/// old or its new state may be sent. Returns the position of the last change before the read. So
+/// the caller reads such an order again later.
 async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, StoreError> {
     let read = with_scan_connection(session, async |client, before| {
         let (query, mut from) = (all_orders(), Some(i64::MIN));

@@ -51,7 +51,8 @@ pub const BATCH_EXECUTION_TIME: Duration = Duration::from_millis(300);
 /// Timeout of the readiness check's test write.
 pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// Timeout of a read or a heartbeat. A late answer on a connection of a session ends the session.
+/// Timeout of a read or a heartbeat. If PostgreSQL replies later on a connection of a session, the
+/// session ends.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
 /// Timeout of each task on the maintenance connection, such as the removal of old rows. A late
@@ -81,8 +82,9 @@ pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// new session first.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server is treated as running for this time after it last wrote its row, which it does at least
-/// every 10 s. If a server is killed, long commands still pause for its requests during this time.
+/// After a server has written its row, it counts as running for this time. A running server writes
+/// its row at least every 10 s. If a server is killed, long commands continue to pause for its
+/// requests during this time.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
 /// If a server has sent no heartbeat for at least this time, the other servers remove its row from
@@ -117,8 +119,8 @@ pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
 /// the standbys.
 pub const MAINTENANCE: ServerTimeouts = READER;
 
-/// Timeouts for heartbeats. The lock timeout is short, because normally only the server itself
-/// locks its row.
+/// Timeouts for heartbeats. The lock timeout is short, because normally no other process locks the
+/// server's row.
 pub const HEARTBEAT: ServerTimeouts = timeouts(250, 5_000, 10_000);
 
 /// The maximum number of batches of counts that are in flight at the same time. If they start at
@@ -186,11 +188,13 @@ const _: () = {
     // Even if all freshness queries wait for a lock, keys stay current and the session stays open.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
-    // A batch is counted in time even behind all other batches and a removal of expired rows.
+    // A batch is counted in time even if it must first wait for all other batches and for a removal
+    // of expired rows.
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // After a request was counted, there is time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // If a row was last counted more than a second after the time of the batch that now counts,
-    // `count.sql` concludes that the clock was set back. So no batch may wait as long as a second.
+    // `count.sql` compares a batch's time with the time at which the account's row was last
+    // counted. If the row is more than a second ahead, `count.sql` concludes that the clock was set
+    // back. So no batch may wait for a second.
     assert!(LIMITER.statement_ms < 1_000);
 };

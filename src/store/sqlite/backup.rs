@@ -115,7 +115,7 @@ pub fn last_backup(directory: &Path) -> Option<SystemTime> {
 
 pub struct Replaced {
     pub report: CheckReport,
-    /// The directory with the files of the old store, or `None` if there were none.
+    /// The directory with the files of the old store, or `None` if the old store had no files.
     pub old: Option<PathBuf>,
 }
 

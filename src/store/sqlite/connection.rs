@@ -10,7 +10,8 @@ use std::time::Duration;
 /// store is open, writes wait in [`WriteGuard`] instead.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The number of statements that a connection caches: enough for all statements of a server.
+/// The number of statements that a connection caches. It is large enough for all statements of a
+/// server.
 const PREPARED_STATEMENTS: usize = 32;
 
 /// The flags for a store. With them, SQLite neither creates a missing store nor follows a symbolic
@@ -80,7 +81,8 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// Replaces the failed action in an engine's error with `participle`, such as `written`.
+/// Returns a function that replaces the failed action in an engine's error. `participle` names the
+/// new action, such as `written`.
 pub fn doing(participle: &'static str) -> impl FnOnce(StoreError) -> StoreError {
     move |error| match error {
         StoreError::Engine { source, .. } => StoreError::Engine { doing: participle, source },

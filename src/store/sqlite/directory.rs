@@ -64,9 +64,9 @@ pub fn is_readable(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// Converts an error that occurred while opening a store. If the cause is that this user cannot
-/// create files in the store's directory, the new error says so; SQLite's error does not. Any other
-/// error stays as it is.
+/// Converts an error that occurred while opening a store. SQLite's error does not say that this
+/// user cannot create files in the store's directory. If that is the cause, the new error says so.
+/// Any other error stays the same.
 pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
     if !matches!(error, StoreError::Engine { .. }) {
         return error;

@@ -1,4 +1,5 @@
-//! Reads the id of a store, and gives a restored store new ids.
+//! Reads the id of a store. Gives a restored store a new id, and leaves a gap before the ids of its
+//! next accounts and keys.
 
 use super::connection::doing;
 use crate::store::StoreError;
@@ -9,8 +10,9 @@ pub fn store_id(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))
 }
 
-/// Makes a copy an independent store: gives it a new id, and leaves a gap of [`ID_GAP`] before the
-/// ids of its next accounts and keys. Call it before another process can open the copy.
+/// Makes a copy of a store independent of the original. The copy gets a new id. Its next accounts
+/// and keys get ids that begin [`ID_GAP`] above the highest id so far. Must be called before
+/// another process can open the copy.
 pub fn begin_new_store(copy: &mut Connection) -> Result<(), StoreError> {
     let mut write = || {
         let transaction = copy.transaction()?;

@@ -64,7 +64,7 @@ pub struct CachedLastChanges {
     connection: Connection,
     wal_index: WalIndex,
     /// The header of the WAL index just before `last_changes` was read. `None` at first, or if the
-    /// header could not be read. Then the next call of `get` queries SQLite.
+    /// header could not be read. While this is `None`, each call of `get` queries SQLite.
     header: Option<Header>,
     last_changes: LastChanges,
 }

@@ -36,9 +36,9 @@ pub struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// Records which files the store has now. A connection must have read the store before, because
-    /// the first read creates the log and its index. `header` is from `open_header`, which must
-    /// check the file before SQLite opens it.
+    /// Records which files the store has now. The log and its index must exist, so a connection
+    /// must have read the store before this call. `header` is the result of `open_header`, which
+    /// must check the file before SQLite opens it.
     pub fn new(store: &Path, header: StoreHeader) -> io::Result<OpenFiles> {
         Ok(OpenFiles {
             store: OpenFile::new(store.to_path_buf())?,
@@ -58,8 +58,8 @@ impl OpenFiles {
         if last > 0 && age < REUSE_CHECK_FOR { Ok(()) } else { self.require_in_place() }
     }
 
-    /// Fails if the path of one of the files no longer names the opened file, or if the store's
-    /// file was overwritten with a file without a write-ahead log, such as a backup.
+    /// Fails if the path of a file no longer names the file that this process opened. Also fails if
+    /// the store's file was overwritten with a file that has no write-ahead log, such as a backup.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         let before = self.last_check.load(Ordering::Relaxed);
@@ -68,9 +68,11 @@ impl OpenFiles {
         result
     }
 
-    /// Records a check that began when `last_check` was `before`. `in_place_at` is the check's
-    /// time, or `None` if it failed. A success is recorded only if no other check has ended in the
-    /// meantime, because that one may have failed more recently.
+    /// Records the result of a check that began when `last_check` was `before`. `in_place_at` is
+    /// the check's time, or `None` if the check failed.
+    ///
+    /// A success is recorded only if no other check has been recorded since `before` was read,
+    /// because the other check may have failed more recently.
     fn record(&self, before: u64, in_place_at: Option<u64>) {
         let relaxed = Ordering::Relaxed;
         let failures = before >> TIME_BITS;
@@ -86,8 +88,8 @@ impl OpenFiles {
     }
 
     /// Fails if a checkpoint would damage the store that other processes find at its path. If the
-    /// store's file was moved, or its log was removed, a checkpoint does no damage. It is allowed
-    /// then, because it saves changes that only this process can still read.
+    /// store's file was moved, or its log was removed, a checkpoint does no damage. This method
+    /// then succeeds, because the checkpoint saves changes that only this process can still read.
     pub fn require_checkpointable(&self) -> Result<(), StoreError> {
         if self.store.displaced().is_some() {
             return Ok(());

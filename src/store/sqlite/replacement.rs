@@ -40,7 +40,7 @@ pub struct OldStore {
 }
 
 impl OldStore {
-    /// Locks the store in this directory. Fails if another command uses it.
+    /// Locks the store in this directory. Fails if another process uses the store.
     pub fn lock(directory: &Path) -> Result<OldStore, StoreError> {
         let path = directory.join(FILE_NAME);
         let lock = match open_private_file(&path, OpenOptions::new().read(true).write(true)) {

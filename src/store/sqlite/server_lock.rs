@@ -41,8 +41,8 @@ pub struct ServerLock {
 }
 
 impl ServerLock {
-    /// Takes the lock of this data directory exclusively. Waits for it up to [`KEPT_AWAY_TIMEOUT`].
-    /// Creates the directory if it is missing.
+    /// Takes the lock of this data directory exclusively. Waits for the lock for at most
+    /// [`KEPT_AWAY_TIMEOUT`]. Creates the directory if it is missing.
     pub fn take(directory: &Path) -> Result<ServerLock, StoreError> {
         let lock = open(directory)?;
         let started = Instant::now();
@@ -96,8 +96,8 @@ pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Returns the description that a running server wrote to the data directory, or `None` if no
-/// server has the store in this directory.
+/// Returns the description that the running server wrote to the data directory. Returns `None` if
+/// no server is using the store in this directory.
 pub fn running_server(directory: &Path) -> Result<Option<String>, StoreError> {
     existing_store(directory)?;
     match open(directory)?.try_lock_shared() {

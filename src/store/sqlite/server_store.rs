@@ -270,8 +270,8 @@ impl Sending<'_> {
     }
 
     /// Sends the orders that changed after the change with the number `after`. If `after` is 0,
-    /// leaves out cancelled orders: the receiver's list is still empty, so they need not be removed
-    /// from it.
+    /// leaves out cancelled orders. The receiver's list is then empty, so it contains no order to
+    /// remove.
     fn rows_since(&mut self, connection: &Connection, after: i64) -> Result<(), StoreError> {
         let names = Order::names();
         let select = if needs_full_scan(connection, after)? {
@@ -295,9 +295,11 @@ impl Sending<'_> {
         self.flush()
     }
 
-    /// Sends the orders after the last one that was sent, except those that cannot be read or are
-    /// cancelled. Takes the ids from the index `orders_by_change`, up to the first place where it
-    /// cannot be read, and looks up each order separately.
+    /// Sends the orders with ids above the last id that was sent, except cancelled orders and
+    /// orders that cannot be read.
+    ///
+    /// Takes the ids from the index `orders_by_change`, and looks up each order separately. If a
+    /// part of the index cannot be read, takes only the ids before that part.
     fn readable_rows(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut ids: Vec<i64> = Vec::new();
         let mut statement =

@@ -27,8 +27,9 @@ use std::time::{Duration, Instant};
 /// The maximum time that a batch of cancellations waits until it can begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The maximum time that other writes of a server wait until they can begin. It is shorter than
-/// [`BATCH_TIMEOUT`], because a batch that arrives meanwhile cannot begin before this wait ends.
+/// The maximum time that other writes of a server wait until they can begin. A batch that arrives
+/// during this wait cannot begin before the wait ends. So this time is shorter than
+/// [`BATCH_TIMEOUT`].
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
@@ -75,7 +76,8 @@ impl WriteAccess {
     ) -> Result<WriteAccess, StoreError> {
         let intent = private_file(&directory.join(INTENT_FILE_NAME), directory)
             .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
-        // `WriteGuard` polls instead of SQLite, whose pauses between attempts grow to 100 ms.
+        // SQLite must not wait for other writers, because the pauses between its attempts grow to
+        // 100 ms. `WriteGuard` polls instead.
         connection.busy_timeout(Duration::ZERO)?;
         connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
         let (connection, lacks_room) = (Mutex::new(connection), AtomicBool::new(false));
@@ -144,9 +146,9 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // If the index of the write-ahead log was replaced, a process with the new index may be
-        // writing to the log at this moment. So check before the first write: rolling back a
-        // transaction that has not written yet does not disturb the other process.
+        // If the index of the write-ahead log was replaced, another process may be using the new
+        // index to write to the log now. So check before the first write, because a rollback
+        // without a write does not disturb that process.
         self.access.files.require_index()?;
         Ok(transaction)
     }
@@ -157,14 +159,14 @@ impl WriteGuard<'_> {
         self.access.files.require_in_place()
     }
 
-    /// Counts a commit, if it is a server's. After [`CHECKPOINT_COMMITS`] of them, moves the
-    /// write-ahead log into the store's file. The requests of the last of these commits are
-    /// answered only after that.
+    /// Counts a commit if a server made it. After every [`CHECKPOINT_COMMITS`] such commits, moves
+    /// the write-ahead log into the store's file. The server responds to the requests of the last
+    /// commit only after this move.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;
         }
-        // The connection is locked, so no other thread changes the number.
+        // The connection is locked, so no other thread changes `commits`.
         let commits = self.access.commits.load(Ordering::Relaxed) + 1;
         let is_due = commits >= CHECKPOINT_COMMITS;
         self.access.commits.store(if is_due { 0 } else { commits }, Ordering::Relaxed);

@@ -1,7 +1,11 @@
-// Goes through the public pages in Chromium as a reader does. The argument is one of `VIEWS`, or
-// `plain` to disable scripts, `settings` to check the operator's settings, or `negative-controls`
-// to run the negative controls. Exits with 1 after printing problems, and with 2 if Chromium does
-// not start.
+// Visits the public pages in Chromium and checks what a reader sees. The argument is one of `VIEWS`
+// or one of these words:
+//
+// - `plain` disables scripts.
+// - `settings` checks the operator's settings.
+// - `negative-controls` runs the negative controls.
+//
+// Exits with 1 after printing problems, and with 2 if Chromium does not start.
 
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
@@ -207,7 +211,8 @@ class Tour {
     await reads(this.client, "200 OK", '"id"', setting("FIRST_ORDER"), '"complete"');
     none(await contrast(this.page, this.document));
     await this.picture("answer");
-    // Open the page again, because it may store the key when it is left.
+    // The page may store the key when the browser leaves the page. So open the page again before
+    // the check.
     await this.page.goto("about:blank");
     await this.page.goto(`${this.origin}/docs/v1`);
     await reads(this.page.locator("#reference"), this.document.info.title);
@@ -285,7 +290,7 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   const findings: string[] = [];
   const add = (error: unknown) => findings.push(String(error));
   await new Tour(page, view, origin, document, second).run(setting("KEY")).catch(add);
-  // Add what `watch` recorded. Do this even if the tour failed, because it may explain the failure.
+  // Add what `watch` recorded even if the tour failed, because the records may explain the failure.
   findings.push(...watch.findings(origin));
   await context.close();
   none(findings);

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use testbed::{DataDir, Preload, ServerProcess};
 
-/// For each list: the number of orders, the same number as text, the number of clients, and the
-/// target ratio to bare dropshot. Fewer clients would leave the server idle; more would fill the
-/// machine's socket buffers.
+/// The lists to measure. Each list has its number of orders, the same number as text, the number of
+/// clients, and the target ratio to bare dropshot. Fewer clients would leave the server idle. More
+/// clients would fill the machine's socket buffers.
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 
@@ -45,7 +45,8 @@ pub fn lists(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures the 401 for a well-formed unknown key, and the 429 for an account whose limits are 0.
+/// Measures how fast the server refuses requests. It responds with 401 to a well-formed unknown
+/// key, and with 429 to an account whose limits are 0.
 pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let (builds, unknown) = (setup.embedded(1)?, setup.store(&setup.programs.this, None, 1)?.key);
     let Served { store, server } = &builds.this;

@@ -33,11 +33,11 @@ use testbed::{Program, exit_code};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Compare the server's speed with its web framework and databases.
+/// Compare the speed of the server with that of its web framework and databases.
 ///
-/// Builds and starts the release server, drives it over loopback and compares it
-/// with bare dropshot, SQLite and PostgreSQL. Never fails because of a low speed.
-/// Needs a C compiler, sqlite3 and PostgreSQL.
+/// Builds and starts the release server, drives it over loopback and compares it with bare
+/// dropshot, SQLite and PostgreSQL. Never fails because of a low speed. Needs a C compiler, sqlite3
+/// and PostgreSQL.
 #[derive(Debug, Parser)]
 #[command(
     name = "bench",

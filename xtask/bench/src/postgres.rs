@@ -18,9 +18,9 @@ use tokio::runtime::Runtime;
 
 const CLIENTS: usize = 64;
 
-/// How long the benchmark waits after the start of a server before it sends cancellations. In its
-/// first second, a server delays them, because another server may still have a lease on a replaced
-/// primary.
+/// How long the benchmark waits after the start of a server before it sends cancellations. A server
+/// delays cancellations in the first second after its start. The reason is that another server may
+/// still have a lease on a replaced primary.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 /// A larger buffer cache and more WAL between checkpoints than by default.

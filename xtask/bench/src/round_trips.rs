@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 use testbed::relay::{Fault, Relay};
 
-/// The time that the relay adds between a statement and its answer. The duration of a request is
-/// divided by this time. The other work of a request takes a few milliseconds, which is little in
-/// comparison.
+/// The time that the relay adds between a statement and its result. The number of round trips of a
+/// request is the request's duration divided by this time. A request's other work takes only a few
+/// milliseconds, so it hardly changes the number.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
-/// How often a client repeats its steps in one turn. The turn's result is the median over all
-/// clients and repetitions.
+/// The number of times that a client repeats its steps in one turn. The result of a turn is the
+/// median over all clients and repetitions.
 const REPETITIONS: usize = 5;
 
-/// The number of orders in the store: more than the clients cancel.
+/// The number of orders in the store. The clients cancel fewer orders than this.
 const ORDERS: u64 = 1_000;
 
 #[derive(Clone, Copy)]

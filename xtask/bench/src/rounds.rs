@@ -53,8 +53,8 @@ pub struct Work {
     pub target: Target,
 }
 
-/// Returns a row that compares this build with the baseline and, if there is another build, a row
-/// that compares the two builds.
+/// Compares this build with the baseline, and with the other build if there is one. Returns a row
+/// for each comparison.
 pub fn compare(
     rounds: u16,
     work: Work,
@@ -102,7 +102,8 @@ pub fn compare(
     Ok(rows.collect())
 }
 
-/// Returns a turn that loads a server with a closed loop and measures the responses per second.
+/// Returns a turn that sends requests to a server in a closed loop. The turn measures the responses
+/// per second, and the server's CPU time per response.
 pub fn load_turn(server: &ServerProcess, mut load: Load, span: Duration) -> Turn<'_> {
     Box::new(move || {
         // Empties the log, which would otherwise fill the disk.
@@ -136,8 +137,8 @@ pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     })
 }
 
-/// Returns the last three lines (or fewer) of the server's log that are not at the level INFO, the
-/// newest first.
+/// Returns up to three lines from the end of the server's log, the newest first. Skips lines at the
+/// level INFO.
 fn last_warnings(server: &ServerProcess) -> String {
     // The server writes its log every tenth of a second, so the last lines may still be missing.
     std::thread::sleep(Duration::from_millis(200));

@@ -1,5 +1,4 @@
-//! Prepares what the parts of the benchmark measure: creates stores with orders and keys, and
-//! starts servers on them.
+//! Creates stores with orders and keys, and starts the servers that the benchmark measures.
 
 use crate::connection::{Connection, block_on};
 use crate::load::{Load, request};
@@ -15,7 +14,7 @@ use testbed::{DataDir, Preload, Program, ServerProcess};
 pub const LIST: &str = "/v1/store/orders";
 
 /// Disables the limit on requests without a valid key. The generator sends all requests from one
-/// address, so this limit would turn most of its 401s into 429s.
+/// address, so this limit would replace most 401s with 429s.
 const NO_UNAUTHENTICATED_LIMIT: [&str; 2] = ["--unauthenticated-per-minute", "4294967295"];
 
 pub struct Setup {
@@ -57,8 +56,8 @@ impl Setup {
         })
     }
 
-    /// Creates a store with pending orders 1 to `orders`. The store is at `url`, or in its own
-    /// directory if `url` is `None`.
+    /// Creates a store with pending orders. Their ids are 1 to `orders`. The store is at `url`. If
+    /// `url` is `None`, the store is in a new directory.
     pub fn store(
         &self,
         program: &Program,
@@ -122,7 +121,7 @@ impl Store {
     }
 }
 
-/// Starts a server on the core for servers.
+/// Starts a server on the core that is reserved for servers.
 pub fn serve(data: &DataDir) -> anyhow::Result<ServerProcess> {
     serve_with(data, None)
 }

@@ -12,13 +12,15 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Files that are generated from all documents name this as their source in the first line.
+/// The source that the first line of a generated file names if the file is generated from all
+/// documents.
 pub const ALL: &str = "all documents";
 
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
     pub document: &'a Value,
-    /// The document's path, which appears in the first line of the generated file and in refusals.
+    /// The path of the document. It appears in the first line of the generated file and in the
+    /// messages of refusals.
     pub source: &'a str,
     /// The name of the generated module, such as `v1`.
     pub module: &'a str,
@@ -76,7 +78,7 @@ fn modules(versions: &[Version<'_>], command: &str) -> String {
     let paths = paths.collect::<Vec<_>>().join(" or ");
     code + &format!(
         "pub(crate) mod values;\n\n\
-         /// The versions of the API in which a base URL may end.\n\
+         /// The versions of the API. A base URL may end in one of them.\n\
          pub(crate) const VERSIONS: [&str; {}] = {modules:?};\n\n\
          /// The possible endings of a base URL, as a literal for `concat!`.\n\
          macro_rules! version_paths {{ () => {{ \"{paths}\" }} }}\n\

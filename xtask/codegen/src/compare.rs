@@ -72,8 +72,8 @@ fn compare<'a>(
     found: &mut Vec<Difference<'a>>,
 ) {
     match (left, right) {
-        // Most values are equal. This arm comes first, so that no pointers to their members are
-        // built.
+        // Most values are equal. This arm comes first, so no JSON pointers are built for the
+        // members of equal values.
         _ if left == right => {}
         (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let only_right = right.iter().filter(|(key, _)| !left.contains_key(*key));

@@ -1,13 +1,15 @@
 //! Generates the Rust code of a server and of a client from an OpenAPI 3.0 document. The server
-//! uses dropshot, a library for HTTP servers, and schemars, which derives a JSON Schema from a Rust
-//! type. Progenitor, a generator for clients, writes a part of the client.
+//! uses dropshot, a library for HTTP servers. It also uses schemars, which derives a JSON Schema
+//! from a Rust type. Progenitor, a generator for clients, writes a part of the client.
 //!
-//! Callers rely on the document when they write programs, so the server must do exactly what it
-//! says. Dropshot works in the other direction: with schemars, it emits a document from the
-//! server's types. Someone changes a type, the document changes with it, and callers learn of it
-//! after the release. Types also cannot express all that callers need, such as errors by status
-//! ([dropshot#7]), security ([dropshot#59]) and plans. A document that is written by hand beside
-//! the code can express it, but soon the two differ: someone returns a new error from a handler and
+//! Callers rely on the document when they write programs, so the server must do exactly what the
+//! document says. Dropshot works in the other direction. With schemars, it emits a document from
+//! the server's types. If someone changes a type, the document changes too, and callers learn of
+//! the change only after the release.
+//!
+//! Types also cannot express everything that callers need, such as errors by status ([dropshot#7]),
+//! security ([dropshot#59]) and plans. A document that is written by hand can express these parts.
+//! But document and code soon differ. For example, someone returns a new error from a handler and
 //! forgets the document.
 //!
 //! So the document comes first, and the code follows from it. A person edits a document in `spec/`.
@@ -26,22 +28,24 @@
 //!
 //! What is always true:
 //!
-//! - The generator drops no part of a document in silence. Whatever is outside the [`subset`] is a
-//!   [`Refusal`] with its JSON pointer and the fix, and no generated file is written. `tests.rs`
-//!   adds, removes and changes values in each construct of three documents. Each change must change
-//!   the code, be refused, or concern a kind of value that [`unemitted`] lists.
+//! - The generator never ignores a part of a document. If a part is outside the [`subset`], the
+//!   generator reports a [`Refusal`] and writes no file. The refusal contains the JSON pointer of
+//!   the part and the fix. `tests.rs` adds, removes and changes values in each construct of three
+//!   documents. Each change must change the code, be refused, or concern a kind of value that
+//!   [`unemitted`] lists.
 //! - A handler can return only documented errors. An operation's enum of errors has the codes that
-//!   the examples of its responses name, and any other error does not compile.
+//!   the examples of its responses name. A handler that returns any other error does not compile.
 //! - A handler gets only valid parameters, because the generated types parse them strictly.
 //! - The generator knows nothing of orders, and neither it nor `cargo xtask` depends on `api`. So
-//!   `generate` works while the generated code does not compile.
+//!   `generate` works even if the generated code does not compile.
 //!
-//! Progenitor panics on some documents; the panic becomes a refusal (`client/progenitor.rs`). For
-//! what dropshot and progenitor lack, `api/UPSTREAM.md` names the workarounds.
+//! Progenitor panics on some documents. The generator converts such a panic to a refusal
+//! (`client/progenitor.rs`). `api/UPSTREAM.md` lists what dropshot and progenitor lack, and the
+//! workarounds.
 //!
 //! A generator for the public methods of the client was tried. It took 2,000 lines for six
 //! operations. By hand, a method takes ten lines, so only the layer below these methods is
-//! generated. The generator need not support every document: of 39 documents of other APIs, it made
+//! generated. The generator need not support every document. Of 39 documents of other APIs, it made
 //! a server from 14 and a client from none.
 //!
 //! [dropshot#7]: https://github.com/oxidecomputer/dropshot/issues/7
@@ -79,8 +83,8 @@ pub enum Error {
     Format(#[from] std::io::Error),
 }
 
-/// Generates the server's code for this document. The first lines of the code name `source`, the
-/// document's file, and `command`, which writes the code.
+/// Generates the server's code for this document. `source` is the document's file, and `command` is
+/// the command that writes the code. The first lines of the code contain both.
 pub fn server(document: &Value, source: &str, command: &str) -> Result<String, Error> {
     let contract = read::contract(document)?;
     let about = format!(

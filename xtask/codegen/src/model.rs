@@ -4,7 +4,7 @@
 use proc_macro2::{Ident, TokenStream};
 use serde_json::Value;
 
-/// The parts of a document from which the server's code is written.
+/// An API document, reduced to the parts that the generated server code needs.
 #[derive(Debug)]
 pub struct Contract {
     pub title: String,
@@ -117,7 +117,8 @@ pub struct Field {
 #[derive(Clone, Debug)]
 pub struct Enum {
     pub name: Ident,
-    /// Other names of this enum, one for each further parameter that has the same values.
+    /// More names of this enum. The enum has the name of its first parameter. Each further
+    /// parameter with the same values adds one alias.
     pub aliases: Vec<Ident>,
     /// The JSON pointer of the schema, without the first slash.
     pub key: String,
@@ -137,7 +138,7 @@ pub struct ErrorRecord {
 #[derive(Clone, Debug)]
 pub struct Operation {
     pub id: String,
-    /// Name of the handler's method.
+    /// Name of the trait method that handles the operation.
     pub method_name: Ident,
     /// The operation's name in the names of its types, such as `ListOrders` in `ListOrdersSuccess`.
     pub type_name: String,
@@ -156,7 +157,7 @@ pub struct Operation {
     pub body: Option<Type>,
     /// Successes, by ascending status. Dropshot documents only the first.
     pub successes: Vec<Success>,
-    /// The errors of the responses that are not in `shared`.
+    /// The errors of the responses, without the responses in `shared`.
     pub errors: Vec<ErrorVariant>,
     /// The Rust names of the responses in `components` whose errors the operation can return.
     pub shared: Vec<Ident>,

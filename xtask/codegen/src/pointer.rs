@@ -11,7 +11,7 @@ pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Sets the value at the pointer: replaces an existing value, or adds a member to an existing
+/// Sets the value at the pointer. Replaces an existing value, or adds a member to an existing
 /// object. Returns `None` if neither is possible, or if the pointer is empty.
 pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     match parent(document, pointer)? {

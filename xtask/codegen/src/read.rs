@@ -114,8 +114,8 @@ struct Reader<'a> {
     refusals: Vec<Refusal>,
     /// For each closed enum of parameters: its list of values in the document, and its type.
     parameter_enums: Vec<(&'a Value, Type)>,
-    /// Rust names in use, each with the JSON pointer of its place; the pointer is empty for
-    /// [`NAMES_IN_USE`].
+    /// The Rust names in use, each with the JSON pointer of its place in the document. The names in
+    /// [`NAMES_IN_USE`] have an empty pointer.
     names: BTreeMap<String, String>,
 }
 
@@ -267,8 +267,8 @@ impl<'a> Reader<'a> {
         component
     }
 
-    /// Returns `name`, the Rust name that `text` was converted to. If the conversion failed, `name`
-    /// is `None`, and the place is refused.
+    /// Returns `name`, which is the text `text` converted to a Rust name. If the conversion failed,
+    /// `name` is `None`. Then returns `None` and adds a refusal for `node`.
     fn require_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         if name.is_none() {
             let fix = "rename it: letters, then letters, digits or _";

@@ -55,8 +55,8 @@ constructs! {
 pub const FORMATS: [(&str, &str); 4] =
     [("integer", "int32"), ("integer", "int64"), ("string", "date-time"), ("string", "uuid")];
 
-/// Describes the first thing in a schema that is outside the subset: its type, a key or its format.
-/// Does not look into the schemas of properties and items.
+/// Finds the first part of a schema that the subset does not allow: the type, a key or the format.
+/// Returns a description of this part. Does not look into the schemas of properties and items.
 pub fn outside_of_schema(schema: &Value) -> Option<String> {
     let kind = schema["type"].as_str().unwrap_or_default();
     let constructs: &[&Construct] = match kind {

@@ -188,8 +188,8 @@ fn no_schema_can_have_an_imported_name() {
     }
 }
 
-/// Each operation has its own name for an enum that several operations share. So if a new operation
-/// comes first in the document, the names that the server's code uses remain.
+/// Several operations can share an enum, and each operation has its own name for it. So if a new
+/// operation comes first in the document, the names that the server's code uses do not change.
 #[test]
 fn a_new_operation_renames_no_shared_enum() {
     let (_, text) = DOCUMENTS[2];

@@ -78,7 +78,7 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// The tokens of each pattern, with the pattern's kind.
+/// The patterns of all kinds, split into tokens. Each pattern has its kind.
 static PLACES: LazyLock<Vec<(Vec<&str>, &Kind)>> = LazyLock::new(|| {
     let tokens = |place: &'static str| place.split('/').filter(|token| !token.is_empty()).collect();
     let with_kind =

@@ -73,8 +73,8 @@ fn check_server(
     Ok(())
 }
 
-/// Returns the services of the example that run the image, with their names. Fails if one of them
-/// runs a different version.
+/// Returns the services in the example that run the program's image, each with its name. Fails if a
+/// service runs a different version of the image.
 fn services<'p>(page: &'p str, version: &str) -> anyhow::Result<Vec<(String, Yaml<'p>)>> {
     let (_, rest) = page.split_once(BEGIN).context("containers.md has no compose.yaml")?;
     let (text, _) = rest.split_once("```").context("compose.yaml does not end")?;

@@ -171,8 +171,8 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(&mut cyclonedx)?;
     let name = "store-orders-release.cdx.json";
     let document = std::fs::read_to_string(checkout.root.join(name))?;
-    // cargo-cyclonedx has written such a file next to the manifest of each package in the
-    // workspace. Remove all of them from the checkout.
+    // cargo-cyclonedx has written a file with this name next to the manifest of each package in the
+    // workspace. Remove all these files from the checkout.
     let mut metadata = checkout.command("cargo");
     metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;

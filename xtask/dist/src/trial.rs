@@ -24,7 +24,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Finds the tools on this machine; the error names the missing one.
+    /// Finds the tools on this machine. The error names a tool that is missing.
     pub fn find() -> anyhow::Result<Needs> {
         Ok(Needs { isolation: container::isolation()?, postgres: Installed::find()? })
     }

@@ -14,12 +14,13 @@ use testbed::{Program, Report, until_conclusive};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
-/// The time limit that ends a scenario if it hangs. It is far above the time that any scenario
-/// needs, apart from the time for which a chaos run injects faults ([`Scenario::with_fault_time`]).
-/// Blocking calls cannot be interrupted, so they have their own limits.
+/// The time limit that ends a scenario if it hangs. The limit is far above the time that any
+/// scenario needs. Chaos runs get more time, because they inject faults for a set time
+/// ([`Scenario::with_fault_time`]). Blocking calls cannot be interrupted, so they have their own
+/// limits.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// How long a scenario that has ended waits for its blocking calls.
+/// The time that an ended scenario waits for its blocking calls.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state that all scenarios share.
@@ -84,14 +85,14 @@ impl Scenario {
         &self.name
     }
 
-    /// Extends the time limit of a scenario that injects faults for `time`; a slow machine may take
-    /// twice as long.
+    /// Extends the time limit of a scenario that injects faults for `time`. The extension is twice
+    /// `time`, because a slow machine may need that long.
     pub fn with_fault_time(self, time: Duration) -> Scenario {
         Scenario { time_limit: TIME_LIMIT + 2 * time, ..self }
     }
 
-    /// Marks a scenario that checks no time limits, so that it can run together with others of this
-    /// kind.
+    /// Marks the scenario as one that checks no time limits. Such scenarios can run at the same
+    /// time.
     pub fn untimed(self) -> Scenario {
         Scenario { is_timed: false, ..self }
     }

@@ -1,5 +1,6 @@
-//! Runs the commands on the handbook's pages on a machine booted by systemd, and checks that they
-//! print what the pages show. The machine is a container with the host's distribution.
+//! Boots a machine with systemd, and runs the commands that the pages of the handbook show. Checks
+//! that the output is the same as on the pages. The machine is a container with the host's
+//! distribution.
 
 use crate::scenario::{Scenario, Tools, scenario};
 use anyhow::Context;
@@ -192,8 +193,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks what the unit promises: a server waits for PostgreSQL, gets its secrets, is restarted
-/// however often it fails, and loses no line of its log.
+/// Checks what the unit promises. A server waits for PostgreSQL and gets its secrets. It is
+/// restarted however often it fails, and its log loses no line.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";
     let machine = Machine::with_unit(tools, settings)?;

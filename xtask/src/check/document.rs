@@ -58,9 +58,9 @@ fn problem(file: &str, difference: &Difference<'_>) -> Problem {
     }
 }
 
-/// Returns the index of the character at which the excerpts of both values start. If the values are
-/// strings that first differ far from their beginning, the excerpts start shortly before the
-/// difference, so that they show it. Otherwise the index is 0.
+/// Returns the index of the character at which the excerpts of both values start. If two strings
+/// first differ far from their beginning, the excerpts start shortly before the difference.
+/// Otherwise the index is 0.
 fn excerpt_start(difference: &Difference<'_>) -> usize {
     match (difference.left, difference.right) {
         (Some(Value::String(left)), Some(Value::String(right))) => {

@@ -1,4 +1,4 @@
-//! Checks that each example of a parameter, a body or a header matches the schema next to it.
+//! Checks that each example of a parameter, a body or a header matches its schema.
 
 use super::document::excerpt;
 use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};

@@ -1,5 +1,6 @@
-//! Checks that the server's modules import each other in only one direction: a module may import
-//! only modules below it in the map, which is the table at the top of `src/lib.rs`.
+//! Checks that the server's modules import each other in only one direction. The table at the top
+//! of `src/lib.rs` is the map of these modules. A module may import only modules below it in the
+//! map.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
@@ -122,9 +123,9 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Collects the top-level modules in paths that begin at the crate's root: with `crate`, or with
-/// `depth` times `super`. `depth` is the depth of the module that contains the tokens. Reads tokens
-/// instead of expressions, to find paths in macro calls as well.
+/// Collects the top-level modules in paths that begin at the crate's root. Such a path begins with
+/// `crate`, or with `depth` times `super`. `depth` is the depth of the module that contains the
+/// tokens. Reads tokens instead of expressions, to find paths in macro calls as well.
 fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     let mut levels = 0;
     for token in tokens {
@@ -148,7 +149,8 @@ fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     }
 }
 
-/// Returns the modules in the braces of `crate::{a::A, b}`: the first word of each part.
+/// Returns the first word of each part in the braces of a path such as `crate::{a::A, b}`. These
+/// words are the names of modules.
 fn first_words(tokens: TokenStream) -> Vec<String> {
     let (mut words, mut is_first) = (Vec::new(), true);
     for token in tokens {

@@ -17,9 +17,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     in_each_document(|of| Ok(check_major_version(of, &inputs.document(of.file)?)))
 }
 
-/// Returns a problem for each base URL that does not end in the document's major version, such as
-/// `/v2`. Also returns one if the document's base path in the table of API versions is not its
-/// major version, or if the document has no `servers`.
+/// Returns a problem for each base URL that does not end in the path of the document's major
+/// version. For major version 2, this path is `/v2`. Also returns a problem if the document's
+/// `base_path` is not this path, or if the document has no `servers`.
 pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
     let Document { file, base_path, .. } = *of;
     let Some(version) = version::from_document(document) else {

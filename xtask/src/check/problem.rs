@@ -12,11 +12,11 @@ pub(super) const ABSENT: &str = "absent";
 /// are cut, because generated lines can be very long.
 const MAX_CHARS: usize = 100;
 
-/// A problem: what a check expected in a place, what it found there, and the fix.
+/// The difference between what a check expected in a place and what it found there, with the fix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// Where the problem is: a file, or a file and a place in it, such as `FILE#POINTER` with a
-    /// JSON pointer.
+    /// The file with the problem, or a place in the file, such as `FILE#POINTER` with a JSON
+    /// pointer.
     pub place: String,
     pub expected: String,
     pub found: String,
@@ -34,8 +34,8 @@ pub enum Fix {
 }
 
 impl Problem {
-    /// Returns the problem of a file whose content must be `expected`. `--fix` can write this
-    /// content.
+    /// Returns the problem that a file contains `found` instead of `expected`. `--fix` can write
+    /// the expected content.
     pub(super) fn for_file(file: &str, expected: String, found: String) -> Self {
         let fix = Fix::Write { file: file.to_string(), text: expected.clone() };
         Self { place: file.to_string(), expected, found, reasons: Vec::new(), fix }

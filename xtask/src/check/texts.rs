@@ -74,8 +74,8 @@ fn check_sections(guide: &str, documents: &[Value]) -> Vec<Problem> {
     sections.collect()
 }
 
-/// Checks texts against the schemas and `x-` fields of one document: the document's own texts, and
-/// in the guide, the table of plans and the numbers.
+/// Checks texts against the schemas and `x-` fields of one document. The texts are those of the
+/// document itself, the guide's table of plans, and the numbers in the guide.
 fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
     let codes: Vec<_> = codes(document).collect();
@@ -96,7 +96,7 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     let paragraphs: Vec<_> = paragraphs(guide).collect();
     let all_pointers = pointers(document);
     for (pointer, named) in bounded_values(document) {
-        // A header has no member `name`, because its key is its name.
+        // A header has no member `name`. Its name is the last segment of the pointer.
         let key = pointer.rsplit('/').next().unwrap_or_default();
         let name = named["name"].as_str().unwrap_or(key);
         let sentences = paragraphs.iter().flat_map(|text| text.split_inclusive(['.', ':']));
@@ -147,7 +147,8 @@ const BOUNDS: [(&str, &str, &str); 6] = [
     ("at least ", "", "minimum"),
 ];
 
-/// The phrases in the messages of example errors, in the form of [`BOUNDS`].
+/// Phrases that state a bound in the message of an example error. Each row has the same form as a
+/// row of [`BOUNDS`].
 const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
 
 /// Finds code such as `limit=1000` whose number the schema does not allow. For each, returns the
@@ -243,11 +244,13 @@ fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
     document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the beginning that the guide's section on an error code must have: its heading, and a
-/// paragraph with the meaning of the code. If the meaning depends on the version, the paragraph
-/// names the versions. The status in the heading comes from the code's first example. If there is
-/// no example, it is `current`, the status in the guide. Returns an empty string if no document has
-/// the code.
+/// Returns the beginning that the guide's section on an error code must have. This is a heading,
+/// and a paragraph with the meaning of the code. If the meaning depends on the version, the
+/// paragraph names the versions.
+///
+/// The status in the heading comes from the code's first example in a document. If the documents
+/// have no example, the heading has the status `current`, which the guide has now. Returns an empty
+/// string if no document has the code.
 fn section(documents: &[Value], code: &str, current: &str) -> String {
     let has_code = |document: &Value| codes(document).any(|other| other == code);
     let versions = DOCUMENTS.iter().map(|of| of.module.trim_start_matches('v')).zip(documents);

@@ -1,4 +1,4 @@
-//! A change of the document, and its verdict: the effect on callers.
+//! Defines a change of the document and its verdict, which is the effect on callers.
 
 use semver::{Prerelease, Version};
 
@@ -7,8 +7,8 @@ use semver::{Prerelease, Version};
 pub enum Verdict {
     /// Programs are not affected: requires a patch version.
     Neutral,
-    /// Breaks no promise, but callers should know of it: for example, a new field or a deprecation.
-    /// Requires a minor version and a changelog entry.
+    /// The change breaks no promise, but callers should know of it. Examples are a new field and a
+    /// deprecation. It requires a minor version and a changelog entry.
     Addition,
     /// A change after which a caller could fail. Requires a major version and a changelog entry.
     Breaking,
@@ -23,8 +23,8 @@ impl Verdict {
         }
     }
 
-    /// Returns the lowest version after `published` that may contain such a change. After a beta,
-    /// this is the next beta, unless the change is breaking.
+    /// Returns the lowest version after `published` that may contain a change with this verdict.
+    /// After a beta, this is the next beta, unless the change is breaking.
     pub fn next_version(self, published: &Version) -> Version {
         let Version { major, minor, patch, .. } = *published;
         let beta =
@@ -44,7 +44,7 @@ impl Verdict {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// JSON pointer into the document with its references resolved.
+    /// A JSON pointer into the document. References in the document have been resolved.
     pub pointer: String,
     /// The name of what has changed, such as `Order.id` or `listOrders 401`. Unless the change is
     /// neutral, the changelog must contain this name.

@@ -96,8 +96,8 @@ fn server_member(found: &mut Findings, member: &ComparedPlace<'_>) {
     }
 }
 
-/// Compares the components whose names matter to callers: schemas, because generated clients name
-/// types after them, and security schemes.
+/// Compares the components whose names matter to callers. These are the schemas, because generated
+/// clients name types after them, and the security schemes.
 fn components(found: &mut Findings, components: &ComparedPlace<'_>, published: &Value) {
     found.each(components, |found, member| match member.key {
         "schemas" => found.each(member, |found, schema| {

@@ -24,7 +24,8 @@ impl Direction {
         }
     }
 
-    /// The verdict if more values are allowed: breaking only if callers receive the value.
+    /// Returns the verdict on a change that allows more values. Such a change is breaking only if
+    /// callers receive the value.
     pub const fn more(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Addition,
@@ -185,8 +186,8 @@ impl Findings {
         self.flag(at, (set, Verdict::Addition), (unset, Verdict::Addition));
     }
 
-    /// Turns all breaking changes after the first `count` changes into additions. Used for parts of
-    /// the published document that promised nothing.
+    /// Turns breaking changes into additions, except among the first `count` changes. Callers use
+    /// this for parts of the published document that promised nothing.
     pub fn announce_since(&mut self, count: usize) {
         for change in self.changes.iter_mut().skip(count) {
             change.verdict = change.verdict.min(Verdict::Addition);

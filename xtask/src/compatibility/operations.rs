@@ -10,8 +10,8 @@ pub(super) fn compare(found: &mut Findings, paths: &ComparedPlace<'_>) {
     found.each(paths, |found, path| {
         let path = path.named(path.key);
         found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
-            // Skips path-level keys, such as shared `parameters`, of an added or removed path,
-            // because each operation of this path is already reported individually.
+            // Skip the keys of an added or removed path that are not operations, such as shared
+            // `parameters`. Each operation of this path is already reported individually.
             (false, _) if path.both().is_none() => {}
             (false, _) => found.other(member),
             (true, None) => {

@@ -57,9 +57,9 @@ pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
 /// the day of publication when `publish` runs this check.
 const SUNSET_NOTICE: Days = Days::new(90);
 
-/// Compares `x-sunset`, the day after which a deprecated operation may be removed. If the operation
-/// had no sunset, the day must be at least 90 days ahead. Afterwards, the sunset may only move to a
-/// later day, or be removed together with the deprecation.
+/// Compares `x-sunset`, the day after which a deprecated operation may be removed. A new sunset
+/// must be at least 90 days ahead. An existing sunset may only move to a later day, or be removed
+/// together with the deprecation.
 pub(super) fn sunset(found: &mut Findings, at: &ComparedPlace<'_>, operation: &Value) {
     let earliest = found.today + SUNSET_NOTICE;
     match (day(at.old), day(at.new)) {

@@ -1,6 +1,6 @@
-//! Runs generated clients in TypeScript and Python against a live server. In each language, a
-//! program called the session lists and cancels orders, reads all pages of a filtered list, and
-//! provokes 401, 404, 409 and 429 responses.
+//! Runs generated clients in TypeScript and Python against a live server. For each language, there
+//! is one program, which is called the session. A session lists orders, cancels orders, and reads
+//! all pages of a filtered list. It also provokes 401, 404, 409 and 429 responses.
 
 use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;
@@ -77,7 +77,7 @@ fn run_session(
 pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(program)?;
     let (key, limited) = (server.issue_key("roomy", 1_000)?, server.issue_key("limited", 1)?);
-    // A wrong key: one character longer than any valid key.
+    // A wrong key, because it is one character longer than any valid key.
     let wrong = format!("{key}x");
     session.env("BASE_URL", server.base_url()).env("KEY", &key).env("LIMITED_KEY", &limited);
     session.env("WRONG_KEY", &wrong).env("URL_V2", format!("{}{}", server.origin(), V2.base_path));

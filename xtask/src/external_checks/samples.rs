@@ -32,8 +32,8 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "python", "py")?;
     findings(setup, &names, &directory, "py", || {
         let mut python = setup.tools.command("python3");
-        // `-I -S`: Python ignores its own environment variables, such as `PYTHONPATH`, and
-        // installed packages.
+        // With `-I -S`, Python ignores installed packages and its own environment variables, such
+        // as `PYTHONPATH`.
         python.args(["-I", "-S", "-W", "error"]);
         python
     })

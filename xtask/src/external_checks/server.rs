@@ -33,7 +33,7 @@ impl LiveServer {
         for (kind, records) in [("orders", orders()), ("pets", (0..20).map(pet).collect())] {
             data.run_with_input(&[kind, "import", "-"], records.to_string().as_bytes())?;
         }
-        // Disables the rate limit of unauthenticated requests, so that it does not affect the
+        // Disable the rate limit of unauthenticated requests, so that it does not affect the
         // checks.
         let process =
             data.serve(&[&["--unauthenticated-per-minute", "1000000"], flags].concat())?;
@@ -54,7 +54,8 @@ impl LiveServer {
         self.origin().trim_start_matches("http://")
     }
 
-    /// Returns the rest of the first line of the server's output that begins with `prefix`.
+    /// Searches the server's output for the first line that begins with `prefix`. Returns the rest
+    /// of that line.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.process.printed_after(prefix)
     }

@@ -5,8 +5,8 @@
 use super::setup::Setup;
 use crate::evidence;
 
-/// Runs the tests. Returns no lines if the sessions print what the pages show, otherwise the end of
-/// the tests' output.
+/// Runs the sessions as tests. Returns no lines if each session prints what its page shows.
+/// Otherwise returns the end of the tests' output.
 pub(super) fn run(setup: &Setup) -> anyhow::Result<Vec<String>> {
     evidence::run_tests(&setup.repository, "with_curl", &["--ignored"])
 }

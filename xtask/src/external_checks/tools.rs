@@ -56,7 +56,8 @@ impl Tools {
         command
     }
 
-    /// Returns a command for any other program, run in `target/external_checks`.
+    /// Returns a command that runs a program in the directory `target/external_checks`. The program
+    /// need not be installed there.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.installed).env("NO_COLOR", "1");
@@ -126,8 +127,8 @@ impl Tools {
         writeln!(out, "Installing the tools of tests/external_checks in target/external_checks …")?;
         out.flush()?;
         run(self.command("python3").args(["-m", "venv", "--clear", "venv"]))?;
-        // `--no-deps`: the pins include all dependencies. `--no-compile`: most modules are never
-        // imported, and Python compiles the others on import.
+        // Use `--no-deps`, because the pins include all dependencies. Use `--no-compile`, because
+        // most modules are never imported. Python compiles the other modules on import.
         let pip = ["install", "--quiet", "--disable-pip-version-check", "--require-hashes"];
         let pip = [&pip[..], &["--no-deps", "--no-compile"]].concat();
         run(self.python("pip").args(pip).args(["--requirement", "requirements.txt"]))?;

@@ -158,8 +158,8 @@ fn response_item(
 
 fn headers(document: &Value) -> String {
     let common = common_headers(document);
-    // Responses may give the same header different examples. List the header once, with the first
-    // of them.
+    // Responses may have different examples for the same header. List the header only once, with
+    // its first example.
     let mut items: Vec<(String, String)> = Vec::new();
     for (_, response) in operations(document).iter().flat_map(|one| responses(document, one.value))
     {

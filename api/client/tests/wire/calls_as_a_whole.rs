@@ -57,7 +57,7 @@ async fn concurrent_calls_are_limited_by_max_in_flight() {
 #[tokio::test(start_paused = true)]
 async fn a_dropped_call_frees_its_permit() {
     let (listener, builder) = listen().await;
-    // 0 counts as 1.
+    // A limit of 0 is treated as 1.
     let client = builder.max_in_flight(0).build().unwrap();
     assert!(timeout(SECOND, client.list_orders()).await.is_err());
     drop(next_request(&listener).await.unwrap());

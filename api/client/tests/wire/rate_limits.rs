@@ -66,8 +66,8 @@ async fn a_wait_beyond_the_policy_fails_at_once_and_nothing_is_sent() {
     assert_eq!(began.elapsed(), Duration::from_secs(100));
     assert_eq!(server.requests().len(), 1);
 
-    // 182 of the 300 seconds have passed, so at most 119 seconds remain (with jitter). The retry
-    // policy allows 120 seconds.
+    // 182 of the 300 seconds have passed. With jitter, at most 119 seconds remain. The retry policy
+    // allows a wait of 120 seconds.
     tokio::time::advance(Duration::from_secs(82)).await;
     client.list_orders().await.unwrap();
 }

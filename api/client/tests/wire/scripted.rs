@@ -36,8 +36,8 @@ impl Reply {
         }
     }
 
-    /// Returns an HTML response with this status, such as a proxy sends if the service does not
-    /// respond.
+    /// Returns an HTML response with this status. A proxy sends such a response if the service does
+    /// not respond.
     pub fn html(status: u16) -> Self {
         let mut reply = Self::json(status, "<html><h1>No upstream</h1></html>");
         reply.head[1] = "Content-Type: text/html".to_string();

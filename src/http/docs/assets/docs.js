@@ -35,7 +35,7 @@ function fitted(document, base) {
     // A cursor is valid only with the filters for which it was issued. If a reader changed the
     // example filters, the server would reject the example cursor. So show no example.
     delete operation.parameters.find(({ name }) => name === 'cursor')?.example
-    // Insert the address, so that a reader has to add only the key to the curl command.
+    // Insert the server's base URL, so that a reader has to add only the key to the curl command.
     const [command] = operation['x-codeSamples']
     command.source = command.source.replace('${BASE_URL:?}', base)
   }

@@ -74,8 +74,8 @@ pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, fals
 /// changed, and looks up keys.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
-/// Reads single orders and pets. A late answer would end the session, so PostgreSQL cancels a slow
-/// statement before its answer is late.
+/// Reads single orders and pets. A late result would end the session, so PostgreSQL cancels a slow
+/// statement before its result is late.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
 /// Records the uses of keys, removes old rows, and checks the schema version and the standbys. No

@@ -26,8 +26,8 @@ pub struct PostgresTls {
 #[strum(serialize_all = "kebab-case")]
 pub enum TlsMode {
     Disable,
-    /// TLS without verification of the server. With a file in `sslrootcert`, the same as
-    /// `verify-ca`.
+    /// TLS without verification of the server. If `sslrootcert` names a file, this mode is the same
+    /// as `verify-ca`.
     Require,
     /// TLS with a server that has a certificate from a trusted authority, for any host name.
     VerifyCa,
@@ -57,8 +57,8 @@ impl PostgresTls {
         }
     }
 
-    /// Sets the field that corresponds to this parameter of the URL. Returns false if there is
-    /// none. Fails if `sslmode` has an invalid value.
+    /// Sets the field that corresponds to this parameter of the URL. Returns false if no field
+    /// corresponds to the parameter. Fails if `sslmode` has an invalid value.
     pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let unknown = |_| {
             let why = match value {

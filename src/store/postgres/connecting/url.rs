@@ -29,9 +29,9 @@ pub enum InvalidUrl {
     /// The scheme is missing, or is neither `postgres` nor `postgresql`.
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
-    /// The URL has an at sign or a percent sign where none is allowed. Probably a character of the
-    /// user name or the password is not percent-encoded, so a part of the password would be taken
-    /// for a host, a database or a parameter.
+    /// The URL has an at sign or a percent sign where none is allowed. Probably the user name or
+    /// the password has a character that is not percent-encoded. A part of the password would then
+    /// be taken for a host, a database or a parameter.
     // The message does not contain an at sign, because the text before an at sign would be redacted
     // as a possible password.
     #[error(
@@ -57,8 +57,8 @@ impl PostgresUrl {
         self.config.get_hosts().iter().enumerate().map(move |(number, host)| (host, port(number)))
     }
 
-    /// Returns a configuration with the URL's user, password, database and startup options. It has
-    /// no hosts, and no other parameters of the URL.
+    /// Returns a configuration with the URL's user, password, database and startup options. The
+    /// configuration has no hosts and none of the URL's other parameters.
     pub fn session(&self) -> Config {
         let mut session = Config::new();
         if let Some(user) = self.config.get_user() {
@@ -90,16 +90,17 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// Sets the database of the request counts, in the same cluster. `None` selects the default:
-    /// the name of the store's database, followed by `_limits`.
+    /// Sets the name of the database that holds the request counts. This database is in the same
+    /// cluster as the store's database. With `None`, its name is the name of the store's database,
+    /// followed by `_limits`.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;
         self
     }
 
-    /// The name of the store's database. If the URL names no database, this is the user's name; if
-    /// it names no user either, `None`.
+    /// The name of the store's database. If the URL names no database, this is the name of the
+    /// user. `None` if the URL names neither.
     pub fn database(&self) -> Option<&str> {
         self.config.get_dbname().or(self.config.get_user())
     }

@@ -1,6 +1,6 @@
-//! Gives the store a new id after point-in-time recovery. Later, the original store and the
-//! recovered one may give the same id to different accounts or keys. So servers and the request
-//! counts must be able to distinguish the two stores.
+//! Gives the store a new id after point-in-time recovery. Before that, the recovered store has the
+//! same id as the original store. Both may later give the same id to different accounts or keys. So
+//! servers and the request counts must be able to distinguish the two stores.
 
 use super::PostgresOperatorStore;
 use super::lock_store;

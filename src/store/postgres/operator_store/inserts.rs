@@ -11,9 +11,9 @@ use store_orders_api::types::Pet;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// Returns a statement that inserts orders and records the change. The transaction must already
-/// hold the change lock. With READ COMMITTED, the statement gets its snapshot when it starts, so
-/// `last` is the store's last change.
+/// Returns a statement that inserts orders and records the change. The transaction must use READ
+/// COMMITTED and must already hold the change lock. The statement then takes its snapshot after the
+/// lock was taken. So `last` is the store's last change.
 fn insert_orders(skip_existing: bool) -> String {
     let names = Order::names();
     let mut number = 0;
@@ -46,9 +46,9 @@ const INSERT_PETS: &str = "
     INSERT INTO pets (id, name) SELECT * FROM unnest($1::bigint[], $2::text[])";
 
 impl PostgresOperatorStore {
-    /// Inserts these orders as one change, and returns the number of inserted rows. Cancellations
-    /// wait while the transaction holds the change lock. So the statements are pipelined, and the
-    /// transaction does not hold the lock while an answer travels to the command.
+    /// Inserts these orders as one change, and returns the number of inserted rows. The statements
+    /// are pipelined, so that the transaction does not hold the change lock while an answer travels
+    /// to the command. Cancellations wait for this lock.
     pub fn insert_orders(
         &self,
         orders: &[Order],

@@ -34,8 +34,8 @@ pub fn restore(
         require_unserved(client).await?;
         require_empty(client).await
     })?;
-    // Restore the backup into a temporary directory first. This checks it, migrates it to the
-    // newest schema, and gives it a new store id.
+    // Restore the backup into a temporary directory first. This step checks the backup, migrates it
+    // to the newest schema, and gives it a new store id.
     let directory = tempfile::tempdir()
         .map_err(|error| StoreError::unwritable(&std::env::temp_dir(), error))?;
     sqlite::restore(file, directory.path(), progress)?;
@@ -109,7 +109,7 @@ async fn copy_table(
     copy.finish().await.map(drop)
 }
 
-/// Fails if a pet's name contains NUL, which PostgreSQL does not store.
+/// Fails if a pet's name contains NUL, because PostgreSQL cannot store NUL in a text.
 fn refuse_names_with_nul(backup: &Connection) -> Result<(), StoreError> {
     let mut names = backup.prepare("SELECT id, name FROM pets WHERE instr(name, char(0))")?;
     match names.query([])?.next()? {
@@ -118,9 +118,9 @@ fn refuse_names_with_nul(backup: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// Copies the store's id and the last used ids of accounts and keys. They need no further change:
-/// the restore into the temporary directory has already given that copy a new id and added `ID_GAP`
-/// to the last used ids.
+/// Copies the store's id and the last used ids of accounts and keys. The ids need no further
+/// change. The restore into the temporary directory has already set a new store id and added
+/// `ID_GAP` to the last used ids.
 async fn copy_ids(transaction: &Transaction<'_>, backup: &Connection) -> Result<(), StoreError> {
     let id: String = backup.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?;
     set_store_id(transaction, &id).await?;

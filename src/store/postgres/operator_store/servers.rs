@@ -24,12 +24,12 @@ pub struct ReplicaRow {
     /// The number of the last change of orders that the server's list reflected when the server
     /// last wrote its row.
     pub list_change_number: i64,
-    /// The time at which the server added its row, in RFC 3339 and UTC. Usually this is when the
-    /// server started. It is later if the row was removed in between, for example because
-    /// heartbeats were missing or a session could not be opened.
+    /// The time at which the server added its row, in RFC 3339 and UTC. A server adds its row when
+    /// it starts. If the row is then removed, for example because heartbeats were missing, the
+    /// server adds a new row later.
     pub started_at: String,
-    /// The time since the server last wrote its row, by the database's clock. A server writes it
-    /// about every 10 seconds, and earlier if its address or list has changed.
+    /// The time since the server last wrote its row, by the database's clock. A server writes its
+    /// row about every 10 seconds. It writes earlier if its address or list has changed.
     pub heard_seconds_ago: i64,
 }
 

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-/// The maximum number of accounts in a batch. An answer has about 80 bytes per account, so it fits
+/// The maximum number of accounts in a batch. The result has about 80 bytes per account, so it fits
 /// into the buffers of a socket. PostgreSQL can therefore commit even if the server is suspended
-/// and does not read the answer.
+/// and does not read the result.
 pub const MAX_ACCOUNTS: usize = 500;
 
 /// The maximum number of expired rows that one statement removes. It is small, so that the
@@ -89,8 +89,8 @@ pub fn unavailable(request: &KeyedRequest) -> Decision {
 
 /// Removes up to `REMOVED_PER_STATEMENT` expired rows. Returns true if there may be more.
 pub async fn remove_expired(client: &Client) -> Result<bool, Error> {
-    // Keep a row for a minute after its day window has closed, because its minute window may close
-    // up to a minute later.
+    // The minute window of a row may close up to a minute after its day window. So keep the row for
+    // a minute after its day window has closed.
     let delete = format!(
         "DELETE FROM limits_accounts WHERE account = ANY (ARRAY(
              SELECT account FROM limits_accounts

@@ -35,7 +35,8 @@ pub async fn require_own_counts(
     )))
 }
 
-/// Assigns the counts to the store id `id` if they belong to the store id `before`.
+/// Assigns the counts of the store with the id `before` to the store id `id`. Changes nothing if
+/// the counts belong to a different store.
 pub async fn follow_store(client: &Client, before: &str, id: &str) -> Result<(), StoreError> {
     let update = "UPDATE limits_schema SET store_id = $2 WHERE store_id = $1";
     client.execute(update, &[&before, &id]).await.map_err(write_error).map(drop)

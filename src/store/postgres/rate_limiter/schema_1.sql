@@ -5,8 +5,9 @@
 -- snapshot of the store (pg_dump) does not keep dead versions of these frequently updated rows.
 -- Times are microseconds since the Unix epoch, by the database's clock.
 
--- One row: the version of these tables, the oldest program that may use them, and the store whose
--- requests are counted, once a server has used them.
+-- The table has one row. It contains the version of these tables, the oldest program that may use
+-- them, and the id of a store. The requests to this store are counted here. The id is NULL until a
+-- server has used the tables.
 CREATE TABLE limits_schema (
     only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     version        integer NOT NULL CHECK (version > 0),
@@ -15,13 +16,14 @@ CREATE TABLE limits_schema (
 );
 
 -- The minute and day windows of each account. counted_at is the time at which the account's last
--- batch was counted. A batch that waited for the row does not count at an earlier time than the
--- batch before it, unless the clock was set back (see count.sql). admitted is the number of requests
--- of the last batch that were admitted; count.sql subtracts it to return the counts before the
--- batch. per_minute and per_day exist only so that count.sql can read the limits from EXCLUDED.
+-- batch was counted. counted_at never decreases, unless the clock was set back (see count.sql).
 --
--- Every batch updates the rows of its accounts. Pages are filled to 30 %, which leaves room for HOT
--- updates, and vacuum starts at a fixed number of dead rows, however large the table is.
+-- admitted is the number of admitted requests in the account's last batch. count.sql subtracts this
+-- number to return the counts before the batch. per_minute and per_day exist only so that count.sql
+-- can read the limits from EXCLUDED.
+--
+-- Every batch updates the rows of its accounts. So pages are filled to only 30 %, which leaves room
+-- for HOT updates. Vacuum starts at a fixed number of dead rows, even if the table is large.
 CREATE TABLE limits_accounts (
     account         bigint PRIMARY KEY,
     minute_closes   bigint NOT NULL,

@@ -28,11 +28,14 @@ CREATE TABLE change_lock (
 );
 INSERT INTO change_lock DEFAULT VALUES;
 
--- The journal: a row for each committed change of orders, accounts or keys, written in the same
--- transaction. `orders` and `keys` are the numbers of the last change of orders, and of accounts and
--- keys. The changed rows of other tables also have the change_number; a server catches up by reading
--- the rows after its position. A server whose last seen change is missing here, or has another id,
--- has followed another history, and rereads everything. Old rows are removed, except the last one.
+-- The journal. Each change of orders, accounts or keys adds a row in its own transaction. `orders`
+-- is the number of the last change of orders. `keys` is the number of the last change of accounts
+-- or keys.
+--
+-- The changed rows of other tables also have the change_number. A server catches up by reading the
+-- rows that changed after its position. If the journal lacks the last change that the server has
+-- seen, or has another id for it, the server has followed another history. The server then rereads
+-- everything. Old rows are removed, but never the last one.
 CREATE TABLE changes (
     change_number bigint      PRIMARY KEY CHECK (change_number > 0),
     id            uuid        NOT NULL DEFAULT gen_random_uuid(),
@@ -89,9 +92,11 @@ CREATE TABLE accounts (
 );
 CREATE INDEX accounts_by_change ON accounts (change_number);
 
--- digest is the SHA-256 of the whole key; the key itself is not stored. label is the operator's name
--- for the key, or NULL. Times are Unix milliseconds. The latest ban has an end, and a length, which
--- the next ban doubles; both are NULL if the key was never banned or the operator lifted the ban.
+-- digest is the SHA-256 of the whole key; the key itself is not stored. label is the operator's
+-- name for the key, or NULL. Times are Unix milliseconds.
+--
+-- banned_until is the end of the latest ban, and ban_seconds is its length. The next ban doubles
+-- this length. Both columns are NULL if the key was never banned or the operator lifted the ban.
 -- Each ban and each lifting increments ban_number. A change of the account alone does not change
 -- change_number of its keys.
 CREATE TABLE keys (

@@ -1,5 +1,5 @@
-//! Checks the durability of commits: refuses a primary whose standbys do not confirm commits, and
-//! warns if a failover or a power cut could lose acknowledged changes.
+//! Checks the durability of commits. Refuses a primary whose standbys do not confirm commits. Warns
+//! if a failover or a power cut could lose acknowledged changes.
 
 mod sync_standbys;
 
@@ -36,12 +36,12 @@ pub struct Settings {
 }
 
 impl Durability {
-    /// Reads the durability of commits when a session opens, and checks whether commits hang. An
-    /// open session does not need this check, because it ends if its heartbeats hang.
+    /// Reads the durability of commits when a session opens, and also checks whether commits are
+    /// stuck. An open session does not need this check, because it ends if its heartbeats hang.
     ///
-    /// Commits of commands and other programs do not count as stuck. PostgreSQL shows when their
-    /// statements began, but not when the wait for standbys began. These statements may run for
-    /// long before they wait, so a commit could seem stuck although it is not.
+    /// The check counts only commits of servers. For a commit, PostgreSQL shows when the statement
+    /// began, but not when the wait for standbys began. A statement of a command may run for long
+    /// before this wait. So its commit would seem stuck although it is not.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
             "SELECT EXISTS (SELECT FROM pg_stat_activity
@@ -77,8 +77,9 @@ impl Durability {
         Ok(Durability { settings, streaming, present, is_stuck: false })
     }
 
-    /// Returns how many standbys must confirm each commit, and how many can. If a commit is stuck
-    /// although enough standbys are present, none of them counts as confirming.
+    /// Returns how many standbys must confirm each commit, and how many standbys are able to
+    /// confirm it. If a commit is stuck although enough standbys are present, the second number is
+    /// 0.
     pub fn standbys(&self) -> Standbys {
         let Some(SyncStandbys { needed, .. }) = self.settings.standbys() else {
             return Standbys::default();
@@ -110,9 +111,9 @@ impl Durability {
         Ok(())
     }
 
-    /// Records the standbys for the metrics. Logs warnings about the settings when they are first
-    /// recorded and whenever they have changed. On a new primary (`is_new_primary`), repeats these
-    /// warnings, because the failover may have lost changes.
+    /// Records the standbys for the metrics. Logs warnings about the settings at the first call and
+    /// whenever the settings have changed. Repeats these warnings on a new primary
+    /// (`is_new_primary`), because the failover may have lost changes.
     pub fn record(self, is_new_primary: bool, replica: &Replica, log: &Logger) {
         replica.set_standbys(self.standbys());
         let before = replica.replace_settings(self.settings.clone());
@@ -124,13 +125,13 @@ impl Durability {
 }
 
 impl Settings {
-    /// Returns `None` if no standby must confirm commits.
+    /// Returns the synchronous standbys, or `None` if no standby must confirm commits.
     fn standbys(&self) -> Option<SyncStandbys> {
         SyncStandbys::parse(&self.synchronous_standby_names)
     }
 
-    /// Warns if a failover or a power cut can lose acknowledged changes. Logs an info message if
-    /// the settings have changed and every synchronous standby must now confirm commits.
+    /// Warns if a failover or a power cut can lose acknowledged changes. After a change of the
+    /// settings, logs an info message if every synchronous standby must confirm commits.
     fn log(&self, have_changed: bool, log: &Logger) {
         let names = &self.synchronous_standby_names;
         match self.standbys() {

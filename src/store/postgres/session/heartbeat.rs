@@ -31,10 +31,10 @@ const ROW_INTERVAL: Duration = Duration::from_secs(10);
 /// list's new change number.
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sends heartbeats, on a connection that nothing else uses while the session is open. The
-/// statements of a heartbeat are pipelined, so a statement of other work that was sent between them
-/// would run in the heartbeat's transaction. If that statement failed or waited, a working session
-/// would lose its lease or end.
+/// Sends heartbeats. While the session is open, nothing else uses their connection, because the
+/// statements of a heartbeat are pipelined. A statement of other work between them would run in the
+/// heartbeat's transaction. If such a statement failed or waited, a working session would lose its
+/// lease or end.
 pub struct Heartbeat {
     connection: Arc<Connection>,
     begin: Statement,
@@ -100,8 +100,8 @@ impl Heartbeat {
         Ok(state.renew_lease(sent))
     }
 
-    /// Sends heartbeats until the session or the server ends: at a fixed interval, and immediately
-    /// if a request waits for one.
+    /// Sends heartbeats until the session or the server ends. Sends them at a fixed interval, and
+    /// also immediately if a request waits for a heartbeat.
     pub async fn keep_beating(&self) {
         let mut ticks = interval(HEARTBEAT_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -139,9 +139,9 @@ impl Heartbeat {
     }
 }
 
-/// Adds the replica's row. Fails while a command keeps servers away. If such a command begins
-/// later, it finds the row and refuses to run. So what is read after this call, such as the store's
-/// id, stays valid while the row exists.
+/// Adds the replica's row. Fails while a command holds `SERVERS_LOCK`, because no server may use
+/// the store then. If such a command begins later, it finds the row and refuses to run. So the data
+/// that is read after this call, such as the store's id, stays valid while the row exists.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_change_number)

@@ -35,11 +35,11 @@ use tokio_postgres::{Row, Statement};
 /// The maximum number of queries in flight if each query's commit waits for the standby.
 const MAX_COMMITTING_QUERIES: usize = 1;
 
-/// The maximum number of changed orders in an answer: as many as a batch of cancellations can
-/// change. Larger changes, by imports or the operator, are read separately.
+/// The maximum number of changed orders in a result. This is as many as one batch of cancellations
+/// can change. Larger changes, by imports or the operator, are read separately.
 const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 
-/// The column that is true if the row of the replica was locked.
+/// The name of a column. Its value is true if the statement locked the replica's row.
 const IS_LOCKED: &str = "is_locked";
 
 /// Returns the statement of a freshness query. The statement has three results:
@@ -79,9 +79,10 @@ struct NextQuery {
 }
 
 /// Lets list requests wait for freshness queries. The task [`ListReader::answer_requests`] sends
-/// the queries on the connection that [`KeyReader`](super::key_reader::KeyReader) uses too. Neither
-/// delays the other for long, because each statement is its own transaction, and `FRESHNESS` in
-/// [`timeouts`](crate::store::postgres::timeouts) limits its waits for locks.
+/// the queries. They use the same connection as [`KeyReader`](super::key_reader::KeyReader). The
+/// two readers do not delay each other for long, because each statement is a separate transaction.
+/// `FRESHNESS` in [`timeouts`](crate::store::postgres::timeouts) limits how long a statement waits
+/// for locks.
 pub struct ListReader {
     /// `None` once the session has ended.
     queries: Mutex<Option<SharedQueries<NextQuery>>>,
@@ -96,7 +97,7 @@ impl ListReader {
     }
 
     /// Joins a list request to the next query. `list` is the change that the list in memory
-    /// reflects. Returns a receiver of the answer, or `None` if the session has ended.
+    /// reflects. Returns a receiver of the query's result, or `None` if the session has ended.
     pub fn join(&self, list: Option<Position>) -> Option<watch::Receiver<FreshnessAnswer>> {
         let mut queries = self.queries.lock();
         let next = queries.as_mut()?.join();
@@ -121,9 +122,9 @@ impl ListReader {
         }
     }
 
-    /// Returns 0 if the next query is not needed or cannot be sent yet. Otherwise returns the
-    /// number of list requests that wait for it, but at least 1, even if their clients have gone
-    /// away.
+    /// Returns the number of list requests that wait for the next query. Returns 0 if the query is
+    /// not needed or cannot be sent yet. Otherwise returns at least 1, even if all the clients have
+    /// disconnected.
     fn waiting(&self, most: usize) -> usize {
         let queries = self.queries.lock();
         let due = queries.as_ref().and_then(|queries| queries.due(most));
@@ -157,9 +158,9 @@ impl ListReader {
     ) -> Result<(), StoreError> {
         let select = connection.client.prepare(&select(commits)).await.map_err(read_error)?;
         let mut ended = pin!(self.state.ended());
-        // Answer no list request yet: until the wait is over, another replica may have a valid
-        // lease on a replaced primary. Its next list could contain an order that this session's
-        // list lacks.
+        // Answer no list request until the wait is over. Until then, another replica may have a
+        // valid lease on a replaced primary. The next list of that replica could contain an order
+        // that this session's list lacks.
         let wait_is_over = loop {
             match self.state.wait.over(Instant::now()) {
                 Ok(wait_is_over) => break wait_is_over,
@@ -240,9 +241,9 @@ impl ListReader {
     }
 }
 
-/// Reads the orders that changed after the position `list` from the rows of a query. Returns `None`
-/// if `list` is `None`, if the list is current, or if more than [`MAX_CHANGED_ORDERS`] orders
-/// changed.
+/// Parses the rows of a freshness query. Returns the orders that changed after the position `list`.
+/// Returns `None` if `list` is `None`, if the list is current, or if more than
+/// [`MAX_CHANGED_ORDERS`] orders changed.
 fn read_changes(
     rows: &[Row],
     list: Option<Position>,

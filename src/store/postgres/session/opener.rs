@@ -67,9 +67,9 @@ impl Opener {
         why.into()
     }
 
-    /// Replaces sessions until the server stops. After a panic, makes another attempt. If this task
-    /// ended, the server would refuse all requests until somebody restarts it. The panic hook logs
-    /// the panic.
+    /// Replaces sessions until the server stops. After a panic, which the panic hook logs,
+    /// continues with another attempt. If this task ended, the server would refuse all requests
+    /// until somebody restarts it.
     async fn keep_replacing(
         self,
         mut session: Option<Arc<Session>>,
@@ -132,8 +132,8 @@ impl Opener {
         Ok(session)
     }
 
-    /// Opens a session to the first host that is a primary and confirms a commit. A host's claim to
-    /// be the primary is not enough, because a replaced primary claims it too.
+    /// Opens a session to the first host that claims to be the primary and that also confirms a
+    /// commit. The claim alone is not enough, because a replaced primary makes it too.
     async fn open_at_primary(
         &self,
         before: Option<&Session>,
@@ -251,8 +251,8 @@ impl Opener {
     }
 }
 
-/// Converts an error that occurred while checking whether this program can use the store. If the
-/// check found that it cannot, the error becomes [`OpenError::Schema`].
+/// Converts an error of the check whether this program can use the store. If the check found that
+/// this program cannot use the store, returns [`OpenError::Schema`].
 fn unfit(error: StoreError) -> OpenError {
     match error {
         StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
@@ -278,8 +278,8 @@ async fn open_other_connections(
     Ok([writer, freshness?, reader?, maintenance?, heartbeat?, limits?].map(Arc::new))
 }
 
-/// Fails if the database now has a different store than in the session before. Requests are counted
-/// by account id, and in another store the same id belongs to a different account.
+/// Fails if the database now has a different store than during the previous session. The server
+/// counts requests by account id, and the same id belongs to a different account in another store.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
     match before {
         Some(before) if before.store_id != id => Err(StoreError::Refused(

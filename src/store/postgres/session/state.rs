@@ -57,9 +57,9 @@ impl SessionState {
         }
     }
 
-    /// Records that a confirmed commit has seen the change with this number, so the standby that
-    /// confirmed the commit also has the change. A visible change alone does not prove this: the
-    /// commit that made it may have stopped waiting for the standby.
+    /// Records that a confirmed commit has read the change with this number. The standby that
+    /// confirmed the commit then has the change too. To see the change is not enough, because the
+    /// commit of the change itself may have stopped waiting for the standby.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -82,9 +82,9 @@ impl SessionState {
         }
     }
 
-    /// Passes the session's history, its lease and the last seen change to `decide`, which accepts
-    /// or rejects an answer. Fails if `decide` rejects the answer. Then checks that the session is
-    /// open, so that rows of an ended session are never used.
+    /// Calls `decide`, which accepts or rejects a reply of the primary. `decide` gets the session's
+    /// history, its lease and the last seen change. Fails if `decide` rejects the reply. Also fails
+    /// if the session has ended, so that rows of an ended session are never used.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,

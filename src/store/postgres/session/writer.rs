@@ -103,10 +103,12 @@ const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 const OWN: &str = "own";
 
 /// Returns a statement that cancels the pending orders of a batch and selects the resulting state
-/// of each order. With READ COMMITTED, the statement reads a snapshot that is taken after the
-/// change lock. So it cancels every order of the batch except those that have shipped, are already
-/// cancelled (perhaps by an earlier attempt of this batch), do not exist, or do not meet the
-/// request's condition (`unchanged_since`).
+/// of each order.
+///
+/// The transaction takes the change lock first. With READ COMMITTED, this statement then reads a
+/// newer snapshot. So it cancels every order of the batch that is still pending and meets its
+/// request's condition (`unchanged_since`). An earlier attempt of the same batch may already have
+/// cancelled some of the orders.
 fn update_orders() -> String {
     format!(
         "
@@ -165,8 +167,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Creates a batch. Of the cancellations that still have enough time left, it sends one for
-    /// each order.
+    /// Creates a batch from the cancellations that still have enough time left. The batch sends
+    /// only one cancellation for each order.
     pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
         let id = format!("{:016x}", rand::random::<u64>());
         let mut batch = Batch { id, ..Batch::default() };
@@ -306,8 +308,8 @@ impl BatchWriter {
         );
         begun.map_err(write_error)?;
         limited.map_err(write_error)?;
-        // Check each statement: if one of them failed, COMMIT rolls back, but the client library
-        // does not report this.
+        // Check the result of each statement. If a statement failed, COMMIT rolls back, and the
+        // client library does not report this.
         let locked = locked.map_err(write_error)?;
         let updated = updated.map_err(write_error)?;
         committed.map_err(write_error)?;
@@ -330,14 +332,15 @@ impl BatchWriter {
         Ok(CancelledBatch { outcomes: batch.outcomes(&states), positions })
     }
 
-    /// Accepts the batch's change as the last seen change, and records that it is confirmed.
-    /// Returns the positions before and after the batch, from a row of `update`; `None` if this
-    /// attempt cancelled nothing.
+    /// Accepts the batch's change as the last seen change and records the change as confirmed.
+    /// Returns the positions before and after the batch. `row` is a result of the statement
+    /// `update`. Returns `None` if this attempt cancelled nothing.
     fn accept_change(&self, row: &Row) -> Result<Option<(Position, Position)>, StoreError> {
         let Some(number) = value(row, 3)? else { return Ok(None) };
         // If the journal lacks the last seen change, `accept` fails and the session ends, although
-        // this attempt was committed. The next attempt, in another history, finds the orders
-        // cancelled with the batch's id.
+        // this attempt was committed. The next attempt runs in a new history. It finds the batch's
+        // id in the orders that this attempt cancelled, so it counts them as cancelled by the
+        // batch.
         let change = JournalChange { number, id: value(row, 4)? };
         let (history, is_known) = (self.state.history, value(row, 5)?);
         self.state.accept(|history, _, seen| seen.accept(history, change, is_known))?;
@@ -364,8 +367,9 @@ pub fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
     (remaining >= MIN_BATCH_TIME).then_some(remaining)
 }
 
-/// Returns how long a batch with this time left may wait for each of its two locks. Returns `None`
-/// if there is time for two waits of [`LOCK_WAIT`], the `lock_timeout` of the connection.
+/// Returns the time for which a batch may wait for each of its two locks, if `limit` is the time
+/// that the batch has left. Returns `None` if the `lock_timeout` of the connection, [`LOCK_WAIT`],
+/// is short enough for two waits.
 fn lock_wait(limit: Duration) -> Option<Duration> {
     let wait = limit.saturating_sub(BATCH_EXECUTION_TIME) / 2;
     // At least 1 ms, because PostgreSQL takes 0 for "no limit".
@@ -458,7 +462,7 @@ mod tests {
         );
         assert_eq!(batch.keys.iter().map(|key| &**key).collect::<Vec<_>>(), ["c", "b"]);
         assert_eq!(batch.highest_numbers(5), [i64::MAX, 4]);
-        // The number of another history cannot be compared, so that order is not cancelled.
+        // Change numbers of different histories cannot be compared, so the order is not cancelled.
         assert_eq!(batch.highest_numbers(6), [i64::MAX, i64::MIN]);
         let states = [(7, (Status::Cancelled, true)), (8, (Status::Pending, false))];
         let changed = Err(NotExecuted::Changed);

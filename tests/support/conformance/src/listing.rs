@@ -108,14 +108,13 @@ pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::R
     Ok(orders)
 }
 
-/// Reads all orders in the way in which an operator's command does. Returns each as JSON.
+/// Reads all orders as an operator's command does. Returns each order as JSON.
 pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>> {
     let orders = stored(commands, None)?;
     Ok(orders.iter().map(serde_json::to_string).collect::<Result<_, _>>()?)
 }
 
-/// A list that is kept current in the way in which a server keeps its list: by reading only what
-/// has changed.
+/// A list that reads only what has changed, as the list of a server does.
 pub struct Follower {
     reached: Position,
     list: BTreeMap<i64, String>,

@@ -68,9 +68,9 @@ impl ServedStore {
         self.wait(self.store.look_up_keys(digests.to_vec()))
     }
 
-    /// Returns orders that changed after `after`, in the sequence in which the store sends them,
-    /// and how far this read got. If there were many changes, PostgreSQL may read only the first of
-    /// them.
+    /// Returns the orders that changed after the position `after`, in the sequence in which the
+    /// store sends them. Also returns the position that the read reached. If there were many
+    /// changes, PostgreSQL may read only the first ones.
     pub fn orders_since(&self, after: Position) -> Result<(Vec<Order>, OrdersRead), StoreError> {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// Maximum time from a request to its answer. A server allows itself 5 s; the rest is for the
-/// network. The checker adds the duration of faults that stop the server or disturb its network to
-/// the clients.
+/// Maximum time from a request to its response. The server itself may use 5 s, and the rest is for
+/// the network. If a fault stops the server or disturbs its connections to clients, the checker
+/// adds the duration of the fault.
 pub const ANSWER_LIMIT: Duration = Duration::from_millis(5_500);
 
 /// How long a client waits for an answer before it gives up. This is longer than [`ANSWER_LIMIT`],

@@ -87,8 +87,8 @@ impl Checker {
         }
     }
 
-    /// Returns the first few violations of each rule. Leaves out exceeded time limits and
-    /// unexpected 503s that the stalls recorded so far explain.
+    /// Returns the first few violations of each rule. Leaves out an exceeded time limit or an
+    /// unexpected 503 if a stall that is already recorded explains it.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
     }
@@ -199,9 +199,9 @@ impl Checker {
         let excused = self.faults.excuse(server, interval);
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
-            // The fault excuses the lost answer, however long the client waited for it. If a
-            // connection closes just when the client hands a request to it, hyper may report no
-            // error, and the client waits until its timeout (api/UPSTREAM.md).
+            // The fault excuses the lost response, even if the client waited until its timeout. For
+            // example, a connection may close while the client hands a request to it. hyper then
+            // may report no error (api/UPSTREAM.md), so the client waits until its timeout.
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");

@@ -1,5 +1,5 @@
-//! The events of a recording and their format: one JSON object per line. The times of all events
-//! are on one clock.
+//! Defines the events of a recording and their format. Each event is a JSON object on its own line.
+//! The times of all events come from the same clock.
 
 use crate::IdSet;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Event {
 pub enum What {
     /// The recording begins, and the store is in this state.
     Begins(Beginning),
-    /// A client is about to send a request, or an operator to run a command.
+    /// A client is about to send a request, or the operator is about to run a command.
     Asks(Asked),
     /// A response has arrived completely, or was lost, or a command has ended.
     Gets {
@@ -40,8 +40,8 @@ pub enum What {
         per_day: Option<u32>,
     },
     Fault(FaultBegun),
-    /// A standby became the primary. If a request is sent a second later or more, its count must
-    /// not be lost.
+    /// A standby became the primary. The counts of requests that are sent at least a second later
+    /// must not be lost.
     Promoted,
     /// From this time, syncs of a server's disk fail, hang or do nothing.
     Unsynced,
@@ -153,7 +153,7 @@ pub enum Answer {
     Failed(String),
 }
 
-/// The status of a response, and the other values in it that the rules check.
+/// The status of a response, and the other parts of the response that the rules check.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answered {
@@ -181,9 +181,9 @@ pub struct FaultBegun {
     /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose request counts. The loss begins a second before the fault, or
-    /// earlier if counts could not be saved then. It ends a second after a standby is promoted or,
-    /// if none is promoted, when the lists are compared.
+    /// True if the fault may lose request counts. The loss begins a second before the fault. It
+    /// begins earlier if counts could not be saved at that time. The loss ends a second after a
+    /// standby is promoted. If no standby is promoted, it ends when the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

@@ -16,7 +16,8 @@ pub struct Figures {
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,
-    /// The longest time from a request to a server until its answer arrived or was lost.
+    /// The longest duration of a request to a server. A request ends when its answer arrives or is
+    /// lost.
     pub slowest: Duration,
     /// The total length of the machine's stalls.
     pub stalled: Duration,

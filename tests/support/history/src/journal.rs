@@ -36,7 +36,7 @@ impl Journal {
         Arc::new(Journal { orders: ShownOrders::default(), clock: Instant::now(), state })
     }
 
-    /// Nanoseconds since the recording began.
+    /// Returns the nanoseconds since the recording began.
     pub fn now(&self) -> u64 {
         u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -45,8 +45,8 @@ impl Journal {
         self.note_in(&mut self.state.lock(), what);
     }
 
-    /// Records that a client is about to send a request, or an operator to run a command. Returns
-    /// the number of the request or command.
+    /// Records that a client is about to send a request, or that an operator is about to run a
+    /// command. Returns the number of the request or command.
     pub fn asks(
         &self,
         client: &str,
@@ -68,7 +68,7 @@ impl Journal {
         self.note(What::Gets { op, answer });
     }
 
-    /// Records the machine's stalls until the result is dropped.
+    /// Records the machine's stalls until the returned `StallDetector` is dropped.
     pub fn watch_machine(self: &Arc<Journal>) -> std::io::Result<StallDetector> {
         let journal = Arc::clone(self);
         StallDetector::start_with(move |late| {
@@ -84,9 +84,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds the figures and the violations to the report, and returns the violations. A run without
-    /// a 204 to a cancellation also counts as a violation in the report. Stalls of the machine can
-    /// excuse such a run, exceeded time limits and unexpected 503s, but nothing else.
+    /// Adds the figures and the violations to the report, and returns the violations. The report
+    /// also gets a violation if no cancellation got a 204.
+    ///
+    /// Stalls of the machine can excuse a run without such a 204, an exceeded time limit or an
+    /// unexpected 503. They excuse no other violation.
     pub fn report_violations(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
         let is_idle = figures.acknowledged.is_empty();
@@ -118,7 +120,8 @@ impl Journal {
         self.state.lock().figures.clone()
     }
 
-    /// Returns the first error while writing the file. If there was none, flushes the file.
+    /// Returns the first error that occurred while events were written to the file. If there was no
+    /// error, flushes the file.
     pub fn close(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock();
         if let Some(failure) = state.failure.take() {

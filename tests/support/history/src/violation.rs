@@ -46,12 +46,12 @@ pub enum Rule {
     /// field of an order changes, except its status.
     #[strum(message = "a list is not complete")]
     IncompleteList,
-    /// Every answer, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT). Faults that
-    /// affect its server prolong this time by their duration.
+    /// Every answer, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT). If faults
+    /// affect the server, this limit is extended by their duration.
     #[strum(message = "an answer is late")]
     LateAnswer,
-    /// Every request is answered, unless a fault at its server may lose answers. If the client gave
-    /// up waiting, this is a violation of [`Rule::LateAnswer`] instead.
+    /// Every request gets a response, unless a fault at its server may lose responses. A client
+    /// that gave up waiting violates [`Rule::LateAnswer`] instead.
     #[strum(message = "a request has no answer")]
     NoAnswer,
     /// Every 503 has `Retry-After`.
@@ -69,8 +69,7 @@ pub enum Rule {
     /// Accounts stay within their limits per minute and per day.
     #[strum(message = "a window admits more than the limit")]
     AdmittedTooMany,
-    /// No request is answered 429 before its account can have reached a limit, unless its key is
-    /// banned.
+    /// A request gets a 429 only if its account may have reached a limit, or if its key is banned.
     #[strum(message = "a window refuses before the limit is reached")]
     RefusedTooEarly,
     /// Every server is ready again within 5 s after a fault was undone.
@@ -83,9 +82,9 @@ pub enum Rule {
     /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.
     #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
-    /// Each answer is possible. A request of its kind can have this status. A 204, 404 or 409 fits
-    /// what is known about the order. Lists show only known orders. No request is answered 503,
-    /// unless the recording allows 503s.
+    /// Each answer is possible. Its status is one that such a request can get. A 204, 404 or 409
+    /// fits what is known about the order. Lists show only known orders. A 503 occurs only if the
+    /// recording allows 503s.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
     /// The final table is possible. It contains every order that must exist, and no order twice.
@@ -95,7 +94,7 @@ pub enum Rule {
     ImpossibleTable,
 }
 
-/// A request or command, and its answer. Violations print it.
+/// A request or command, and its answer. A violation is printed with the operations that prove it.
 #[derive(Clone, Debug)]
 pub struct Operation {
     pub asked: Asked,
@@ -106,7 +105,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The time of the answer; `u64::MAX` while the operation is running.
+    /// Returns the time at which the operation ended, or `u64::MAX` if it is still running.
     pub fn ended(&self) -> u64 {
         self.answered.as_ref().map_or(u64::MAX, |(ended, _)| *ended)
     }

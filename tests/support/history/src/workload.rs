@@ -16,8 +16,8 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use testbed::Key;
 use tokio::task::JoinSet;
 
-/// The numbers of writers, listers and walkers. There are also limited clients for each key with a
-/// limit, and a caller for each server.
+/// The numbers of writers, listers and walkers. A load also has one caller for each server, and
+/// limited clients for each key with a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub writers: usize,
@@ -36,13 +36,15 @@ const LISTER_RESTS: Duration = Duration::from_millis(15);
 /// they may get a 304.
 const FIRST_ASKING_AGAIN: usize = 2;
 
-/// Orders per page: few enough that a walk takes several pages.
+/// The number of orders per page. It is so small that a client needs several pages to read all
+/// orders.
 const PAGE: usize = 200;
 
 /// A string that only the body of a 429 to a banned key contains.
 const BANNED: &[u8] = br#""key_banned""#;
 
-/// The limits per minute and per day of the accounts that reach their limits.
+/// Limits of the accounts whose clients reach a limit. Each pair contains the limit per minute and
+/// the limit per day of one account.
 pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (PER_MINUTE, u32::MAX),
     (PER_MINUTE, u32::MAX),
@@ -232,8 +234,8 @@ impl Workload {
         (answer, next)
     }
 
-    /// Uses up a window with two concurrent requests at a time, waits until the window closes, and
-    /// begins again.
+    /// Sends two concurrent requests at a time until a limit is reached. Then waits until the
+    /// window closes, and repeats this until the run ends.
     async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
         let mut random = self.random(100 + number);

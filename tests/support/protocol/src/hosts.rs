@@ -19,8 +19,8 @@ pub enum ChangeScope {
 /// A set of changes, one bit each.
 pub type Set = u8;
 
-/// A journal: the ids of its changes, in the order of their numbers. The first change has the
-/// number 1.
+/// A journal, stored as the ids of its changes. The ids are in the order of the changes' numbers,
+/// which begin at 1.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Journal {
     ids: [u8; MAX_CHANGES as usize],
@@ -56,7 +56,7 @@ impl Journal {
         prefix
     }
 
-    /// The number of the last change in `scope`; 0 if there is none.
+    /// Returns the number of the last change in `scope`, or 0 if there is none.
     pub fn last_number(&self, scope: ChangeScope) -> i64 {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
@@ -79,7 +79,7 @@ impl Journal {
         self.changes_after(scope, after).fold(0, |all, (_, one)| all | one)
     }
 
-    /// The set of changes that cancel the order or revoke the key.
+    /// Returns the set of changes that cancel the order or revoke the key.
     pub fn end(&self) -> Set {
         self.ids().iter().filter(|id| **id & ENDS != 0).fold(0, |all, id| all | set_of(*id))
     }

@@ -86,7 +86,8 @@ struct Query {
     rows: Option<(Position, Set)>,
 }
 
-/// The progress of the list requests that share a query, from its answer until the list is sent.
+/// The progress of list requests that share a query. It begins when the query is answered, and ends
+/// when the list is sent.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
@@ -163,7 +164,7 @@ pub struct Replica {
     pub unapplied: Option<((Position, Position), Set)>,
     /// The last change of keys that the cache of this replica reflects.
     pub reflected: Position,
-    /// The changes that the cached key's row contains.
+    /// The changes that the cached row of the key contains. `None` if the key is not cached.
     pub cached: Option<Set>,
     refreshed: Tick,
     key_poll: KeyPoll,
@@ -214,8 +215,8 @@ impl Replica {
         }
     }
 
-    /// Opens a session to the leader. No session to another host can open, because a session opens
-    /// only after a confirmed commit, and only the leader can confirm commits.
+    /// Opens a session to the leader. A session opens only after a confirmed commit, and only the
+    /// leader can confirm commits. So no session to another host can open.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
         let opening = journal.answer(&self.seen).opening(&self.seen);
@@ -256,17 +257,19 @@ impl Replica {
         Some(change)
     }
 
-    /// Takes a list request, whose list must reflect the changes `must_reflect`. This set replaces
-    /// the set of the earlier requests that share the query, because it includes all changes of
-    /// that set except those that have been lost.
+    /// Receives a request for a list. The list must reflect the changes `must_reflect`.
+    ///
+    /// Earlier requests may share the same query, and this set replaces theirs. This is correct,
+    /// because the new set contains all changes of the old one, except changes that the store has
+    /// lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
         Some(())
     }
 
-    /// Sends the next query, which the server answers immediately. `with_rows` is false if there
-    /// are too many rows to include in the answer.
+    /// Sends the next query. The primary replies immediately. `with_rows` is false if there are too
+    /// many rows to include in the reply.
     pub fn send_query(
         &mut self,
         with_rows: bool,
@@ -390,7 +393,7 @@ impl Replica {
         Some(())
     }
 
-    /// Returns the last changes of the server. If the server's journal lacks the last change that
+    /// Returns the last changes in the server's journal. If the journal lacks the last change that
     /// the replica has seen, ends the session and returns `None`.
     fn accept_last_changes(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
         let last_changes = journal.answer(&self.seen).accept(session.history, &mut self.seen);
@@ -496,8 +499,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if this replica would authorise a request by a row of the key that contains none of the
-    /// revocations `end`.
+    /// True if this replica would authorise a request with an outdated row of the key. The row may
+    /// be cached or looked up. It is outdated if it contains none of the revocations `end`.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

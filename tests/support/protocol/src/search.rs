@@ -7,9 +7,8 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Mutex;
 use std::thread;
 
-/// The number of a state, and the state. The number is the index, in the vector `steps` of
-/// [`search`], of the step that first reached the state. The initial state has the number
-/// `usize::MAX`.
+/// A state with its number. The number is an index into the vector `steps` of [`search`]. The step
+/// at this index was the first to reach the state. The initial state has the number `usize::MAX`.
 type Numbered = (usize, World);
 
 /// A broken promise, the number of the last state before it (see [`Numbered`]), and the step that
@@ -68,8 +67,8 @@ impl ReachedWorlds {
         self.0.iter().map(|part| part.lock().expect("a search panicked").len()).sum()
     }
 
-    /// Returns the new states that are one step away from these states. Fails if a step breaks a
-    /// promise.
+    /// Takes each step from each of these states. Returns the resulting states that were not
+    /// reached before. Fails if a step breaks a promise.
     fn next_worlds(
         &self,
         level: &[Numbered],
@@ -97,9 +96,8 @@ fn hash_of(world: &World) -> u64 {
     hasher.finish()
 }
 
-/// A hasher that is fast for small numbers: it multiplies eight bytes at a time into the state and
-/// folds the product's halves. With the hasher of std, a search would spend most of its time in
-/// hashing.
+/// A hasher that is fast for small numbers. It needs one multiplication for eight bytes. With the
+/// hasher of the standard library, a search would spend most of its time in hashing.
 #[derive(Default)]
 struct Mixer {
     state: u64,

@@ -21,7 +21,8 @@ pub struct Scope {
     /// True if primaries are replaced and time passes. A list request and its query are then one
     /// step, to keep the number of states small. Otherwise, they are two steps.
     pub has_failovers: bool,
-    /// True if the leader may be restored: either the whole server, or only its rows while it runs.
+    /// True if the leader may be restored. A restore replaces either the whole server, or only its
+    /// rows while the server runs.
     pub has_restores: bool,
     /// True if both orders and keys change. If false, only the part of the store in `change_scope`
     /// changes.
@@ -32,7 +33,7 @@ pub struct Scope {
     pub delays_key_answers: bool,
 }
 
-/// The ways in which a step can break one of the promises that `lib.rs` lists.
+/// The ways in which a step can break a promise. `lib.rs` explains the promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// A list requested after a cancellation was acknowledged (204) still contains the cancelled
@@ -190,8 +191,9 @@ impl Step {
 }
 
 impl World {
-    /// Creates the initial world: one primary without changes, and two replicas with new sessions.
-    /// They had earlier sessions to this primary, so the waits of the new sessions are over.
+    /// Creates the initial world, which has one primary without changes and two replicas with new
+    /// sessions. Both replicas had an earlier session to this primary, so the waits of the new
+    /// sessions are over.
     pub fn new(scope: &Scope) -> World {
         let (timeline, forked_at, was_restored, journal) = (1, 0, false, Journal::default());
         let first = Primary { timeline, forked_at, was_restored, journal };

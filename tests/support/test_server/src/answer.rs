@@ -52,7 +52,8 @@ impl Answer {
         )
     }
 
-    /// Asserts that the response is a 429 with this code. Returns its `Retry-After`.
+    /// Asserts that the response is a 429 with the error code `code`. Returns the response's
+    /// `Retry-After`.
     pub fn assert_limited(&self, code: &str) -> u64 {
         self.assert_error(429, code);
         assert_eq!(self.number("x-ratelimit-remaining"), 0);

@@ -77,7 +77,7 @@ impl FaultyStore {
         *self.fault.lock() = fault;
     }
 
-    /// Makes calls that record the last uses of keys wait until the returned guard is dropped.
+    /// Blocks the calls that record the last uses of keys, until the returned guard is dropped.
     pub async fn block_last_used(&self) -> MutexGuard<'_, ()> {
         self.last_used.lock().await
     }

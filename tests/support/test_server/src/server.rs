@@ -1,6 +1,7 @@
 //! A server in the test's process, and methods to send requests to it. Each response is checked
-//! against the document. Over HTTP/1.1, the wire check's proxy does this while it passes on the
-//! bytes. Over TLS and HTTP/2, it is done after the HTTP client has received the response.
+//! against the API document. Over HTTP/1.1, the wire check's proxy checks the bytes while it
+//! forwards them. Over TLS and HTTP/2, the check runs after the HTTP client has received the
+//! response.
 
 use crate::wire_check::{
     Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, WireCheckProxy,
@@ -63,7 +64,7 @@ impl TestServer {
         }
     }
 
-    /// Returns the address of the proxy that checks responses, for tests that send bytes that no
+    /// Returns the address of the proxy that checks responses. Tests use it to send bytes that no
     /// HTTP client would send.
     pub fn proxy_address(&self) -> SocketAddr {
         match &self.transport {
@@ -143,7 +144,8 @@ impl TestServer {
         self.send_with(key, "GET", "/v1/store/orders").await
     }
 
-    /// Stops the server and writes the counts. Returns the setup as the next process would find it.
+    /// Stops the server and saves the request counts in their file. Returns the setup as the next
+    /// process would find it.
     pub async fn stop(self) -> TestSetup {
         self.server.stop().await;
         self.setup.with_counts_file(CountsFile::finish);

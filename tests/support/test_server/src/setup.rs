@@ -33,13 +33,14 @@ pub struct TestSetup {
     rate_limiter: Arc<InMemoryRateLimiter>,
     /// If set, the server uses this limiter instead of `rate_limiter`.
     other_rate_limiter: Option<Arc<dyn RateLimiter>>,
-    /// Keeps the counts across restarts; `None` after [`TestSetup::close_limits_file`].
+    /// The file that keeps the request counts across restarts. `None` after
+    /// [`TestSetup::close_limits_file`].
     counts_file: Mutex<Option<CountsFile>>,
     unauthenticated_per_minute: u32,
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
     pub(super) certificate: Option<TestCertificate>,
-    /// If set, the server uses this store instead of `store`. A test controls its faults.
+    /// The store that the server uses instead of `store`, if a test wants to set its faults.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The packages of the image: systemd, and the programs that the handbook's sessions use there.
+/// The packages of the image: systemd, and the programs that the handbook's sessions use in the
+/// container.
 const PACKAGES: &str = "systemd,systemd-sysv,dbus,ca-certificates,curl,nginx-light,openssl,procps,\
                         prometheus,prometheus-alertmanager,sqlite3";
 
@@ -23,7 +24,8 @@ pub struct Booted {
     leader: u32,
 }
 
-/// The file in an image that contains the `PACKAGES` from which the image was built.
+/// The name of a file in each image. The file contains the value that `PACKAGES` had when the image
+/// was built.
 const PACKAGES_FILE: &str = "packages";
 
 /// Locked while an image is checked or built, so that concurrent tests do not build it twice.

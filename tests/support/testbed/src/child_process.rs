@@ -70,9 +70,9 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Runs a command with this standard input until it exits, and returns its output. After
-/// [`EXIT_TIMEOUT`], kills the command and returns an error. The command gets its own process
-/// group, so that its children are killed as well.
+/// Runs a command until it exits, and returns its output. `input` becomes the command's standard
+/// input. After [`EXIT_TIMEOUT`], kills the command and returns an error. The command gets its own
+/// process group, so that its children are killed as well.
 pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

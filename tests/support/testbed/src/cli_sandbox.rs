@@ -1,4 +1,4 @@
-//! A directory in which tests run the program's commands as an operator would.
+//! Provides a directory in which tests run the program's commands as an operator would.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::command_output::CommandOutput;
@@ -64,8 +64,8 @@ impl CliSandbox {
     }
 
     /// Runs a session's commands in a shell, and asserts their output. In the session, each line of
-    /// standard error begins with `! `. If the command failed, it begins with the exit status
-    /// instead, such as `(3) `.
+    /// standard error begins with `! `. If the command failed, the exit status replaces the `!`, as
+    /// in `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

@@ -47,7 +47,8 @@ impl CommandOutput {
         self.error_with(1)
     }
 
-    /// Asserts the same as [`CommandOutput::error`], but with status 4: the store cannot be used.
+    /// Asserts the same as [`CommandOutput::error`], but expects status 4, which means that the
+    /// store cannot be used.
     pub fn unavailable(self) -> String {
         self.error_with(4)
     }

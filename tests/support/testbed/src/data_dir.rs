@@ -53,8 +53,8 @@ impl DataDir {
         DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }
 
-    /// Returns a data directory for the built program, below a temporary directory that is deleted
-    /// when the `DataDir` is dropped.
+    /// Returns a data directory for the built program. Its parent is a temporary directory, which
+    /// is deleted when the `DataDir` is dropped.
     pub fn temporary() -> anyhow::Result<DataDir> {
         let (program, directory) = (Program::built()?, tempfile::tempdir()?);
         let path = directory.path().join("data");

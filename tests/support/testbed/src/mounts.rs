@@ -70,8 +70,8 @@ impl Drop for SmallDisk {
     }
 }
 
-/// A file that is also mounted at another path, as it would be in a container. Dropping this
-/// unmounts it.
+/// A file that is mounted over another file, as container runtimes mount files. Dropping the
+/// `MountedFile` unmounts the file.
 pub struct MountedFile(PathBuf);
 
 impl MountedFile {

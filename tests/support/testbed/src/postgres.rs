@@ -23,20 +23,22 @@ pub const USER: &str = "store";
 
 pub const DATABASE: &str = "orders";
 
-/// The installed programs of PostgreSQL. If this program runs as root, the servers run as another
-/// account, because PostgreSQL refuses to run as root.
+/// The installed programs of PostgreSQL. PostgreSQL refuses to run as root. So if this program runs
+/// as root, it starts PostgreSQL as another user.
 #[derive(Clone, Debug)]
 pub struct Installed {
     bin: PathBuf,
-    /// The user and group to run servers as, if this program runs as root.
+    /// The user and the group of the servers' processes. `None` if this program does not run as
+    /// root, because the servers then run as the current user.
     account: Option<(u32, u32)>,
     /// The output of `postgres --version`.
     pub version: String,
 }
 
 impl Installed {
-    /// Finds the newest PostgreSQL among Debian's packages. If none is installed, takes the one in
-    /// the last directory on `PATH` that has one. Fails if it is older than version 15.
+    /// Finds the newest PostgreSQL among Debian's packages. If no package is installed, searches
+    /// `PATH`, and takes the last directory that has PostgreSQL. Fails if the PostgreSQL that it
+    /// found is older than version 15.
     pub fn find() -> anyhow::Result<Installed> {
         const FIX: &str = "on Debian and Ubuntu: apt-get install postgresql";
         let mut packaged: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
@@ -90,8 +92,8 @@ impl Installed {
     }
 }
 
-/// Returns the user and group to run servers as. Returns `None` if this program does not run as
-/// root, because servers then run as the current user.
+/// Returns the user and the group that PostgreSQL servers run as. Returns `None` if this program
+/// does not run as root, because servers then run as the current user.
 fn unprivileged() -> anyhow::Result<Option<(u32, u32)>> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -238,8 +240,8 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Also kills the children: suspended children would not notice that the server has exited, and
-    /// would stay.
+    /// Also kills the server's child processes. A suspended child would not notice that the server
+    /// has exited, so it would keep running.
     fn drop(&mut self) {
         let _ = self.kill_all();
     }

@@ -15,14 +15,15 @@ pub struct Preload {
 }
 
 impl Preload {
-    /// Compiles a library that moves the wall clock by the number of seconds in the file.
+    /// Compiles a library that moves the wall clock by the number of seconds that [`Preload::set`]
+    /// sets.
     pub fn wall_clock() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("set_clock.c"))
     }
 
-    /// Compiles a library that delays each fsync by the number of milliseconds in the file. With -1
-    /// fsync fails, with -2 it succeeds without syncing, and with -3 it waits until the number
-    /// changes.
+    /// Compiles a library that delays each fsync by a number of milliseconds, which
+    /// [`Preload::set`] sets. If the number is -1, fsync fails. If it is -2, fsync succeeds without
+    /// syncing. If it is -3, fsync waits until the number changes.
     pub fn disk() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("disk.c"))
     }

@@ -12,8 +12,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Finds the program that was built beside the calling program, in the same `target` directory
-    /// and profile. `cargo test` builds it before it runs the tests.
+    /// Finds the program `store-orders` in the `target` directory and profile of the calling
+    /// program. `cargo test` builds `store-orders` before it runs the tests.
     pub fn built() -> anyhow::Result<Program> {
         let name = format!("store-orders{}", std::env::consts::EXE_SUFFIX);
         let path = profile_directory()?.join(name);

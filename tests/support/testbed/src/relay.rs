@@ -283,7 +283,7 @@ fn contains_commit(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Starts a relay to a server that answers each byte with its successor.
+    /// Starts a relay to a server that replies to each byte with the next higher byte.
     async fn relay() -> (Relay, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

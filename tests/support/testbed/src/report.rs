@@ -41,8 +41,8 @@ impl Report {
         self.add(holds, false, otherwise);
     }
 
-    /// Expects a condition that may fail because the machine stalls, for example that a response
-    /// comes in time and is not a 503.
+    /// Expects a condition that may also fail because the machine stalls. An example is that a
+    /// response arrives in time.
     pub fn expect_unless_stalled(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         self.add(holds, true, otherwise);
     }
@@ -53,7 +53,7 @@ impl Report {
         }
     }
 
-    /// True if there is no violation so far and each time is within its bound.
+    /// True if there is no violation so far and no time exceeds its bound.
     pub fn holds(&self) -> bool {
         let are_in_time = self.times.iter().all(|(_, taken, bound)| taken <= bound);
         self.violations.is_empty() && are_in_time
@@ -65,8 +65,8 @@ impl Report {
         self.violations.iter().map(|violation| violation.text.as_str()).collect()
     }
 
-    /// Prints the numbers and the violations. `stall` is the machine's longest stall; violations
-    /// that it may explain are printed as excused.
+    /// Prints the figures and the violations. `stall` is the machine's longest stall. If this stall
+    /// may explain a violation, the violation is printed as excused.
     pub fn write(&mut self, stall: Duration, out: &mut dyn Write) -> std::io::Result<()> {
         let mut excused = Vec::new();
         for (what, taken, bound) in std::mem::take(&mut self.times) {
@@ -94,7 +94,8 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the verdict; call it after [`Report::write`], which checks the times.
+    /// Returns the verdict. Call [`Report::write`] first, because it adds a violation for each time
+    /// that exceeds its bound.
     pub fn verdict(&self) -> Verdict {
         match self.violations.iter().all(|violation| violation.is_of_time) {
             false => Verdict::Contradicted,

@@ -21,8 +21,8 @@ use tempfile::TempDir;
 const LARGE: i64 = (1 << 53) - 1;
 const SHIPPED: i64 = 2;
 const MISSING: i64 = 999_999;
-/// The small ids among pet 7's orders. They fill more than two pages. All are pending except
-/// [`SHIPPED`].
+/// The ids of most orders of pet 7. These orders fill more than two pages. All of them are pending
+/// except [`SHIPPED`].
 const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
 /// The id of another pet's order, and the id of that pet.
 const OTHER_PET: (i64, i64) = (1043, 8);
@@ -51,8 +51,9 @@ enum SampleFault {
 const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
-/// Runs these samples of one language, each given by its version and operation. `command` returns
-/// the command that runs a sample. If a sample fails or no test case runs it, the error names it.
+/// Runs the samples of one language. Each entry of `samples` consists of a version and an
+/// operation. `command` returns the command that runs a sample. If a sample fails or no test case
+/// runs it, the error names the sample.
 pub fn run_samples(
     program: &Program,
     samples: &[(&str, &str)],
@@ -70,9 +71,9 @@ pub fn run_samples(
     cases.run(&limited)
 }
 
-/// Runs these curl commands, each given by its version, its operation and its text. Each must be
-/// one line and get a 2xx response. Without `BASE_URL` or `API_KEY`, it must fail and name the
-/// missing variable.
+/// Runs these curl commands. Each entry consists of a version, an operation and the text of a
+/// command. Each command must be one line and get a 2xx response. If `BASE_URL` or `API_KEY` is not
+/// set, the command must fail and name the missing variable.
 pub fn run_curl_commands(
     program: &Program,
     commands: &[(&str, String, String)],
@@ -364,7 +365,8 @@ impl Samples<'_> {
     }
 }
 
-/// Runs these parts concurrently. They take little CPU time, because samples mostly wait.
+/// Runs the parts of a scenario concurrently. Samples mostly wait, so the parts take little CPU
+/// time.
 fn run_concurrently(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyhow::Result<()> {
     std::thread::scope(|threads| {
         let parts: Vec<_> = parts.iter().map(|part| threads.spawn(part)).collect();
@@ -387,9 +389,9 @@ fn check_waits(requests: &Receiver<Instant>, faults: &[SampleFault]) -> anyhow::
     Ok(())
 }
 
-/// Starts a proxy in front of the server. The first request gets the first of these faults, the
-/// second gets the second, and so on; further requests get none. Returns the proxy's address and
-/// the arrival times of requests.
+/// Starts a proxy in front of the server. The first request gets the first fault, the second
+/// request gets the second fault, and so on. Further requests get no fault. Returns the proxy's
+/// address and the arrival times of requests.
 fn start_faulty_proxy(
     server: SocketAddr,
     faults: &'static [SampleFault],

@@ -57,7 +57,8 @@ pub fn consoles(page: &str, heading: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Runs a document's session, and asserts that its commands print what the document shows.
+/// Runs the commands of a session from a document. Asserts that the commands print what the
+/// document shows.
 #[track_caller]
 pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
     let errors = tempfile::NamedTempFile::new().unwrap();
@@ -168,7 +169,8 @@ fn normalize_for_document(text: &str) -> String {
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
         (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
-        // This pattern comes before the one for ids, which would match 16 digits after a point.
+        // This pattern must come before the pattern for ids. The pattern for ids would also match
+        // 16 digits after a decimal point.
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
@@ -226,10 +228,11 @@ fn normalize_run(text: &str) -> String {
     text
 }
 
-/// Runs a session's commands in one shell in this directory and asserts their output. A command
-/// begins with `$ `, and its further lines begin with `> `. Each line of standard error begins with
-/// `! `. If the command failed, it begins with the exit status instead, such as `(3) `. If a
-/// command fails without an error message, its last line is the status alone.
+/// Runs the commands of a session in one shell in this directory, and asserts their output. A
+/// command begins with `$ `, and each of its further lines begins with `> `. Each line of standard
+/// error begins with `! `. If the command failed, each of these lines begins with the exit status
+/// instead, such as `(3) `. If a command fails without an error message, the last line of its
+/// output is the exit status alone.
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
     let commands = parse_commands(&expected.clone().into_data().to_string());

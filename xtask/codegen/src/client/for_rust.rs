@@ -26,8 +26,8 @@ pub struct ProgenitorInput {
 /// valid values after the API widens a bound.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The name of the schema of the error body. In the client, its property `code` is a string, and a
-/// handwritten method converts it to an enum.
+/// The name of the schema of the error body. In the client, the schema's property `code` is a
+/// string. A handwritten method converts this string to an enum.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.
@@ -117,7 +117,7 @@ fn prepare_parameter(
     }
 }
 
-/// For each closed enum of a parameter: its schema, and the name of its type.
+/// The closed enums of parameters. Each element has the schema of an enum and the name of its type.
 type ClosedEnums = Vec<(Value, String)>;
 
 /// If a parameter is a closed enum, replaces its schema by a reference. Parameters with the same

@@ -34,8 +34,9 @@ pub fn generate_client(
     Ok(prettyplease::unparse(&file))
 }
 
-/// Configures progenitor. Existing types replace extensible enums and the types in `shared`.
-/// Identifiers derive more traits, and all other types are non-exhaustive.
+/// Configures progenitor. Progenitor generates neither the extensible enums nor the types in
+/// `shared`, because existing types replace them. The types of identifiers derive additional
+/// traits. All other types are non-exhaustive.
 fn generator(
     api: &OpenAPI,
     input: &ProgenitorInput,
@@ -126,8 +127,9 @@ fn rewrite_comments(item: &mut Item) {
     }
 }
 
-/// Splits an item's doc comment into lines without indentation. If the item has no doc comment, it
-/// gets `name` as one, because the client's public items need one (`missing_docs`).
+/// Splits an item's doc comment into lines without indentation. If the item has no doc comment,
+/// `name` becomes its doc comment, because `missing_docs` requires one for the client's public
+/// items.
 fn split_doc_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
     if let (None, Some(name)) = (attributes.iter().find_map(doc_text), name) {
         let about = format!(" `{name}`.");

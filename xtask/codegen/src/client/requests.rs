@@ -15,7 +15,7 @@ use syn::{
 
 struct Parameter {
     name: Ident,
-    /// The type of the parameter's value, without `Option` and owned, not borrowed.
+    /// The owned type of the parameter's value, without `Option`.
     ty: Type,
     is_required: bool,
     is_reference: bool,

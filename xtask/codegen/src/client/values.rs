@@ -15,8 +15,8 @@ struct MergedEnum {
     values: Vec<(String, String)>,
 }
 
-/// Returns the code of all enums. A value that several versions have gets the description of the
-/// last of these versions.
+/// Returns the code of all enums. If several versions have a value, the value gets the description
+/// of the last of these versions.
 pub fn values(versions: &[Version<'_>]) -> Result<String, Refusals> {
     let mut enums: Vec<MergedEnum> = Vec::new();
     for (name, property, schema) in

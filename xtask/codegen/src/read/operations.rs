@@ -222,9 +222,9 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Gives a shared enum a further name, for a further operation that uses it. The enum itself is
-    /// named after the first such operation in the document. If a new operation becomes the first
-    /// one, the enum is renamed, but the names that other operations use remain.
+    /// Gives a shared enum another name, for another parameter with the same values. The enum has
+    /// the name of the first such parameter in the document. If a new parameter becomes the first,
+    /// the enum gets a new name. The old name then remains as an alias.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;
         let mut items = self.items.iter_mut();

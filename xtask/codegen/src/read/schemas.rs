@@ -1,4 +1,4 @@
-//! Reads schemas into types.
+//! Converts the schemas of the document to types of the model.
 
 use super::Reader;
 use crate::model::{

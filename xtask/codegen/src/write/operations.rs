@@ -5,7 +5,7 @@ use crate::model::{Contract, Operation, ParameterSet, ResponseHeader, Success};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// Writes the parameters, successes and errors of an operation.
+/// Returns the code for the parameters, successes and errors of an operation.
 pub fn types(contract: &Contract, operation: &Operation) -> TokenStream {
     let sets = operation.parameters.iter().map(parameters);
     let successes = successes(operation);

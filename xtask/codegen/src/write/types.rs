@@ -66,8 +66,9 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns serde's attribute that renames all members to camel case. Returns `None` if no name
-/// would change, or if a member would get a name that it does not have in the document.
+/// Returns serde's attribute that renames all members to camel case. Returns `None` if it would
+/// change no name. Also returns `None` if the camel case of a member's name differs from its name
+/// in the document.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;

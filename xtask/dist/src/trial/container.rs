@@ -53,7 +53,8 @@ impl Container<'_> {
         let root = directory.path().join("root");
         std::fs::create_dir(&root)?;
         image.unpack(&root)?;
-        // Temporary directories are private, but the image's user must be able to enter these.
+        // Temporary directories are private. Open them to other users, because the image's user
+        // must be able to enter the container's directories.
         for path in [directory.path(), &root] {
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         }

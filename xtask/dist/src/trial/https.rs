@@ -1,5 +1,6 @@
-//! Checks that the image lists orders over TLS from its own store, that its health check reflects
-//! the server's state, that it does not run as root, and that SIGTERM stops it.
+//! Checks that the image serves the orders of its own store over TLS, and does not run as root.
+//! Also checks that its health check reflects the server's state, and that SIGTERM stops the
+//! server.
 
 use super::container::{Container, describe};
 use super::{Out, claim};

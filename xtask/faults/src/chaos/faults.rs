@@ -77,7 +77,7 @@ impl FaultKind {
         FaultKind::value_variants().iter().copied().filter(move |kind| kind.is_on(topology))
     }
 
-    /// Returns the name on the command line.
+    /// Returns the fault's name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
     }
@@ -166,11 +166,10 @@ pub struct Fault {
     pub duration: Duration,
     /// A random number that selects the affected server.
     pub server_choice: usize,
-    /// Its meaning depends on the kind. If true:
+    /// The meaning depends on the kind of fault. If true:
     ///
     /// - a fault of the network between servers and PostgreSQL affects all servers;
-    /// - `PromoteKilled` and `PromotePaused` cut off all servers but one from the old primary, as
-    ///   `PromoteCut` always does;
+    /// - `PromoteKilled` and `PromotePaused` cut off all servers but one from the old primary;
     /// - `ServerClock` moves the clock forward.
     pub affects_all: bool,
     /// The delay of the faults `ClientsDelay`, `DiskSlow` and `StoreDelay`. `ClientsDelay` adds it
@@ -201,8 +200,8 @@ enum Layer {
     All,
 }
 
-/// On average, one in this number of groups gets a second fault. Groups whose first fault must be
-/// alone do not count.
+/// A group gets a second fault with a probability of one in this number. A group whose first fault
+/// must be alone gets no second fault.
 const GROUPS_PER_PAIR: u8 = 2;
 
 /// Selects faults with a seeded random generator. Each round contains each kind that is possible in

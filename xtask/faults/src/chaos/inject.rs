@@ -36,7 +36,8 @@ const CLOCK_STEP_SECONDS: i64 = 100_000;
 /// are still in progress when the server is told to stop.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
-/// In a rolling restart, clients send a server no new requests for this time before it is stopped.
+/// The time before a server is stopped in a rolling restart. During this time, clients send no new
+/// requests to this server.
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 
 impl FaultGroup {
@@ -93,9 +94,11 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// Returns the name of the server that the fault kills or suspends, or whose network to the
-    /// clients it disturbs. The second value is true if responses are only delayed, and false if
-    /// they may be lost. Returns `None` for all other faults.
+    /// Returns the name of the server that the fault affects. Such a fault kills or suspends the
+    /// server, or disturbs the network between the server and its clients. Returns `None` for all
+    /// other faults.
+    ///
+    /// The second value is true if responses are only delayed, and false if they may be lost.
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -199,8 +202,8 @@ impl Fault {
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 if self.kind == FaultKind::PromotePaused {
-                    // The resumed node still considers itself the primary. The rules detect servers
-                    // that rely on its answers.
+                    // The resumed node still considers itself the primary. If a server relies on
+                    // the answers of this node, one of the checker's rules detects this.
                     site.databases()?.third()?.signal_all(Signal::CONT)?;
                 }
                 if self.cuts_off_others() {

@@ -1,5 +1,5 @@
-//! The operator of a chaos run: imports and ships orders, and issues and revokes keys, with the
-//! program's own commands. A separate long import is killed.
+//! The operator of a chaos run. It uses the program's own commands to import and ship orders, and
+//! to issue and revoke keys. It also begins a separate long import and kills it.
 
 use crate::replicas::{begin_import, blocking};
 use history::ACCOUNT;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
 
-/// The number of orders in an import. The operator runs an import when clients have fewer orders
-/// than this left to cancel.
+/// The number of orders in an import. If fewer orders than this are left for clients to cancel, the
+/// operator runs an import.
 const ORDERS_PER_IMPORT: usize = 500;
 
 /// A bound on the number of valid keys, not counting the clients' main key. The operator revokes a

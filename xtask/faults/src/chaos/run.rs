@@ -42,7 +42,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Time after a fault within which a server on its embedded store must execute each kind of
+/// With an embedded store, the maximum time after a fault until the server executes each kind of
 /// request.
 const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 
@@ -59,7 +59,7 @@ pub struct Plan {
     pub seeded_defects: SeededDefects,
     /// The rule that a negative control must break; `None` in other runs.
     pub expected_rule: Option<Rule>,
-    /// Printed if the run fails, so that a developer can repeat it.
+    /// The command that repeats the run. It is printed if the run fails.
     pub repeat_command: String,
 }
 
@@ -91,8 +91,8 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that each kind of fault that was due within the run's duration has occurred at least once
-/// and had an effect.
+/// Checks that every kind of fault that was due during the run has been injected. An injected fault
+/// that had no effect does not count.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
@@ -167,9 +167,11 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Injects groups of faults until `plan.duration` has passed or a violation is found. On a slow
-/// machine, fewer groups than [`FaultSchedule::count_in`] returns may fit into this time. The run
-/// then continues until it has injected as many, or until twice the time has passed.
+/// Injects groups of faults until `plan.duration` has passed or a violation is found.
+///
+/// [`FaultSchedule::count_in`] returns the number of groups that should fit into this time. On a
+/// slow machine, fewer groups may fit. The run then continues until it has injected this number, or
+/// until twice the time has passed.
 async fn inject_faults(
     site: &mut Site,
     plan: &Plan,
@@ -263,9 +265,9 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     }
 }
 
-/// Records each time a server becomes ready. After a promotion, this may happen twice. The server
-/// is still ready at first, because it has not yet detected that its primary was replaced. It
-/// becomes unready when it does, and ready again later.
+/// Records each time a server becomes ready. After a promotion, a server may become ready twice. At
+/// first it is still ready, because it has not yet detected that its primary was replaced. Once it
+/// detects this, it becomes unready, and later ready again.
 async fn probe(
     server: &Server,
     journal: &Journal,

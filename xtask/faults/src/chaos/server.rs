@@ -8,9 +8,9 @@ use testbed::relay::Relay;
 use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
-/// How long the run waits for a server to become ready. At the start and in a rolling restart, the
-/// run fails if the server takes longer. After a fault, the run continues, because the checker of
-/// the history reports a server that is not ready in time.
+/// The time that the run waits for a server to become ready. At the start and in a rolling restart,
+/// the run fails if the server takes longer. After a fault, the run continues. The checker of the
+/// history then reports the server.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {

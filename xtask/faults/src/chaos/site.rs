@@ -54,7 +54,7 @@ pub struct Site {
 }
 
 const START_ATTEMPTS: u32 = 10;
-/// The pause between two attempts to start a server.
+/// The pause between two attempts.
 const START_PAUSE: Duration = Duration::from_millis(200);
 
 /// The size of each small disk in KiB, large enough for an embedded store.
@@ -188,7 +188,7 @@ impl Site {
         let mut dropped = 0;
         for name in ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"] {
             let (file, copy) = (self.disk()?.path().join(name), synced.path().join(name));
-            // The shared-memory index of the WAL is never synced, so it does not count as
+            // The shared-memory index of the WAL is never synced, so its bytes are not counted as
             // discarded.
             if !name.ends_with("-shm") {
                 dropped += differing_bytes(&file, &copy)?;

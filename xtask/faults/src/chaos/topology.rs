@@ -6,6 +6,6 @@ use clap::ValueEnum;
 pub enum Topology {
     /// Three servers on a primary with a synchronous standby, with relays between all of them
     Postgres,
-    /// One server on its embedded store, on its own disk
+    /// One server with an embedded store on a disk of its own
     Embedded,
 }

@@ -23,8 +23,9 @@ const REQUESTS: usize = 100_000;
 const ACCOUNTS: usize = 4;
 const MAX_BATCH: usize = 200;
 
-/// The longest time, in microseconds, that a batch can wait for the rows of its accounts. It is the
-/// `statement_timeout` of the connection that counts, after which PostgreSQL cancels the statement.
+/// The longest time, in microseconds, that a batch can wait for the rows of its accounts. After
+/// this time, PostgreSQL cancels the statement, because the rate limiter's connection has this
+/// `statement_timeout`.
 const MAX_WAIT_US: i64 = 650_000;
 
 /// The time by which the clock is set forward and back, as if a promoted primary's clock were ahead

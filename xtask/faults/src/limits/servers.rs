@@ -1,6 +1,6 @@
-//! Three server processes share one store. The scenario sets up the store with the operator's
-//! commands. The servers count requests together in a separate limits database. The commands must
-//! also show the counts and bans.
+//! Tests three server processes that share one store. They count requests together, in a limits
+//! database with its own name. Commands of the operator set up the store, and must also show the
+//! counts and bans.
 
 use crate::replicas::{Replica, StoreUnderTest};
 use crate::scenario::Tools;

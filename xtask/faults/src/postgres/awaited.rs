@@ -1,6 +1,6 @@
-//! PostgreSQL is down when a server starts. The server listens, is unready and keeps trying. Once
-//! PostgreSQL runs, the server lists and cancels orders. If PostgreSQL refuses the settings,
-//! another attempt cannot succeed, so the start fails.
+//! Starts a server while PostgreSQL is down. The server must listen, be unready and keep trying.
+//! Once PostgreSQL runs, the server must list and cancel orders. If PostgreSQL refuses the
+//! settings, another attempt cannot succeed, so the start must fail.
 
 use super::setup::READY_WITHIN;
 use crate::replicas::{StoreUnderTest, url_of};

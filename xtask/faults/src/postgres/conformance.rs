@@ -1,5 +1,5 @@
-//! Conformance cases with a store in PostgreSQL: the cases for every kind of store, and the cases
-//! for PostgreSQL only. Each case has its own database.
+//! Runs the conformance cases with a store in PostgreSQL. These are the cases for every kind of
+//! store, and the cases for PostgreSQL only. Each case has its own database.
 
 use crate::replicas::blocking;
 use crate::scenario::{Scenario, Tools};

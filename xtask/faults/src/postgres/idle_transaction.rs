@@ -17,16 +17,16 @@ use testbed::{Key, Report};
 const ORDERS: i64 = 140_000;
 const CLIENTS: usize = 64;
 
-/// The number of orders cancelled before the first measurement, and in each measurement.
+/// The number of orders that are cancelled before the first measurement, and in each measurement.
 const ROUND: i64 = 10_000;
 
 /// The number of orders cancelled after the transaction has begun and before the second
 /// measurement.
 const CANCELLED: i64 = 100_000;
 
-/// The maximum factor by which the pages read per cancellation may grow. It is above 1, because the
-/// number of cancellations that share a transaction varies. Dead rows that are not removed would
-/// cause a factor of hundreds.
+/// The maximum factor by which the number of pages read per cancellation may grow. A varying number
+/// of cancellations share a transaction, so the factor is above 1. Dead rows that are not removed
+/// would cause a factor of hundreds.
 const MAX_PAGE_RATIO: f64 = 4.0;
 
 /// Selects the number of pages that statements have read in the store's database. PostgreSQL counts

@@ -1,8 +1,10 @@
-//! An account has a million keys, and clients also send unknown keys. Keys of the account are
-//! issued and revoked; then the account gets another plan and is closed. Every server must accept a
-//! key as soon as the command that issued it has ended, and refuse a key within a second after it
-//! is revoked or its account is closed. No other key may be refused. A change of the account may
-//! write only the account's row, not the rows of its keys.
+//! Issues and revokes keys of an account that has a million keys, while clients also send unknown
+//! keys. Then moves the account to another plan and closes it.
+//!
+//! Every server must accept a key as soon as the command that issued it has ended. Every server
+//! must refuse a key within a second after the key is revoked or its account is closed. No other
+//! key may be refused. A change of the account may write only the account's row, not the rows of
+//! its keys.
 
 use super::setup::{OnPrimary, READY_WITHIN, start_replicas};
 use crate::replicas::Replica;
@@ -32,7 +34,6 @@ const ROWS_WRITTEN: &str = "
 const SERVERS: usize = 2;
 const FLOODING_CLIENTS: usize = 4;
 
-/// The number of keys that are issued.
 const ISSUED: usize = 20;
 /// The number of issued keys that are then revoked.
 const REVOKED: usize = 5;
@@ -144,8 +145,8 @@ async fn change_account(
     Ok(())
 }
 
-/// Returns how long a key that has just become invalid is still accepted: the time until the last
-/// accepted request was sent. Stops once this time is clearly too long.
+/// Returns how long servers still accept a key that has just become invalid. This is the time until
+/// the last accepted request was sent. Stops measuring once the time is clearly too long.
 async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duration> {
     let (ended, mut longest) = (Instant::now(), Duration::ZERO);
     for replica in replicas {

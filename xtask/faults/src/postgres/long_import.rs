@@ -86,8 +86,8 @@ struct Observations {
 }
 
 impl Observations {
-    /// Requests the list from each replica. Cancels the last imported order of the list at the next
-    /// replica, twice. The second cancellation must be answered 404.
+    /// Requests the list from each replica. Then cancels the last imported order of this list twice
+    /// at the next replica. The second cancellation must get a 404.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();

@@ -77,7 +77,7 @@ pub async fn run(_: &Tools, report: &mut Report) -> anyhow::Result<()> {
 }
 
 fn expect_success(output: &Output, report: &mut Report) {
-    // A command may be slow, because it waits up to a minute for the write lock, but it must not
+    // A command may wait up to a minute for the write lock. So it may be slow, but it must not
     // fail.
     report.expect(output.status.success(), || {
         format!("a command failed: {}", String::from_utf8_lossy(&output.stderr))

@@ -41,8 +41,8 @@ impl SyncStandbys {
         (!names.is_empty()).then_some(SyncStandbys { needed, names })
     }
 
-    /// True if every named standby must confirm. If not, a replaced primary can still get commits
-    /// confirmed by a standby that was not promoted.
+    /// True if every named standby must confirm each commit. Otherwise, a replaced primary can
+    /// still commit, because a standby that was not promoted can confirm its commits.
     pub fn needs_all(&self) -> bool {
         self.needed >= self.names.len() && !self.names.iter().any(|name| name == "*")
     }

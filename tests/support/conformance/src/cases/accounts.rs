@@ -1,4 +1,4 @@
-//! Accounts: they are created, renamed and closed, and their plans change.
+//! Tests that accounts are created, renamed and closed, and that their plans change.
 
 use crate::engine::Engine;
 use crate::listing::{accounts, keys};

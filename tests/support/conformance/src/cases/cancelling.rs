@@ -1,4 +1,4 @@
-//! Cancellations, which a server executes in batches.
+//! Tests cancellations, which a server executes in batches.
 
 use crate::engine::Engine;
 use crate::listing::{changed_ids, last_changes, list};

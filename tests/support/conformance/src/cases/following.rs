@@ -1,4 +1,5 @@
-//! Servers that keep their list current by reading only what has changed since their last read.
+//! Tests servers that keep their list current by reading only what has changed since their last
+//! read.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, changed_ids, last_changes, list};
@@ -63,9 +64,9 @@ pub fn concurrent_long_imports_are_never_missed(engine: &dyn Engine) -> anyhow::
     check_follower(engine, 3, 12_000)
 }
 
-/// Three threads commit concurrently: a server that cancels, and two commands that import and ship.
-/// A fourth thread keeps a list current by reading only changes. In the end, its list must equal
-/// the store's.
+/// Runs four threads at the same time. One cancels orders as a server does. Two run commands that
+/// import orders and mark them as shipped. The fourth keeps a list current by reading only changes.
+/// In the end, this list must equal the store's list.
 fn check_follower(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     let cancelled = 1..=rounds * 40;

@@ -1,5 +1,5 @@
-//! Imports: a short one is atomic, and a long one consists of atomic steps. No id is stored twice,
-//! and orders can be cancelled while an import runs.
+//! Tests imports. A short import is atomic, and a long import consists of atomic steps. No id is
+//! stored twice. Orders can be cancelled while an import runs.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, last_changes, list, stored};
@@ -15,14 +15,14 @@ use store_orders::store::{
 };
 use store_orders_api::types::Pet;
 
-/// Enough orders for an import of two and a half steps.
+/// The number of orders in an import of two and a half steps.
 const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 
-/// Enough records that orders can be cancelled while the import runs.
+/// Enough records for an import during which orders can be cancelled.
 const LONGER: i64 = STEP_RECORDS as i64 * 30;
 
-/// The time that a cancellation may take. A server lets a request wait for the store no longer than
-/// this.
+/// The time limit of a cancellation. In a server, a request waits for the store for at most this
+/// time.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn orders(ids: impl IntoIterator<Item = i64>) -> Vec<Order> {
@@ -62,7 +62,7 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     Ok(())
 }
 
-/// Each step is an ordinary change: servers list its orders immediately and can cancel them.
+/// Each step is an ordinary change, so servers list its orders immediately and can cancel them.
 pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     // The number of the first change depends on the engine: 1 in SQLite, but 2 in PostgreSQL, where
@@ -217,8 +217,8 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
         ensure!(outcomes == [Ok(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // A new session to PostgreSQL executes no cancellation in its first second. So cancel one order
-    // here, and the wait is over before the import starts.
+    // A new session to PostgreSQL executes no cancellation in its first second. Cancel one order
+    // here, so that this second is over before the import starts.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {

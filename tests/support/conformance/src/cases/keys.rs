@@ -1,4 +1,5 @@
-//! Keys are issued, rotated, revoked, banned and unbanned, and their uses are recorded.
+//! Tests the commands that issue, rotate, revoke and unban keys. Also tests that a store records
+//! bans and uses of keys.
 
 use crate::ServedStore;
 use crate::engine::Engine;

@@ -1,4 +1,5 @@
-//! The entity tag of the list.
+//! Tests that the entity tag of the list is the same on every server, and changes only when the
+//! list changes.
 
 use crate::ServedStore;
 use crate::engine::Engine;

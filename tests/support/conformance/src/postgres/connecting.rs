@@ -1,4 +1,5 @@
-//! Connections accept only the right server certificates, and errors contain no password.
+//! Tests that a connection accepts only the right certificates of PostgreSQL, and that no error
+//! contains a password.
 
 use super::database::{Database, PostgresUnderTest};
 use anyhow::{Context, ensure};

@@ -123,7 +123,7 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     let refused = refusal(other.server_at(other.url_counting_in(Some(&name))?, SILENT_FOR))?;
     ensure!(refused.contains("has the request counts of another store"), "{refused}");
     other.server_of_owner()?;
-    // Simulate that only the store's database was restored: the database of the counts is missing.
+    // Delete the database of the counts, as if only the store's database had been restored.
     database.execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
     let commands = PostgresOperatorStore::connect(&url)?;
     let id = commands.id()?;
@@ -133,8 +133,8 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     Ok(())
 }
 
-/// A server refuses a request with a banned key, or of an account whose daily limit is 0, without
-/// counting it. So it can refuse such requests even while the table of counts is locked.
+/// A server refuses two kinds of requests without counting them. They have a banned key, or their
+/// account has a daily limit of 0. So it can refuse them even while the table of counts is locked.
 pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! New databases on the server under test, and connections to them.
+//! Creates databases on the server under test, and connects to them.
 
 use crate::ServedStore;
 use crate::engine::Engine;
@@ -27,8 +27,8 @@ pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 /// The number of databases that this process has named. It makes their names unique.
 static DATABASE_COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// The address of a PostgreSQL server, or of several that form a cluster, and the superuser who
-/// owns the databases there.
+/// The PostgreSQL that the cases test. It consists of one server, or of several servers that form a
+/// cluster. `server` contains their addresses, and `role` is the superuser that owns the databases.
 pub struct PostgresUnderTest {
     server: String,
     role: String,
@@ -44,9 +44,9 @@ pub struct Database<'a> {
 }
 
 impl PostgresUnderTest {
-    /// Uses the server at this host and port, such as `127.0.0.1:5432`. There may be several,
-    /// separated by commas; connections then try them in this order. The role must be able to log
-    /// in without a password.
+    /// Uses PostgreSQL at the address `server`, such as `127.0.0.1:5432`. `server` can be a list of
+    /// addresses, separated by commas. Connections then try the addresses in this order. The role
+    /// must be able to log in without a password.
     pub fn new(server: &str, role: &str) -> PostgresUnderTest {
         PostgresUnderTest { server: server.to_string(), role: role.to_string() }
     }
@@ -83,8 +83,8 @@ impl Database<'_> {
         self.url_for(&self.server.role)
     }
 
-    /// Starts a relay to the PostgreSQL server. Returns the relay, and the URL with which the owner
-    /// connects through it.
+    /// Starts a relay to the PostgreSQL server. Returns the relay, and the URL that the owner uses
+    /// to connect through the relay.
     pub fn relay(&self) -> anyhow::Result<(Relay, PostgresUrl)> {
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
         let _in_runtime = runtime.enter();
@@ -116,7 +116,7 @@ impl Database<'_> {
         self.counts()?.execute(counts)
     }
 
-    /// Returns an unused name for another database on the same server.
+    /// Returns an unused name for another database on the same PostgreSQL server.
     pub fn name_of_another(&self) -> String {
         format!("{}_{}", self.name, DATABASE_COUNT.fetch_add(1, Ordering::Relaxed))
     }
@@ -189,14 +189,15 @@ impl Database<'_> {
         ))
     }
 
-    /// Creates the store or migrates it to the newest schema, as the owner. Returns the lines that
-    /// the command `migrate` prints.
+    /// Creates the store, or migrates an existing store to the newest schema. Connects as the owner
+    /// of the database. Returns the lines that the command `migrate` prints.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
         Ok(migrate(&self.url().parse()?)?.lines)
     }
 
-    /// Returns the ids of the PostgreSQL processes that serve the sessions of this store's servers:
-    /// five for each session. If a session is lost and opened again, its ids change.
+    /// Returns the ids of the PostgreSQL processes that serve the sessions of this store's servers.
+    /// Each session has five of these processes. If a session is lost and opened again, its ids
+    /// change.
     pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (
@@ -205,7 +206,7 @@ impl Database<'_> {
         self.value(query, &[])
     }
 
-    /// Creates a role that can log in and has no further rights of its own. The role is never
+    /// Creates a role that can log in and that has been granted no other rights. The role is never
     /// dropped.
     pub fn new_role(&self) -> anyhow::Result<String> {
         let role = format!("role_of_{}", self.name);
@@ -231,8 +232,8 @@ impl Database<'_> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }
 
-    /// Opens the store at `url` as a server does. If another server sends no heartbeats for
-    /// `silent_for`, this server removes its row.
+    /// Opens the store at `url` as a server does. This server removes the row of any other server
+    /// that sends no heartbeats for `silent_for`.
     pub fn server_at(
         &self,
         url: PostgresUrl,

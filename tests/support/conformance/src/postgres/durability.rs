@@ -1,4 +1,4 @@
-//! Cases in which the synchronous standbys of a store change while a server uses the store.
+//! Tests changes of a store's synchronous standbys while a server uses the store.
 
 use super::database::PostgresUnderTest;
 use super::own_servers::{OwnServers, data_on, servers_at};

@@ -16,9 +16,11 @@ const RUNBOOK: &str = "src/handbook/runbook.md";
 const REPLICAS: &str = "src/handbook/replicas.md";
 const READY: &str = "readyz: ready";
 
-/// The handbook's example: a store with the primary on the host `db1` and the standby `s1` on
-/// `db2`, and a server that uses this store. [`Site::start`] also returns the two running
-/// PostgreSQL servers. Drop them before this value, because dropping it deletes their directories.
+/// The handbook's example. The store has its primary on the host `db1` and its standby `s1` on the
+/// host `db2`, and one server uses the store.
+///
+/// [`Site::start`] also returns the two running PostgreSQL servers. Drop them before the `Site`,
+/// because dropping the `Site` deletes their directories.
 struct Site {
     server: ServerProcess,
     admin: String,

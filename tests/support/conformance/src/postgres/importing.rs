@@ -58,8 +58,9 @@ pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::
     Ok(())
 }
 
-/// Once one of these commands has requested the change lock, it sends its other statements without
-/// waiting for answers. So PostgreSQL commits the change even if no answer reaches the command.
+/// Each of these commands requests the change lock, and then sends its other statements without
+/// waiting for replies. So PostgreSQL commits the change even if no further reply reaches the
+/// command.
 pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! Migrations, and the program versions that may use a database.
+//! Tests migrations, and which versions of the program may use a database.
 
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;

@@ -24,13 +24,13 @@ const START_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum time that a store's servers may take to stop using a host after it became read-only.
 const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time without an answer after which a server closes its session to PostgreSQL.
+/// If PostgreSQL does not reply for this time, a server closes its session.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The first transaction id that PostgreSQL assigns after it is started again. PostgreSQL warns
-/// when fewer than 40 million ids are left before the wraparound; from this id, 36 million are
-/// left. It is a multiple of 1,048,576, because `set_next_transaction` requires the first id of a
-/// segment of pg_xact.
+/// The first transaction id that PostgreSQL assigns after a restart. After this id, 36 million ids
+/// are left before the wraparound. PostgreSQL warns when fewer than 40 million are left. The number
+/// is a multiple of 1,048,576, because `set_next_transaction` requires the first id of a segment of
+/// pg_xact.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
 /// The directory of a case's own PostgreSQL servers, and the runtime for connections to them.
@@ -186,9 +186,9 @@ pub fn a_list_with_confirm_lists_waits_for_the_standby(
     })
 }
 
-/// PostgreSQL keeps a connection whose commit waits for the standby, even if the client has closed
-/// the connection. So a server must detect an absent standby before the first commit of a new
-/// session; otherwise, each attempt to open a session would leave another connection.
+/// If a commit waits for the standby, PostgreSQL keeps the connection even after the client has
+/// closed it. So a server must detect an absent standby before the first commit of a new session.
+/// Otherwise each attempt to open a session would leave another connection.
 pub fn sessions_that_a_suspended_standby_refuses_leave_no_connection(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -239,8 +239,8 @@ pub fn a_server_warns_if_not_every_standby_must_confirm(
     Ok(())
 }
 
-/// A round trip may take long, so lookups are pipelined: a server sends each one without waiting
-/// for the answers to earlier ones.
+/// A round trip to PostgreSQL may take long. So a server sends a lookup even if PostgreSQL has not
+/// replied to earlier lookups yet.
 pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Result<()> {
     const PETS: i64 = 4;
     let servers = OwnServers::new()?;

@@ -43,8 +43,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     // Add a row with a time in the future. After a failover, the clock of the new primary may be
     // behind the clock of the old one, which set this time.
     database.add_server("now() + interval '1 day'")?;
-    // Let this server remove silent servers only after 6 s, because `silent_replicas` watches the
-    // rows for 5 s and must still find the silent one.
+    // `silent_replicas` watches the rows for 5 s, and must still find the row of the silent server.
+    // So the server that starts here removes such rows only after 6 s.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
@@ -115,14 +115,15 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     let error = store.require_ready().err().context("it is ready")?;
     let error = ErrorChain(&error).to_string();
     ensure!(error.contains("the table changes, has no row"), "{error}");
-    // Another attempt may be running at this moment, and may already have added the row.
+    // An attempt to open a session may be running now, and its row may still be in the table. So
+    // wait until the row is gone.
     drop(store);
     wait_blocking("no row is left", WAIT_TIMEOUT, || {
         commands.replicas().ok()?.is_empty().then_some(())
     })
 }
 
-/// Within seconds, a new address and a new change number of the list must reach the server's row.
+/// If the address or the list of a server changes, the server must update its row within seconds.
 /// Otherwise `status` would show a ready server as not listening, or a current list as outdated.
 pub fn a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds(
     server: &PostgresUnderTest,

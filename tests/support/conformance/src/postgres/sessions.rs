@@ -42,8 +42,8 @@ pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Re
     Ok(())
 }
 
-/// `try_write` must fail if a batch of cancellations would fail, because the readiness check relies
-/// on it.
+/// The readiness check relies on `try_write`. So `try_write` must fail whenever a batch of
+/// cancellations would fail.
 pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let role = database.new_role()?;
@@ -176,8 +176,8 @@ pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> a
         runtime.block_on(limits.admit(request, &key_id, now, deadline))
     };
     expect_admitted(admit())?;
-    // Each heartbeat locks the server's row, so no heartbeat can be confirmed while this
-    // transaction has locked the row.
+    // Each heartbeat locks the server's row in `replicas`. This transaction holds that lock, so no
+    // heartbeat can be confirmed.
     let decision = database.before_commit("SELECT FROM replicas FOR UPDATE", || {
         wait_blocking("the lease expires", WAIT_TIMEOUT, || store.require_ready().err())?;
         Ok(admit())
@@ -363,8 +363,8 @@ pub fn a_command_waits_for_a_server_regardless_of_clocks(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
-    // The server of this row may have a lease on the old primary, although its heartbeats do not
-    // arrive here.
+    // Add a row whose server may still have a lease on the replaced primary. The heartbeats of that
+    // server do not reach this database.
     database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
     commands.await_servers();

@@ -34,8 +34,8 @@ impl Faults {
         }
     }
 
-    /// Returns how the faults that overlap the interval may affect the responses of `server`, or
-    /// `None` if no such fault affects it.
+    /// Returns how faults may affect the responses of `server` in the interval. Returns `None` if
+    /// no fault of this server overlaps the interval.
     pub fn excuse(&self, server: &String, interval: Interval) -> Option<Excuse> {
         let server_faults =
             self.overlapping(interval).filter(|(_, fault)| fault.servers.contains(server));
@@ -49,15 +49,17 @@ impl Faults {
         })
     }
 
-    /// Returns how long there was no fault in the interval, in nanoseconds. If two faults overlap,
-    /// extended by `GRACE_NANOS`, the time of the overlap is subtracted twice.
+    /// Returns the nanoseconds of the interval in which there was no fault. Each fault is first
+    /// extended by `GRACE_NANOS`. If two extended faults overlap, the time of the overlap is
+    /// subtracted twice.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();
         interval.length().saturating_sub(faults)
     }
 
-    /// The faults that overlap the interval, last fault first. Each is extended by `GRACE_NANOS`.
+    /// Returns the faults that overlap the interval, last fault first. Each fault is first extended
+    /// by `GRACE_NANOS` at both ends.
     fn overlapping(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
         let faults = self.past.iter().rev();
         let faults = faults.map(move |(fault, begun)| {

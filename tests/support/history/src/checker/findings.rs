@@ -1,6 +1,8 @@
-//! Collects the violations of each rule: their number and the first few. A stall of the machine may
-//! explain an exceeded time limit, but is recorded only when it ends. So exceeded time limits are
-//! kept, and compared with the stalls only when the violations are read or when too many are kept.
+//! Collects the violations. For each rule, counts the violations and keeps the first few.
+//!
+//! A stall of the machine may explain an exceeded time limit, but the stall is recorded only when
+//! it ends. So exceeded time limits are kept and compared with the stalls later. This happens when
+//! the violations are read, or when too many exceeded time limits are kept.
 
 use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
@@ -91,9 +93,10 @@ impl Findings {
         }
     }
 
-    /// Adds a violation unless the machine stalled for at least 200 ms in total during the interval
-    /// and the second before it. Such stalls can keep a server from reading the store, and a server
-    /// that has not read the store for a second refuses requests.
+    /// Adds a violation unless stalls of the machine may explain it. This is the case if the
+    /// machine stalled for at least 200 ms in total, in the interval or in the second before it.
+    /// Stalls can keep a server from reading the store. If a server has not read the store for a
+    /// second, it refuses requests.
     pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
         let from = interval.from.saturating_sub(STALE_AFTER_NANOS);
         let bound = (interval.to - from).saturating_sub(EXCUSING_STALL_NANOS);
@@ -105,19 +108,20 @@ impl Findings {
         self.stalls.push(Interval { from, to });
     }
 
-    /// Returns for how many nanoseconds of the interval the machine stalled, according to the
-    /// stalls recorded so far.
+    /// Returns how many nanoseconds of the interval the machine was stalled. Uses only the stalls
+    /// that have been recorded so far.
     pub fn stalled_time(&self, interval: Interval) -> u64 {
         interval.overlaps(&self.stalls)
     }
 
-    /// Returns the number of violations, not counting exceeded time limits, which a stall may
-    /// explain.
+    /// Returns the number of violations. Does not count exceeded time limits, because a stall may
+    /// explain them.
     pub fn certain(&self) -> usize {
         self.found.values().map(|(times, _)| times).sum()
     }
 
-    /// Returns, for each rule, the number of exceeded time limits that stalls explain.
+    /// Returns, for each rule, the number of violations that are excused because stalls of the
+    /// machine explain them.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         let mut excused = self.excused.clone();
         for (rule, late) in &self.late {
@@ -128,8 +132,9 @@ impl Findings {
         excused
     }
 
-    /// Returns the first violations of each rule, and the first exceeded time limits that stalls do
-    /// not explain. If there are more violations of a rule, the text of the last one says how many.
+    /// Returns the first few violations of each rule. Leaves out violations that stalls of the
+    /// machine explain. If a rule has more violations than are kept, the text of the last kept one
+    /// says how many more.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();
         for (times, first) in self.found.values() {

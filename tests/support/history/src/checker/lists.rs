@@ -10,9 +10,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 impl Orders {
-    /// Checks a whole list. It must show every order that was in the store before the list was
-    /// requested, unless a request may have cancelled the order. If an order is missing that may
-    /// have been cancelled, it counts as gone, and later lists must not show it.
+    /// Checks a whole list. It must show every order that was in the store before the client
+    /// requested the list. The exception is an order that a request may have cancelled. If the list
+    /// does not show such an order, the order counts as gone, and later lists must not show it.
     pub fn check_list(
         &mut self,
         list: &Arc<Operation>,
@@ -98,9 +98,9 @@ impl Orders {
         }
     }
 
-    /// Finds the imports that are first known to have succeeded because this list shows one of
-    /// their orders. Records that they succeeded, and returns them. An import is atomic, so the
-    /// list must show all of their orders, except those that may have been cancelled.
+    /// Returns the imports of which this list shows an order, and records that they succeeded.
+    /// Until now, the outcome of these imports was unknown. An import is atomic, so the list must
+    /// show all orders of these imports. Orders that may have been cancelled are exempt.
     fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
         let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();

@@ -1,4 +1,5 @@
-//! Keeps what is known about each order, and checks the responses to cancellations against it.
+//! Records what is known about each order. Checks that the responses to cancellations are
+//! consistent with this.
 
 use super::faults::Faults;
 use super::findings::{Findings, Interval};
@@ -25,7 +26,8 @@ pub struct Orders {
     pub(super) live: IdSet,
     /// The orders that lists must no longer show, as far as the checker knows.
     pub(super) gone: IdSet,
-    /// The first and last ids of the imports that are not known to have succeeded.
+    /// The first and the last order id of each import. An import is removed from this list once the
+    /// checker knows that it succeeded.
     pub(super) imports: Vec<(usize, usize)>,
     /// Cancellations whose outcome is unknown, with the ids of their orders.
     unresolved: Vec<(usize, Arc<Operation>)>,
@@ -211,7 +213,8 @@ impl Orders {
         }
     }
 
-    /// Records that lists requested after the end of this operation must not show the order.
+    /// Records that the order is gone. If a client requests a list after the end of the operation
+    /// `by`, the list must not show the order.
     pub(super) fn mark_gone(&mut self, id: usize, by: &Arc<Operation>) {
         let Some(order) = self.orders.get_mut(id) else { return };
         if order.gone.as_ref().is_none_or(|gone| by.ended() < gone.ended()) {
@@ -221,7 +224,7 @@ impl Orders {
         self.gone.insert(id);
     }
 
-    /// Checks the status of the answer to a cancellation, and derives from it what is known about
+    /// Checks the status of the response to a cancellation. Records what this status reveals about
     /// the order.
     pub fn check_cancellation(
         &mut self,

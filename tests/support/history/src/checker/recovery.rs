@@ -1,5 +1,5 @@
-//! Checks that servers recover after each fault: every server becomes ready and serves, and the
-//! lists of all servers agree.
+//! Checks that servers recover after each fault. Every server must become ready and execute
+//! requests. The lists of all servers must agree.
 
 use super::findings::{Findings, Interval};
 use crate::event::Request;
@@ -11,13 +11,13 @@ use std::time::Duration;
 /// Maximum time from the end of a fault until every server is ready.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 
-/// Maximum time from the first 503 of a ready server until it executes a request of the same kind.
+/// Maximum time for which a ready server may answer all requests of a kind with 503.
 const SERVES_WITHIN: Duration = Duration::from_secs(5);
 
 /// Maximum time from the first comparison of the lists until they agree.
 const AGREEMENT_WITHIN: Duration = Duration::from_secs(2);
 
-/// The servers, the last fault, and the observations since it was undone.
+/// The servers, the last fault, and the observations since the end of that fault.
 #[derive(Default)]
 pub struct Recovery {
     servers: Vec<String>,
@@ -87,8 +87,8 @@ impl Recovery {
         let is_served = match status {
             503 => false,
             200..300 | 404 | 409 => true,
-            // Other statuses refuse a request before any of it is executed, so they do not show
-            // whether the server can execute it.
+            // A server sends any other status before it executes a part of the request. So such a
+            // status does not show whether the server can execute requests of this kind.
             _ => return,
         };
         let kind = discriminant(&by.asked.request);

@@ -7,9 +7,12 @@ use crate::violation::{Operation, Rule, Violation};
 use std::sync::Arc;
 
 impl Orders {
-    /// Checks the final table. It must contain no unknown order, no order twice, every order that
-    /// must exist, and each import as a whole or not at all. Each order must have a status that the
-    /// answers allow.
+    /// Checks the final table:
+    ///
+    /// - It contains no order that was never imported, and no order twice.
+    /// - It contains every order that was certainly in the store.
+    /// - It contains all orders of an import, or none of them.
+    /// - Each order has a status that the recorded responses allow.
     pub fn check_table(&self, table: &FinalTable, findings: &mut Findings) {
         let FinalTable { pending, shipped, cancelled } = table;
         for ids in [pending, shipped, cancelled] {

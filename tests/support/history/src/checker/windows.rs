@@ -1,15 +1,15 @@
-//! Checks the request windows of accounts with a limit that can be reached: a window must not admit
-//! more requests than the limit, nor refuse requests below it. Bans are tested in `tests/limits`,
-//! and across servers in the scenario `limits::servers` of `cargo xtask faults`.
+//! Checks the request windows of accounts whose limit the clients can reach. A window must not
+//! admit more requests than the limit, nor refuse requests below the limit. Bans are tested
+//! elsewhere, in `tests/limits` and in the scenario `limits::servers` of `cargo xtask faults`.
 //!
 //! A minute window is identified by its closing time. The closing time in an answer can be wrong by
 //! up to two seconds because of rounding, and by the time between request and answer. A recording
 //! is shorter than a day, so an account has only one daily window.
 //!
-//! The model in `tests/limits/model.rs` predicts each answer to sequential requests at known times.
-//! In a recording, the order of overlapping requests is unknown, and each answer depends on the
-//! requests that were counted before it. An answer is a violation only if it is wrong in every
-//! possible order of the requests.
+//! The model in `tests/limits/model.rs` predicts each answer, because its requests are sequential
+//! and their times are known. In a recording, the order of overlapping requests is unknown, and
+//! each answer depends on the requests that were counted before it. So an answer is a violation
+//! only if it is wrong in every possible order of the requests.
 
 use super::findings::{Findings, Interval};
 use crate::event::Answered;
@@ -21,8 +21,8 @@ pub const SECOND: i64 = 1_000_000_000;
 
 const WINDOW_NANOS: i64 = 60 * SECOND;
 
-/// Maximum error of a closing time: `X-RateLimit-Reset` is rounded up to a second, and `Date` may
-/// be a second old.
+/// Maximum error of a closing time. The server rounds `X-RateLimit-Reset` up to a second, and its
+/// `Date` may be a second old.
 const ROUNDING_NANOS: i64 = 2 * SECOND;
 
 /// Once saving works again, the counts are saved within this many nanoseconds. The next write
@@ -135,7 +135,7 @@ impl Windows {
         account.may_be_admitted += 1;
     }
 
-    /// Checks the answer to a request; `status` is `None` if the answer has no status.
+    /// Checks the answer to a request. `status` is `None` if the answer has no status.
     pub fn check_answer(
         &mut self,
         operation: &Arc<Operation>,
@@ -176,7 +176,7 @@ impl Windows {
         }
     }
 
-    /// True if the account of the request has a limit that can be reached.
+    /// True if clients can reach the limit per minute of the request's account.
     pub fn has_limit(&mut self, operation: &Operation) -> bool {
         self.account_of(operation).is_some()
     }
@@ -200,8 +200,8 @@ impl Account {
     }
 
     /// Adds a violation if a request was refused although the daily limit cannot have been reached.
-    /// It cannot if the account has no daily limit that clients can reach, or if all requests that
-    /// may have been counted are fewer than the limit.
+    /// This is certain if the account has no daily limit that clients can reach. It is also certain
+    /// if fewer requests than the limit may have been counted.
     fn check_refused_by_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
         let counted = self.may_be_admitted;
         if self.per_day.is_none_or(|limit| counted < limit as usize) {
@@ -247,8 +247,8 @@ impl Account {
         }
     }
 
-    /// Adds a violation if a request was refused although its window cannot have been full: the
-    /// requests that the window may have counted are fewer than the limit.
+    /// Adds a violation if a request was refused although its window cannot have been full. A
+    /// window cannot have been full if fewer requests than the limit may have counted in it.
     fn check_refused(
         &self,
         operation: &Arc<Operation>,

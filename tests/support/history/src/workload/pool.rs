@@ -54,9 +54,9 @@ impl Pool {
         }
     }
 
-    /// Returns an order to cancel. In about one of four calls, this is an order that another client
-    /// may be cancelling at this moment. Otherwise, no client has tried to cancel it; if no such
-    /// order is left, the result is `None`.
+    /// Returns an order to cancel. In about one of four calls, another client may be cancelling the
+    /// same order at this moment. In all other calls, no client has tried to cancel the order
+    /// before. Returns `None` if such a call finds no untried order.
     pub fn order_to_cancel(&self, random: &mut fastrand::Rng) -> Option<usize> {
         let next = self.next.load(Ordering::SeqCst);
         if random.u8(0..4) == 0 && next > NEIGHBOURS {
@@ -118,8 +118,8 @@ impl Pool {
         self.turns.read().await
     }
 
-    /// Waits until no request of a writer or limited client is running, and blocks new ones until
-    /// the result is dropped.
+    /// Waits until all requests of writers and limited clients have ended. Blocks their new
+    /// requests until the returned guard is dropped.
     pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().await
     }
@@ -130,7 +130,7 @@ impl Pool {
         self.rests.store(times, Ordering::SeqCst);
     }
 
-    /// Sleeps for `rest` times the factor of [`Pool::set_rests`].
+    /// Sleeps for the time `rest`, multiplied by the factor from [`Pool::set_rests`].
     pub async fn pause(&self, rest: Duration) {
         tokio::time::sleep(rest * self.rests.load(Ordering::SeqCst)).await;
     }

@@ -143,7 +143,8 @@ impl WireCheck {
 }
 
 /// If a code's description contains this sentence, the server never sends the code. Only a proxy in
-/// front of it does, with the configuration that `store-orders nginx-conf` prints.
+/// front of the server sends it. The proxy must have the configuration that `store-orders
+/// nginx-conf` prints.
 const PROXY_SENDS: &str = "A proxy in front of the service sends this.";
 
 const NO_OPERATION: &str = "no operation";

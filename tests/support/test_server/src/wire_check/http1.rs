@@ -68,8 +68,8 @@ pub struct RequestReader {
 }
 
 impl RequestReader {
-    /// Returns the requests whose headers end in these bytes. An empty slice means that the client
-    /// has sent everything.
+    /// Takes the next bytes from the client. Returns the requests whose headers are now complete.
+    /// An empty slice means that the client has sent everything.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<SentRequest> {
         let mut sent = Vec::new();
         self.buffer.extend_from_slice(bytes);

@@ -63,7 +63,7 @@ fn response_labels(documented: &DocumentedResponse) -> Vec<String> {
     let headers = documented.headers.iter().map(|header| header_label(&header.name));
     let codes = documented.codes.iter().map(|(_, code)| code_label(code));
     let fields = documented.fields.iter().flat_map(|fields| fields.promised());
-    // Leave out the error codes that the schema lists, because it lists those of all statuses
+    // Leave out the error codes in the schema, because the schema lists the codes of all statuses
     // together. The examples have the codes of each status.
     let fields = fields.filter(|label| !label.starts_with(" value Error.code "));
     let fields = fields.map(str::to_string);

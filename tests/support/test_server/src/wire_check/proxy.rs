@@ -18,7 +18,8 @@ pub struct WireCheckProxy {
 }
 
 impl WireCheckProxy {
-    /// Starts a proxy in front of this loopback address. Must be called inside a tokio runtime.
+    /// Starts a proxy that forwards connections to this loopback address. Must be called inside a
+    /// tokio runtime.
     pub fn before(server: SocketAddr) -> WireCheckProxy {
         let observer = Observer::default();
         let shared = observer.shared();

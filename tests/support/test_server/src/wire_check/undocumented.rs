@@ -6,11 +6,13 @@
 //!   deprecation headers.
 //! - All these responses have the format of `Error`, and the headers that every response has. 401,
 //!   429 and 5XX also have their documented headers.
-//! - Public pages need no key. A request to one gets 200, 304, 308 or 405, without rate limit
-//!   headers. A page that does not exist is treated like any other unknown path.
-//! - Some responses are not checked: 414 and 431, and those to requests that dropshot or hyper
-//!   rejects before our code runs. The path of such a request does not begin with `/`, has dot
-//!   segments or cannot be decoded as UTF-8. Or its method is `CONNECT`, or not in `METHODS`.
+//! - A public page needs no key. A request to a public page gets 200, 304, 308 or 405, without rate
+//!   limit headers. A page that does not exist is treated like any other unknown path.
+//! - Responses with the status 414 or 431 are not checked.
+//! - Some requests are rejected by dropshot or hyper before our code runs. The responses to these
+//!   requests are not checked. Such a request has a path that does not begin with `/`, has dot
+//!   segments or cannot be decoded as UTF-8. Or its method is `CONNECT` or is missing from
+//!   `METHODS`.
 
 use super::documented::{DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::SentRequest;
@@ -56,7 +58,7 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// Determines the target of a request from its request line. If this is not enough, the status of
+/// Determines the target of a request. If the request line is not enough for this, the status of
 /// the response decides.
 pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
@@ -65,7 +67,8 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     if !known_method || sent.method == "CONNECT" || matches!(status, 414 | 431) {
         return Subject::NotOurs;
     }
-    // A page's path with a trailing slash redirects to the page, so it is public as well.
+    // If the path of a page has a trailing slash, the server redirects to the page. So this path is
+    // public too.
     let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
     let is_public = public_pages().any(|(public, _)| public == page);
     if is_public && !matches!(status, 401 | 404 | 429 | 500..) {

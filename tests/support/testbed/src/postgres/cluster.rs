@@ -56,10 +56,12 @@ impl Cluster {
         self.directory.disable_cleanup(true);
     }
 
-    /// Replaces this data directory, if it exists, with a copy of a running primary's directory. No
-    /// server may run on the replaced directory. A server that starts on the copy is a standby. Its
-    /// setting `primary_conninfo` selects the primary that it follows. Making the copy takes
-    /// seconds, so this is done on a blocking thread, where it does not delay the runtime's tasks.
+    /// Replaces the data directory `name`, if it exists, with a copy of a running primary's
+    /// directory. No server may run on the replaced directory.
+    ///
+    /// A server that starts on the copy is a standby. Its setting `primary_conninfo` selects the
+    /// primary that it follows. The copy takes seconds, so a blocking thread makes it and the
+    /// runtime's tasks are not delayed.
     pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
         let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
@@ -97,8 +99,8 @@ impl Cluster {
 
     /// Starts a new standby called `name`, which follows the new primary at `port`.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
-        // The new primary also began as a copy of the template. No server ever ran on the template,
-        // so a second copy can follow that primary.
+        // The new primary began as a copy of the same template. No server ever ran on the template,
+        // so a standby can start from a second copy and apply all of the primary's WAL.
         self.copy("template", name)?;
         std::fs::write(self.path().join(name).join("standby.signal"), "")?;
         self.start(name, &[("primary_conninfo", &Cluster::upstream(port))]).await
@@ -110,8 +112,8 @@ impl Cluster {
         let primary = self.start("primary", &[]).await?;
         let link = Relay::to(primary.port)?;
         let standby = self.standby("standby", link.port).await?;
-        // Do not set `synchronous_standby_names` on the command line, because such a setting could
-        // not be changed later.
+        // Do not set `synchronous_standby_names` on the command line, because a setting from the
+        // command line cannot be changed later.
         primary.demand_standby().await?;
         let admin = primary.admin("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
@@ -170,7 +172,7 @@ impl Cluster {
 }
 
 pub struct Pair {
-    /// Each of its commits waits until the standby has confirmed it.
+    /// The primary. Each commit on the primary waits until the standby has confirmed the commit.
     pub primary: Postgres,
     pub standby: Postgres,
     /// The relay through which the standby connects to the primary.
