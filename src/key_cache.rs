@@ -36,7 +36,7 @@
 //!
 //! What is always true:
 //!
-//! - If `keys revoke` returns at the time R, every server refuses the key from R + 1 s on, although
+//! - If `keys revoke` succeeds at the time R, every server refuses the key from R + 1 s on, although
 //!   the command does not wait for servers. There are two cases. If the `as_of` of a server's last
 //!   poll is later than R, the poll's answer includes the revocation. Otherwise, the cached keys
 //!   are valid until a second after this `as_of`, so they expire by R + 1 s.
@@ -64,6 +64,9 @@
 //! machine was suspended for a second or longer. [`BootInstant`] advances during that time, so
 //! requests get 503 until a poll is answered. But if its host pauses a virtual machine, the machine
 //! cannot notice the pause. A revoked key can then work for longer.
+//!
+//! If no standby confirms the commit of `keys revoke`, the command fails, and a failover may undo the
+//! revocation. The operator must then run the command again.
 //!
 //! If a failover lost changes, the store has a new history, and the cache is emptied. A request
 //! whose key was accepted runs to its end, even if the key is revoked before that.

@@ -51,6 +51,9 @@
 //!   ([`accept_under_lease`](super::journal::Answer::accept_under_lease)). If A is suspended after
 //!   this check, its response may show order 7, but it was requested before the lease expired, and
 //!   so before the 204.
+//! - `getOrder` first looks for the order in a list, under the same rule. If the order is not there,
+//!   the server reads it from the store, and shows it as cancelled only once a heartbeat has
+//!   confirmed the cancellation (`Session::cancelled_order`).
 //! - Cached keys may be a second old, so they need no valid lease. This second begins at
 //!   [`Lease::as_of`], and never later than the time at which the last confirmed heartbeat was
 //!   sent.

@@ -53,12 +53,13 @@
 //!   earlier time than the batch before it (`counted_at`), unless the clock was set back.
 //!
 //! Commits of counts do not wait for the disk or a standby, so a crash or a failover can lose some.
-//! But the session's heartbeat, a commit four times a second, does wait for the standby, and
-//! thereby for everything that the cluster wrote before it, counts included. Once the session's
-//! [`lease`] has expired, a second after its last confirmed heartbeat was sent, requests get 503,
-//! even if PostgreSQL has counted them. With a synchronous standby, therefore, at most the counts
-//! of a second are lost. During that second, a server that still reaches the replaced primary may
-//! count there.
+//! But the session's heartbeat is a commit that does wait for the standby, four times a second. The
+//! standby then has everything that the cluster wrote before the heartbeat, counts included. A
+//! second after the last confirmed heartbeat was sent, the session's [`lease`] expires. From then
+//! on, requests get 503, even if PostgreSQL has counted them. So with a synchronous standby, at
+//! most the counts of a second are lost. During that second, a server that still reaches the
+//! replaced primary may count there. Without a synchronous standby there is no such bound, because
+//! a failover loses every count that the standby has not received.
 //!
 //! Strikes, bans and requests without a valid key are counted in each server's memory, so that a
 //! flood does not reach PostgreSQL. So with four servers, a client may get four times as many
