@@ -1,6 +1,5 @@
-//! Provides clocks and points in time. Rate limit windows, the store, logs, responses and the
-//! output of commands use wall time. In a server's memory, strikes and bans use monotonic time.
-//! Tests can replace the machine's clocks with a clock that they set.
+//! Provides clocks and points in time. Strikes and bans in a server's memory use monotonic time.
+//! Most other times are wall time. Tests can use a clock that they set.
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
@@ -10,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// The time since an instant before the server started. It never goes back, and it also
+    /// The time since an instant before the server started. This clock never goes back, and
     /// advances while the machine is suspended.
     pub monotonic: Duration,
     /// The time since the Unix epoch. The operator may set this clock to any value at any time.
@@ -60,14 +59,12 @@ impl Clock for SystemClock {
 pub struct ManualClock(Mutex<Now>);
 
 impl ManualClock {
-    /// Creates a clock that shows this wall time. Its monotonic time begins at 0, as in a process
-    /// that has just started.
+    /// Creates a clock that shows this wall time and a monotonic time of 0.
     pub fn new(wall: Duration) -> ManualClock {
         ManualClock(Mutex::new(Now { monotonic: Duration::ZERO, wall }))
     }
 
-    /// Returns the clock of a new process. The new clock keeps the wall time, and its monotonic
-    /// time begins at 0.
+    /// Returns the clock of a new process, with the same wall time and a monotonic time of 0.
     pub fn restarted(&self) -> ManualClock {
         ManualClock::new(self.now().wall)
     }
@@ -88,17 +85,15 @@ impl Clock for ManualClock {
     }
 }
 
-/// A clock that also advances while the machine is suspended. Linux's `CLOCK_MONOTONIC`, which std
-/// uses, stops during a suspension. With that clock, a suspension would lengthen a ban, and a
-/// client that waited as long as `Retry-After` said would still be refused. The monotonic clock of
-/// macOS does not stop.
+/// A clock that advances while the machine is suspended. Linux's `CLOCK_MONOTONIC` stops then, so a
+/// ban would last longer than `Retry-After` says. The monotonic clock of macOS does not stop.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const CLOCK: ClockId = ClockId::Monotonic;
 
-/// The time since the boot of the machine, on a clock that all processes share. It also advances
-/// while the machine is suspended and while no server runs.
+/// The time since the boot of the machine. All processes share this clock, which also advances
+/// while the machine is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BootInstant(Duration);
 
@@ -132,9 +127,9 @@ impl Add<Duration> for BootInstant {
     }
 }
 
-/// A point in time of one clock, in nanoseconds since the clock's zero. It has only eight bytes,
-/// because each account and each key has two timestamps in memory. On the monotonic clock, a point
-/// before the start of the server, such as the end of an earlier ban, is negative.
+/// A point in time, in nanoseconds since a clock's zero. On the monotonic clock, a point before the
+/// server's start is negative. The type has only eight bytes, because each account and each key has
+/// two timestamps in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
@@ -184,8 +179,7 @@ mod tests {
             let seconds: f64 = text.split(' ').next().unwrap().parse().unwrap();
             Duration::from_secs_f64(seconds)
         };
-        // `/proc/uptime` is rounded down to a multiple of 10 ms. The second reading may be too low
-        // by 10 ms, so 10 ms are added to it.
+        // Add 10 ms, because `/proc/uptime` is rounded down to a multiple of 10 ms.
         let before = uptime();
         let now = BootInstant::now();
         let after = uptime() + Duration::from_millis(10);

@@ -1,10 +1,9 @@
-//! Settings: flags override environment variables, which override one TOML file,
-//! which overrides the defaults.
+//! Reads the settings. Flags override environment variables, which override one TOML file, which
+//! overrides the defaults.
 //!
-//! A setting is one field of [`StoreSettings`], [`ServerConfig`] or [`DocumentSettings`] that has
-//! the clap attribute `env`. Its key in the file and its environment variable are named after the
-//! field. Its parser, default and description are clap attributes of the field. The file's values
-//! become clap's defaults, so clap decides which value wins.
+//! A setting is a field of [`StoreSettings`], [`ServerConfig`] or [`DocumentSettings`] that has the
+//! clap attribute `env`. The setting's environment variable and the key in the file are named after
+//! the field. The file's values become clap's defaults, so clap decides which value wins.
 
 mod default_file;
 mod document_settings;

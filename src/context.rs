@@ -28,7 +28,7 @@ pub struct ServerContext {
     pub log: Logger,
     /// Logs one line per request, if the log level includes `info`.
     pub request_log: RequestLog,
-    /// True once the server has been told to stop. From then on, `/readyz` responds with 503, and
-    /// each response over HTTP/1.1 closes its connection.
+    /// True once the server has been told to stop. `/readyz` then responds with 503, and responses
+    /// over HTTP/1.1 close their connections.
     pub is_stopping: AtomicBool,
 }

@@ -1,12 +1,10 @@
-//! Detects a damaged store. Reports damage that was found while the orders were read. After the
-//! start, checks the store's structure in the background. A damaged page of the database may look
-//! as if it had fewer rows, so lists would lack orders. Therefore a damaged store is not served
-//! unless the operator allows it.
+//! Detects a damaged store. A damaged page of the database may hide rows, so lists would lack
+//! orders. Therefore a damaged store is not served unless the operator allows it.
 //!
-//! The check runs SQLite's `quick_check` in one read transaction on a separate connection. While a
-//! read transaction is open, the write-ahead log cannot be reset and grows. So the check ends after
-//! ten seconds, even if it has not finished. A million orders take about one second (55 MB/s,
-//! measured). PostgreSQL checks each page itself when it reads the page.
+//! Damage is found while the orders are read, or afterwards by SQLite's `quick_check` in the
+//! background. While the check's read transaction is open, the write-ahead log grows. So the check
+//! ends after ten seconds, even if it has not finished. A million orders take about one second (55
+//! MB/s, measured). PostgreSQL checks each page itself when it reads the page.
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};
@@ -30,8 +28,8 @@ struct Inner {
 }
 
 impl DamageCheck {
-    /// Starts the check, which logs its result. If reading the orders has already found damage, no
-    /// check runs. Call this inside a tokio runtime.
+    /// Starts the check, unless reading the orders has already found damage. Call this inside a
+    /// tokio runtime.
     pub fn start(store: Arc<dyn Store>, serves_damaged: bool, log: &Logger) -> DamageCheck {
         let check = DamageCheck(Arc::new(Inner { serves_damaged, ..Inner::default() }));
         if let Some(damage) = store.damage() {

@@ -1,5 +1,5 @@
 //! Parses records from a JSON array, JSON lines or CSV, and order ids from lines of text. Collects
-//! all invalid rows, instead of stopping at the first one. Opens neither a file nor the store.
+//! all invalid rows. Opens neither a file nor the store.
 
 mod bad_rows;
 mod csv;
@@ -20,8 +20,7 @@ use location::LocationCounter;
 /// The first bytes of each gzip file (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Parses all records of a file. The first character that is not white space determines the format:
-/// `[` begins a JSON array and `{` JSON lines. Anything else is CSV.
+/// Parses all records of a file. The first character that is not white space determines the format.
 pub fn parse<R: Record>(content: &[u8], unknown: Unknown) -> Result<Parsed<R>, ParseError> {
     if content.starts_with(&GZIP) {
         return Err(ParseError::Gzip);

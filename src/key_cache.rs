@@ -101,9 +101,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 /// The pause between two polls for changed keys and accounts. Cached keys are valid until a second
-/// after the `as_of` of the last poll. On PostgreSQL, this `as_of` can be 250 ms earlier than the
-/// poll, because heartbeats are 250 ms apart. With this pause, cached keys stay valid even if a
-/// poll takes a few hundred milliseconds.
+/// after the last poll's `as_of`. On PostgreSQL, this `as_of` can be 250 ms before the poll. So a
+/// poll may take a few hundred milliseconds.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The maximum number of uses of keys that one transaction records. On SQLite, cancellations wait
@@ -115,14 +114,11 @@ pub struct KeyCache {
     cached: CachedKeys,
     lookups: Lookups,
     opened: BootInstant,
-    /// The cached keys are valid until this time, in milliseconds after `opened`. The time is
-    /// measured with [`BootInstant`], because that clock also advances while the machine is
-    /// suspended. A test that sets the server's [`Clock`](crate::clock::Clock) does not affect this
-    /// time.
+    /// The time until which the cached keys are valid, in milliseconds after `opened`.
+    /// [`BootInstant`] also advances while the machine is suspended.
     valid_until_ms: AtomicU64,
-    /// The uses of keys that are not recorded in the store yet. The map has the row of each key and
-    /// the time of its last use, in Unix milliseconds. It is sorted by row, so that each
-    /// transaction writes few pages.
+    /// The uses of keys that are not yet recorded in the store, as Unix milliseconds by the key's
+    /// row. The map is sorted by row, so that each transaction writes few pages.
     uses: Mutex<BTreeMap<i64, i64>>,
 }
 
@@ -133,8 +129,8 @@ pub struct ValidKey {
 }
 
 impl KeyCache {
-    /// Opens an empty cache. If the store fails now but may work again later, the cache is out of
-    /// date until a refresh succeeds.
+    /// Opens an empty cache. If the store fails but may recover, the cache is out of date until a
+    /// refresh succeeds.
     pub async fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
         let polled = match store.poll_changes().await {
@@ -156,11 +152,10 @@ impl KeyCache {
         Ok(cache)
     }
 
-    /// Returns the presented key if it is valid, and records its use. Returns `None` if the store
-    /// does not answer by the deadline or the cache is out of date.
+    /// Returns the presented key, or why it is refused. Records the use of a valid key. Returns
+    /// `None` if the store does not answer by the deadline or the cache is out of date.
     ///
-    /// A key works as soon as any process has issued it. For this purpose, a well-formed key that
-    /// is not cached is looked up with a query that starts after this call.
+    /// A key works as soon as any process has issued it.
     pub async fn authenticate(
         &self,
         presented: &[u8],
@@ -197,8 +192,8 @@ impl KeyCache {
     }
 
     /// True if an earlier lookup found no key with this digest, and no key or account has changed
-    /// since. With an embedded store, this check rarely needs a statement. So a client that repeats
-    /// an unknown key causes little work. With PostgreSQL, the check always returns false.
+    /// since. So a client that repeats an unknown key causes little work for an embedded store.
+    /// Always false with PostgreSQL.
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
@@ -221,9 +216,8 @@ impl KeyCache {
         (self.is_current() && BootInstant::now() <= keys_valid_until(as_of)).then_some(key)
     }
 
-    /// Lowers the priority of lookups for this address for the time `lasts`. During this time, they
-    /// wait until the lookups for other addresses are done. Call this for an address that is over
-    /// its limit of requests without a valid key.
+    /// Lowers the priority of lookups for this address for the time `lasts`. Call this for an
+    /// address that is over its limit of requests without a valid key.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.lookups.shed(address, lasts);
     }
@@ -262,8 +256,8 @@ impl KeyCache {
     }
 
     /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. Uses its own thread and
-    /// runtime, because all other threads may be busy sending lists, and the cache refuses all keys
-    /// if a refresh is late.
+    /// runtime, because the other threads may be busy with lists. If a refresh is late, the cache
+    /// refuses all keys.
     pub fn keep_current(self: Arc<Self>, log: Logger) -> io::Result<KeyRefresh> {
         let (stop, stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_time().build()?;
@@ -281,9 +275,8 @@ impl KeyCache {
         Ok(KeyRefresh { _stop: stop })
     }
 
-    /// Records uses of keys in the store until the future is dropped. These writes are not part of
-    /// the refresh, because slow writes would delay the refresh. The server would then learn of
-    /// revocations later.
+    /// Records uses of keys in the store until the future is dropped. The refresh does not do this,
+    /// because slow writes would delay revocations.
     pub async fn keep_recording_uses(self: Arc<Self>, log: Logger) {
         let doing = "recording uses of keys in the store";
         repeat(REFRESH_INTERVAL, || self.record_uses(), doing, &log).await;

@@ -1,5 +1,5 @@
-//! The program `store-orders`. Runs the command that the command line selects. If the command
-//! fails, prints its error. Sets the exit status.
+//! The program `store-orders`. Runs the command that the command line selects, prints its error,
+//! and sets the exit status.
 
 use anstyle::{AnsiColor, Style};
 use std::io::{self, BufWriter, Write};
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints the requested help, or why the command line is invalid. If the command is `serve`, an
-/// invalid value is logged instead, whether it comes from a flag, the environment or a file.
+/// invalid value is logged instead.
 fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
@@ -58,8 +58,8 @@ fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Logs why a server could not start, or why it failed later. If standard error is closed, only the
-/// exit status shows the failure.
+/// Logs why a server could not start or failed later. Ignores a closed standard error, because the
+/// exit status also shows the failure.
 fn log_failure(text: &str) {
     let line = failure_line(SystemTime::now(), &cli::without_secrets(text));
     let _ = writeln!(io::stderr(), "{line}");

@@ -1,9 +1,8 @@
 //! The metrics that the server updates while it runs. `admin` adds the metrics that each scrape
 //! computes from the server's state.
 //!
-//! A counter is looked up by its labels only when it first counts. After that, counting takes no
-//! lock, and a request costs a few atomic additions. Clients cannot create labels, because routes
-//! come from the API, and methods and statuses from fixed lists.
+//! A counter that has counted before takes no lock. Clients cannot create labels, because routes,
+//! methods and statuses come from fixed lists.
 
 mod rate_limited;
 mod requests;

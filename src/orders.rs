@@ -101,8 +101,8 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// The maximum number of pages that a refresh may change on the thread of the request, if the
-/// refresh does not read the store. Such a refresh copies less than 1 MiB, so the refresh is short.
+/// The maximum number of pages that a refresh may change on the thread of the request. Such a
+/// refresh is short, because it copies less than 1 MiB.
 const MAX_INLINE_PAGES: usize = 4;
 
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
@@ -120,23 +120,22 @@ pub enum ListError {
 
 pub struct OrderList {
     store: Arc<dyn Store>,
-    /// Never locked across an `await`, nor while a snapshot is built or dropped, so list requests
-    /// and the writer wait for it only briefly.
+    /// Never locked across an `await`, nor while a snapshot is built or dropped. So list requests
+    /// and the writer wait only briefly.
     state: Arc<Mutex<ListInMemory>>,
-    /// Locked during a refresh of the snapshot, so that only one refresh runs at a time. The
-    /// refresh locks `state` only while it makes its plan and while it publishes the new snapshot.
+    /// Locked during a refresh of the snapshot, so that only one refresh runs at a time.
     refresh_lock: Arc<tokio::sync::Mutex<()>>,
     readers: Arc<Readers>,
     writer: Writer,
 }
 
 impl OrderList {
-    /// Reads all orders from the store and starts the writer. The writer records the size of each
-    /// successful batch in the histogram `batches`. Outdated lists that are still being sent may
-    /// use `outdated_bytes` of memory.
+    /// Reads all orders from the store and starts the writer. `batches` records the size of each
+    /// successful batch. Outdated lists that are still being sent may use `outdated_bytes` of
+    /// memory.
     ///
-    /// If the store does not answer now but can return later, requests for lists fail at first.
-    /// They succeed once the store answers and a refresh has read the orders.
+    /// Succeeds even if the store does not answer now but can return later. Requests for lists then
+    /// fail until a refresh has read the orders.
     pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
@@ -169,8 +168,8 @@ impl OrderList {
         Ok(self.fresh_list(self.query_freshness()?).await?.0)
     }
 
-    /// Returns a list, and the position that the query `freshness` returned. The list reflects all
-    /// changes that were committed before the query was sent.
+    /// Returns a list, and the position that the query returned. The list reflects all changes that
+    /// were committed before the query was sent.
     pub async fn fresh_list(
         &self,
         freshness: Freshness,
@@ -244,9 +243,8 @@ impl OrderList {
         self.readers.lists_cut_off()
     }
 
-    /// Cancels a pending order, and returns by the deadline. After a success the change is durable,
-    /// and later lists do not contain the order. The store records the id of the caller's key, and
-    /// the time.
+    /// Cancels a pending order, and returns by the deadline. After a success, the change is durable
+    /// and later lists do not contain the order.
     pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
         self.writer.cancel(cancellation).await
     }
@@ -259,8 +257,8 @@ impl OrderList {
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Refreshes the list repeatedly, forever. Otherwise, after a long import on an idle server,
-    /// the first request for a list would wait until the server has read the whole import.
+    /// Refreshes the list repeatedly, forever. Otherwise, the first request after a long import
+    /// would wait while the server reads the whole import.
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
@@ -278,8 +276,8 @@ impl OrderList {
         self.state.lock().position()
     }
 
-    /// Fails if orders cannot be cancelled. This is so if a batch hangs, or if the last batch
-    /// failed and a test write now fails too.
+    /// Fails if a batch hangs. If the last batch failed, tries a test write and fails if the write
+    /// fails.
     pub async fn require_writable(&self) -> Result<(), CancelError> {
         self.writer.require_not_stuck()?;
         if self.writer.has_failed() {
@@ -294,8 +292,8 @@ impl OrderList {
     }
 }
 
-/// Publishes a refreshed list. If the outdated lists now use too much memory, ends the responses
-/// that send the oldest of them.
+/// Publishes a refreshed list. If outdated lists now use too much memory, cuts off the oldest
+/// outdated lists.
 fn publish(read: ReadRefresh, state: &Mutex<ListInMemory>, readers: &Readers) -> Arc<Snapshot> {
     let snapshot = read.apply(state);
     readers.cut_off_excess();
@@ -314,8 +312,7 @@ mod tests {
     use tempfile::TempDir;
 
     /// Returns a list of one pending order, its store, and the store's directory. Outdated lists
-    /// may use only one byte of memory. So of the outdated lists that are being sent, only the
-    /// newest is not cut off.
+    /// may use only one byte, so only the newest outdated list is not cut off.
     async fn one_order() -> (OrderList, SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
@@ -342,8 +339,7 @@ mod tests {
         assert!(Arc::ptr_eq(&pages(&first), &pages(&second)), "the list was refreshed twice");
     }
 
-    /// The store is queried when the request arrives, but the list is awaited later. The list must
-    /// be as fresh as the store was at the query.
+    /// The list must be as fresh as the store was at the query, even if the list is awaited later.
     #[tokio::test]
     async fn a_list_is_as_fresh_as_the_store_at_the_time_of_the_query() {
         let (orders, store, _directory) = one_order().await;

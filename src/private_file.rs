@@ -1,10 +1,9 @@
 //! Opens and creates the files of a data directory.
 //!
-//! The operator may run commands as root in the data directory of a service. The service's user can
-//! replace each file in this directory. If a command followed a symbolic link or a hard link there,
-//! it could write to some other file that belongs to root, or give that file to the service. So a
-//! file must be a regular file with only one name, that is, without hard links. Symbolic links are
-//! not followed. A command changes the owner only of files that it has created.
+//! Root may run commands in the data directory of a service, and the service's user can replace
+//! each file there. If a command followed a link, it could write to another file of root, or give
+//! that file to the service. So a file must be a regular file without further hard links, and
+//! symbolic links are not followed. A command changes the owner only of files that it has created.
 
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
@@ -12,8 +11,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
-/// Opens a file of the data directory for reading and writing. If the file is missing, creates it
-/// with mode 0600 and gives it to the directory's owner.
+/// Opens a file of the data directory for reading and writing. Creates a missing file with mode
+/// 0600, for the directory's owner.
 pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     match open_private_file(path, OpenOptions::new().read(true).write(true)) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -33,8 +32,8 @@ pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens `path`, a directory in the data directory. If `path` does not exist, creates the directory
-/// with mode 0700, for the data directory's owner. Fails if `path` is a symbolic link.
+/// Opens the directory `path` in the data directory. Creates a missing directory with mode 0700,
+/// for the data directory's owner. Fails if `path` is a symbolic link.
 pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
     let created = match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
@@ -53,9 +52,8 @@ pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
 /// hard links.
 pub fn open_private_file(path: &Path, access: &mut OpenOptions) -> io::Result<File> {
     require_one_name(path, &path.symlink_metadata()?)?;
-    // The file may have been replaced since it was checked, so do not follow a link, and check the
-    // opened file again. NONBLOCK is set because opening a pipe could otherwise wait for another
-    // process.
+    // The file may have been replaced since the check, so do not follow a link, and check again.
+    // Without NONBLOCK, opening a pipe could wait for another process.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = access.custom_flags(flags.bits().cast_signed()).open(path)?;
     require_one_name(path, &file.metadata()?)?;
@@ -78,8 +76,7 @@ pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
 }
 
 /// If root created the file or directory, gives it to the owner of the data directory. Otherwise, a
-/// server that runs as this owner could not use files that root's commands create. SQLite does the
-/// same with its `-wal` and `-shm` files.
+/// server that runs as this owner could not use what root's commands create.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (directory, created) = (std::fs::metadata(directory)?, file.metadata()?);
     if created.uid() == 0 && directory.uid() != 0 {

@@ -171,8 +171,7 @@ pub enum Decision {
         begins: bool,
     },
     /// 503 `service_unavailable`: the counts are unavailable, so the request was not counted. The
-    /// [`RateLimitStatus`] has the account's limit per minute, 0 remaining, and the time of
-    /// `Retry-After` as the reset.
+    /// status has the limit per minute, and 0 remaining until the time of `Retry-After`.
     Unavailable(RateLimitStatus),
 }
 
@@ -194,9 +193,9 @@ impl Decision {
 /// A rate limiter. A single server counts in memory, and several servers count in PostgreSQL.
 #[async_trait]
 pub trait RateLimiter: Send + Sync {
-    /// Atomically counts a request with a valid key in both windows of its account, or rejects it.
-    /// A rejected request may count as a strike. If a ban begins, logs the ban with the key's id.
-    /// Returns [`Decision::Unavailable`] if there is no decision by the deadline.
+    /// Atomically counts a request with a valid key in both windows of its account, or rejects the
+    /// request. A rejected request may count as a strike and begin a ban, which is logged. Returns
+    /// [`Decision::Unavailable`] if no decision is made by the deadline.
     async fn admit(
         &self,
         request: KeyedRequest,
@@ -214,8 +213,8 @@ pub trait RateLimiter: Send + Sync {
 
     fn bans(&self) -> &BegunBans;
 
-    /// Returns the reason why requests cannot be counted at the moment and are therefore refused.
-    /// Returns `None` if requests can be counted.
+    /// Returns why the limiter currently refuses requests without counting them. Returns `None` if
+    /// requests can be counted.
     fn unavailable_because(&self) -> Option<String> {
         None
     }

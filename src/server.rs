@@ -37,12 +37,12 @@ use tokio::task::JoinSet;
 /// socket. If it closed the socket earlier, the loop would log an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The last part of the stop delay. In this time, the server ignores new connections and responds
-/// to the requests on existing connections.
+/// The last part of the stop delay. The server then ignores new connections and serves existing
+/// connections.
 ///
-/// The time is long enough for a handshake and a request's head to arrive. A client repeats an
-/// ignored packet after a second. This time is shorter, so the server has closed the socket by then
-/// and refuses the repeated packet.
+/// In this time, a handshake and a request's head can arrive. The time is shorter than a second,
+/// because a client repeats an ignored packet after a second. The server must refuse the repeated
+/// packet.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time for closing the admin listener, once the API's listener is closed.
@@ -92,9 +92,8 @@ impl Server {
         let address = config.listen.resolve("--listen")?;
         let dropshot = ConfigDropshot {
             bind_address: address,
-            // In this mode dropshot does not create a task per request, and drops a handler if the
-            // client disconnects. That is safe, because the writer completes a cancellation without
-            // the handler.
+            // In this mode, dropshot drops a handler if the client disconnects. That is safe,
+            // because the writer completes a cancellation without the handler.
             default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
             ..ConfigDropshot::default()
         };
@@ -186,14 +185,17 @@ impl Server {
         self.http.app_private().orders.running_batch()
     }
 
-    /// Stops the server. First, the server keeps serving for the stop delay. In the last part of
-    /// the delay, which lasts at most [`LAST_REQUESTS_TIME`], it ignores new connections. Then it
-    /// refuses new connections and waits for running requests, at most for the drain timeout.
-    /// Finally, it stores the last bans.
+    /// Stops the server in these steps:
+    ///
+    /// 1. The server keeps serving for the stop delay. In the last part, at most
+    ///    [`LAST_REQUESTS_TIME`], the server ignores new connections.
+    /// 2. The server refuses new connections and waits for running requests, at most for the drain
+    ///    timeout.
+    /// 3. The server stores the last bans.
     ///
     /// From the beginning, `/readyz` responds with 503, and responses over HTTP/1.1 close their
-    /// connections. Over HTTP/2, clients get GOAWAY only after the stop delay, because dropshot
-    /// sends GOAWAY when it stops accepting connections.
+    /// connections. HTTP/2 clients get GOAWAY only after the stop delay, when dropshot stops
+    /// accepting connections.
     pub async fn stop(self) {
         info!(self.log, "stopping");
         let context = Arc::clone(self.http.app_private());
@@ -237,8 +239,8 @@ async fn open(
     let orders = orders.context("the orders cannot be read")?;
     // The check starts after the orders are read, because reading may find damage.
     let damage_check = DamageCheck::start(Arc::clone(&store), config.serve_damaged, &log);
-    // Open the key cache last. The cache refuses all keys if its last query of the store is more
-    // than a second old, and opening the other parts may take longer than a second.
+    // Open the key cache last, because it refuses all keys if its last query is more than a second
+    // old. Opening the other parts may take longer than a second.
     let keys = KeyCache::open(Arc::clone(&store)).await.context("the keys cannot be read")?;
     Ok(ServerContext {
         keys: Arc::new(keys),

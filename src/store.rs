@@ -55,23 +55,22 @@ use std::time::Duration;
 use store_orders_api::types::Pet;
 use tokio::sync::mpsc;
 
-/// The position of data that was never read. Its history differs from that of every store, so a
-/// list or cache at this position is out of date even if the store has no changes.
+/// The position of data that was never read. No store has this history, so the data is out of date
+/// even if the store has no changes.
 pub const UNREAD: Position = Position { history: u64::MAX, number: 0 };
 
 /// The longest time that a request may wait for the store, counted from the request's arrival.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of cancellations in a batch. Each request of a batch waits until the whole
-/// batch is done, so a batch must not be too long.
+/// The maximum number of cancellations in a batch. A longer batch would delay its requests, because
+/// each request waits for the whole batch.
 pub const LARGEST_BATCH: usize = 1_024;
 
 /// The maximum number of concurrent single-row lookups of one server.
 pub const ROW_LOOKUPS: u32 = 16;
 
 /// The maximum time that the readiness check waits for the store. Each scrape of the metrics waits
-/// for this check, so the time is shorter than the timeout of a scrape (Prometheus's default is 10
-/// seconds).
+/// for this check, and Prometheus's default timeout is 10 seconds.
 pub const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest time that a command waits while servers or other commands write.
@@ -106,18 +105,20 @@ pub struct Standbys {
 /// The store of orders, pets, accounts and keys, as a running server uses it.
 ///
 /// Asynchronous methods do not block the polling thread. The others return immediately unless the
-/// disk hangs. Dropping a future may leave its work running, so a caller that drops futures must
-/// bound how many it starts. A panic of the engine reaches the caller.
+/// disk hangs. The work of a dropped future may continue, so callers must bound how many futures
+/// they start. A panic of the engine reaches the caller.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Queries the last changes. The result includes every change that any process committed before
-    /// the call. `list` is the last change that the caller's list reflects. The result may contain
-    /// the orders that changed after `list`. Every list request makes this call, so an embedded
-    /// engine does not allocate memory for the result.
+    /// Queries the last changes, including every change that any process committed before the call.
+    /// `list` is the last change that the caller's list reflects. The result may contain the orders
+    /// that changed after `list`.
+    ///
+    /// Every list request makes this call, so an embedded engine does not allocate memory for the
+    /// result.
     fn query_freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError>;
 
     /// Returns the last changes, including every change that any process committed before the call.
-    /// Returns `None` if the engine cannot read them without waiting, or if reading them fails.
+    /// Returns `None` if the read fails or would have to wait.
     fn last_changes_at_once(&self) -> Option<LastChanges> {
         None
     }
@@ -139,20 +140,20 @@ pub trait Store: Send + Sync {
     /// the last change that the read has reached. Fails if the store no longer follows the history
     /// of `after`.
     ///
-    /// If the number of `after` is 0, sends all orders that are not cancelled. If an order changes
-    /// during the read, its new state may be sent. The returned change may still be an earlier one.
+    /// If the number of `after` is 0, sends all orders that are not cancelled. An order may already
+    /// be in a later state than at the returned change.
     ///
-    /// For any other number, the read may stop before the store's last change. This limits the
-    /// number of rows.
+    /// For any other number, the read may stop before the store's last change, to limit the number
+    /// of rows.
     async fn send_orders_since(
         &self,
         after: Position,
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError>;
 
-    /// Cancels a batch in one transaction, which is durable on return. If the deadline of a
-    /// cancellation passes before the store has its write lock, the cancellation is not executed.
-    /// This does not hold if PostgreSQL itself is suspended.
+    /// Cancels a batch in one transaction, which is durable on return. Skips a cancellation if its
+    /// deadline passes before the store has its write lock. A suspended PostgreSQL may still
+    /// execute this cancellation.
     ///
     /// After an error, the batch may still have been executed in two cases:
     ///
@@ -161,10 +162,10 @@ pub trait Store: Send + Sync {
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
     /// Returns the order if it is cancelled and no failover can lose the cancellation. `history` is
-    /// the history of the list in which the caller did not find the order.
+    /// the history of the caller's list, which lacks the order.
     ///
-    /// Fails if the store now has another history. In the new history, the order may be pending.
-    /// The caller would then find the order neither in its list nor here.
+    /// Fails if the store now has another history, because the order may be pending in the new
+    /// history.
     async fn cancelled_order(&self, id: i64, history: u64) -> Result<Option<Order>, StoreError>;
 
     async fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
@@ -174,8 +175,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Returns the Unix time of the last `backup` of the store, or 0 if no backup is known. Returns
-    /// `None` if the store's engine has its own tools for backups.
+    /// Returns the Unix time of the last `backup`, or 0 if no backup is known. Returns `None` if
+    /// the engine has its own tools for backups.
     fn last_backup(&self) -> Option<f64> {
         None
     }
@@ -190,7 +191,7 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// True if a store that fails may work again without a restart of this server. The server then
+    /// True if a failing store may work again without a restart of this server. The server then
     /// starts even while the store fails.
     fn can_return(&self) -> bool {
         false
@@ -211,12 +212,14 @@ pub trait Store: Send + Sync {
     /// Commits a write that changes no row, to test whether writing works.
     async fn try_write(&self) -> Result<(), StoreError>;
 
-    /// Writes these bans to the rows of their keys, in one change. A row whose ban has the same or
-    /// a higher number stays as it is.
+    /// Writes these bans to the rows of their keys, in one change. Skips a row if its ban has the
+    /// same or a higher number.
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError>;
 
-    /// Records when keys were last used. Each use consists of the key's row and a time in Unix
-    /// milliseconds, and each key has at most one use. Skips uses within [`MIN_USE_INTERVAL_MS`] of
-    /// the recorded one, and keys whose row another process has locked.
+    /// Records when keys were last used. Each use has the key's row and a time in Unix
+    /// milliseconds. `uses` must contain at most one use per key.
+    ///
+    /// Skips uses within [`MIN_USE_INTERVAL_MS`] of the recorded one, and rows that another process
+    /// has locked.
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError>;
 }

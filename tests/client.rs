@@ -12,8 +12,8 @@ use test_server::{TestSetup, pending_order};
 use testbed::Key;
 use testbed::relay::{ReadAlong, Relay};
 
-/// Replaces the first response, a success, with this string. So the server has executed the
-/// request, but the client does not learn this.
+/// Replaces the first response with this string. So the client does not learn that the server has
+/// executed the request.
 struct ReplaceFirstAnswer(Arc<Mutex<Option<&'static str>>>);
 
 impl ReadAlong for ReplaceFirstAnswer {
@@ -66,8 +66,8 @@ async fn a_cancel_whose_answer_is_lost_is_retried_and_a_404_is_then_a_success() 
 async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
-    // Pet 7 has 160 orders. Every fourth has shipped, and the other 120 are listed on three pages
-    // of at most 50.
+    // Pet 7 has 40 shipped orders and 120 pending orders. The pending orders fill three pages of at
+    // most 50.
     let order = |id: i64| Order {
         pet_id: 7 + id % 2,
         status: if id % 8 == 0 { OrderStatus::Shipped } else { OrderStatus::Pending },
@@ -92,8 +92,8 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     assert_eq!(cancelled, 120);
     let none = pending.send().await.unwrap();
     assert_eq!((none.orders.len(), none.next_cursor.as_deref()), (0, None));
-    // Requests so far: one for the first page, three for the pages of the stream, 120
-    // cancellations, and one that got an empty page.
+    // The numbers are the first page, the three pages of the stream, the cancellations and the
+    // empty page.
     assert_eq!(none.rate_limit().unwrap().remaining, 1_000 - 1 - 3 - 120 - 1);
     let rest = client.list_orders().limit(1_000).send().await.unwrap();
     assert_eq!(rest.orders.len(), 200);
@@ -132,9 +132,8 @@ impl ReadAlong for CountPending {
     }
 }
 
-/// Advances the server's clock and the paused clock of this runtime together, in steps of a tenth
-/// of a second. Before each step, waits until every request is answered and all other tasks of this
-/// runtime are idle.
+/// Advances the server's clock and the paused clock of this runtime together, in steps of 0.1 s.
+/// Before each step, waits until no request is pending and all other tasks are idle.
 async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     const TICK: Duration = Duration::from_millis(100);
     loop {
@@ -199,10 +198,9 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     // At 60 requests a minute, the last of the 200 requests are sent after 180 s. Jitter adds up to
     // a second per window. A ban would add five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
-    // Each time a window is exhausted, the client sends a single request, which the server refuses.
-    // The client cannot compute when the window resets, because its two sources use different
-    // clocks in this test. The reset time comes from the server's manual clock, and `Date` comes
-    // from the real clock. Three windows are exhausted.
+    // For each of the three exhausted windows, the server refuses one request. The client cannot
+    // compute when a window resets, because the reset time and `Date` come from different clocks in
+    // this test.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

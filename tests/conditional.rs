@@ -1,5 +1,5 @@
-//! `ETag`, `If-None-Match` and `If-Match`: a client whose copy is current gets 304 without a body,
-//! and a client can cancel an order only if it is in the state that the client has seen.
+//! Tests `ETag`, `If-None-Match` and `If-Match`. A client whose copy is current gets 304 without a
+//! body. With `If-Match`, an order is cancelled only in the state that the client has seen.
 
 use store_orders::store::{KeyCommands, OrderCommands, OrderUpdate};
 use store_orders_api::plans::Plan;
@@ -61,8 +61,7 @@ async fn a_matching_tag_gets_304_and_the_request_counts() {
     for path in TAGGED {
         let first = server.send_with(&key, "GET", path).await;
         let tag = first.text("etag").to_string();
-        // The tag of a list is weak, because lists are sent in several encodings. A single order is
-        // sent in only one encoding, so its tag is strong.
+        // Only the tag of a list is weak, because only lists are sent in several encodings.
         let quoted = tag.trim_start_matches("W/");
         assert_eq!(quoted == tag, path.starts_with("/v2/store/orders/"), "{path}: {tag}");
         assert!(quoted.starts_with('"') && tag.len() < 60, "{tag}");
@@ -115,9 +114,8 @@ async fn each_change_changes_the_tags_of_the_responses_that_show_it() {
     store.revoke_key(&another.id, 0).unwrap();
     server.setup.key(Plan::Free);
     assert_eq!(tags(&server, &key).await, before, "a change of keys");
-    // The page `two` shows orders 1 and 2. Of the following changes, only the cancellation of order
-    // 1 changes the tag of this page. In version 1, orders have no status, so a shipment does not
-    // change the list.
+    // The page `two` shows orders 1 and 2. In version 1, orders have no status, so a shipment does
+    // not change the list.
     let two = "/v2/store/orders?limit=2&status=pending";
     for (change, shown_in) in [
         ("a cancellation", vec![LIST, "/v2/store/orders"]),
@@ -276,9 +274,8 @@ async fn other_errors_come_before_a_failed_precondition() {
     cancel_if_match(&server, &key, 1, "\"a\"").await.assert_error(412, "precondition_failed");
 }
 
-/// The server first compares the tag of order 1. Then the cancellation of this order waits for the
-/// store, and during this wait, order 1 or order 2 changes. Only a change of order 1 prevents the
-/// cancellation.
+/// While the cancellation of order 1 waits for the store, order 1 or order 2 changes. Only a change
+/// of order 1 prevents the cancellation.
 #[tokio::test]
 async fn a_change_after_the_comparison_prevents_the_cancellation() {
     let (server, key) = serve(Plan::Business).await;
@@ -316,8 +313,7 @@ async fn the_client_cancels_an_order_that_it_has_seen() {
     assert!(order.complete);
     let cancelled = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await.unwrap();
     assert_eq!(*cancelled, CancelOrderOutcome::Cancelled);
-    // This tag is from before the cancellation. The order can no longer be cancelled, so the
-    // response is 404, not 412.
+    // This tag is from before the cancellation. A cancelled order gets 404, not 412.
     let again = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await;
     assert_eq!(error_of(again), (404, "order_not_found".to_string()));
 }

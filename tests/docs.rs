@@ -1,5 +1,5 @@
-//! The public pages over plain HTTP: their content, links and security headers. Requests for public
-//! pages are not counted. `cargo xtask browser` opens the pages in a browser.
+//! Tests the public pages over plain HTTP, with their links and security headers. `cargo xtask
+//! browser` opens the pages in a browser.
 
 use codegen::pointer::resolve_references;
 use percent_encoding::percent_decode_str;
@@ -69,8 +69,8 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
     assert_eq!(document["info"]["contact"], json!({ "url": "https://orders.test/help" }));
 }
 
-/// The reference page, Postman and similar tools fill in the examples of the documents as values.
-/// So the first request that a reader sends has these values.
+/// The reference page, Postman and similar tools fill in the examples of the documents. So a
+/// reader's first request usually has these values.
 #[tokio::test]
 async fn the_demo_answers_the_examples_of_its_documents_at_their_address() {
     let sandbox = CliSandbox::new();
@@ -173,7 +173,7 @@ async fn a_matching_tag_gets_304() {
             }
         }
         // Neither request gets a 304. The plain form of a page and its gzip form have different
-        // tags, and "other" is not the tag of any page.
+        // tags.
         for (headers, status) in [
             (vec![("if-none-match", tag.as_str())], 200),
             (vec![GZIP, ("if-none-match", "\"other\"")], 200),
@@ -243,7 +243,7 @@ async fn without_javascript_the_reference_is_the_whole_document_as_text() {
 }
 
 /// Returns the section of the page that begins with the `<h3>` heading with this anchor. The
-/// section ends at the next `<h2>` or `<h3>` heading, or at the end of `<main>`.
+/// section ends at the next heading of the same or a higher level.
 fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
     let heading = format!("<h3 id=\"{anchor}\">");
     let matches: Vec<_> = page.match_indices(&heading).collect();
@@ -325,9 +325,8 @@ fn responses(document: &Value) -> impl Iterator<Item = Value> {
     responses.map(|response| resolve_references(document, response))
 }
 
-/// Returns the size in bytes that a reference page must not reach after compression with gzip. The
-/// limit is about 12,000 bytes. It grows with the document's operations, parameters and error
-/// codes.
+/// Returns a size in bytes that a reference page must not reach after compression with gzip. The
+/// limit is about 12,000 bytes.
 fn most_bytes(document: &Value) -> usize {
     let paths = document["paths"].as_object().unwrap().values();
     let operations: Vec<_> = paths.flat_map(|path| path.as_object().unwrap().values()).collect();
@@ -362,8 +361,8 @@ async fn the_plain_reference_is_small_and_has_no_broken_link() {
     }
 }
 
-/// The guide's sections, in order. Their anchors are derived from these titles, so a changed title
-/// would break links to its section.
+/// The guide's sections, in order. Anchors are derived from these titles, so a changed title breaks
+/// links to its section.
 const SECTIONS: [&str; 10] = [
     "Getting started",
     "Authentication",
@@ -630,8 +629,8 @@ fn the_document_has_the_error_codes_of_the_proxy() {
         assert_eq!(errors::status(*listed).as_str(), expected, "{code}");
         codes.insert(code.trim());
     }
-    // The server also sends these two codes, so the document does not attribute them to the proxy.
-    // It must attribute each remaining code to the proxy.
+    // The server also sends these two codes. So the document attributes only the remaining codes to
+    // the proxy.
     for code in ["method_not_allowed", "service_unavailable"] {
         assert!(codes.remove(code), "{code}");
     }

@@ -27,8 +27,8 @@ async fn no_cancellation_is_answered_204_while_syncs_fail() {
     data.import_pending(1..=2).unwrap();
     let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
     let (_proxy, client) = client(&server, &key);
-    // The first commit to a new WAL file makes an extra sync, which would also notice the fault. So
-    // cancel one order before the fault.
+    // Cancel one order before the fault. The first commit to a new WAL file makes an extra sync,
+    // which would also notice the fault.
     assert_eq!(client.cancel_order(1).await.unwrap().status(), 204);
     disk.set(-1).unwrap();
     assert_eq!(error_of(client.cancel_order(2).await).0, 503);
@@ -60,8 +60,7 @@ async fn a_hanging_disk_is_logged_when_counts_are_saved() {
     server.stop().unwrap();
 }
 
-/// `kill -9` cannot show that a sync is missing, because unsynced data stays in the page cache. A
-/// power cut keeps only synced data.
+/// A power cut loses unsynced data. `kill -9` does not, because the data stays in the page cache.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
@@ -109,9 +108,8 @@ async fn assert_refuses_without_file(
     for id in 2..=21 {
         assert_eq!(error_of(client.cancel_order(id).await).0, 503, "{}", file.display());
     }
-    // A read may reuse a successful check of the files for 50 ms. On a busy machine, such a check
-    // may still be valid here. This happens if the cancellations got 503 only because the keys were
-    // read late.
+    // Wait, because a read may reuse a successful check of the files for 50 ms. On a busy machine,
+    // such a check may still be valid here.
     wait_until("the loss is noticed", || async { ask(admin, "/readyz").await.0 == 503 }).await;
     let (status, body) = ask(admin, "/readyz").await;
     let why = format!("{} was removed or moved", file.display());
@@ -127,8 +125,8 @@ async fn assert_refuses_without_file(
     assert!(line.contains(r#""level":"ERROR""#) && line.contains(&why), "{line}");
 }
 
-/// SQLite keeps writing to its open files after they are deleted, but the next start does not find
-/// these files. Acknowledged cancellations would then be lost.
+/// SQLite keeps writing to deleted files. Acknowledged cancellations would then be lost at the next
+/// start.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_files_a_server_acknowledges_nothing() {
     for lost in ["store.sqlite", "store.sqlite-wal"] {
@@ -148,9 +146,8 @@ async fn without_its_files_a_server_acknowledges_nothing() {
     }
 }
 
-/// SQLite's locks are in the index of its write-ahead log, `store.sqlite-shm`. If this file is
-/// removed, the next command creates a new one, so the server and the command no longer exclude
-/// each other.
+/// SQLite's locks are in the file `store.sqlite-shm`. If this file is removed, the next command
+/// creates a new file, so the server and the command no longer exclude each other.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_logs_index_was_removed_only_one_process_writes() {
     for signal in [Signal::KILL, Signal::TERM] {
@@ -226,8 +223,8 @@ async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
     server.stop().unwrap();
 }
 
-/// Clients list and cancel orders, and an operator runs commands. Meanwhile, the test kills the
-/// server three times with `kill -9`.
+/// The test kills the server three times while clients list and cancel orders and an operator runs
+/// commands.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_saw_across_kills_breaks_no_rule() {
     const ORDERS: usize = 800;

@@ -1,5 +1,5 @@
 //! Makes a server send every documented status, header and error code of every operation. The wire
-//! check lists the parts of the documents that no response contained.
+//! check lists the missing parts.
 
 use crate::limits::bans::BURST;
 use codegen::pointer;
@@ -10,8 +10,8 @@ use store_orders_api::plans::Plan;
 use test_server::wire_check::{Exchange, Promise, WireCheck, wire_check};
 use test_server::{Fault, TestCertificate, TestSetup};
 
-/// Returns the method and path of a request for each documented operation. A path with an id names
-/// order 1 or pet 7, which each of the servers below has.
+/// Returns the method and path of a request for each documented operation. Each server below has
+/// order 1 and pet 7.
 fn requests() -> impl Iterator<Item = (&'static str, String)> {
     wire_check().operations.iter().map(|operation| {
         let segment = |segment: &String| match segment.as_str() {
@@ -95,8 +95,8 @@ fn tls_setup() -> TestSetup {
     TestSetup::new().with_certificate(TestCertificate::new())
 }
 
-/// Collects the responses to requests for all operations, to requests for unknown paths and
-/// unsupported methods, and to requests without a key.
+/// Collects the responses of all operations. Also collects responses to unknown paths, unsupported
+/// methods and requests without a key.
 async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);
@@ -125,9 +125,8 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     server.exchanges()
 }
 
-/// Collects two 429s of each operation, one for an exhausted limit and one for a ban. The account
-/// may send one request a minute, so the second request is refused. A further request that arrives
-/// [`BURST`] later starts the ban.
+/// Collects 429s of each operation, for an exhausted limit and for a ban. The account may send one
+/// request a minute. A refused request [`BURST`] after the first refusal starts the ban.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in requests() {
@@ -202,7 +201,7 @@ async fn answers_of(new_setup: NewSetup) -> Vec<Exchange> {
 }
 
 /// Asserts that the tests have seen every part of the document. The message has one line for each
-/// missing part, because `cargo xtask publish` reads it line by line.
+/// missing part, because `cargo xtask publish` reads lines.
 fn assert_all_seen(version: &str, seen: &BTreeSet<String>) {
     let unseen = wire_check().unseen(version, seen);
     let lines: Vec<_> = unseen.iter().map(|what| format!("{what} was never seen")).collect();
@@ -239,9 +238,8 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Each `part` below was added to a schema or response that several operations share. So all of
-    // these operations now promise `part`. To find these operations, the test uses `like`, an older
-    // part of the same schema or response.
+    // Several operations share the schema or response to which a `part` was added. The test finds
+    // these operations by `like`, an older part of the same schema or response.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

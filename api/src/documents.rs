@@ -1,5 +1,5 @@
 //! Lists the API versions. Each version has its checked-in document, the document that dropshot
-//! emits from the contract, and the operations that handlers implement.
+//! emits, and its operations.
 
 use crate::emission::DocumentError;
 use dropshot::{ApiDescription, ServerContext};

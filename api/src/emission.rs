@@ -1,5 +1,5 @@
-//! Emits a document with dropshot from the types of a contract. `cargo xtask check` compares each
-//! value in the emitted document with the checked-in document.
+//! Emits a document with dropshot from the types of a contract. `cargo xtask check` compares the
+//! emitted document with the checked-in document.
 
 use crate::operation::Failure;
 use dropshot::{
@@ -66,8 +66,8 @@ fn openapi(
     api.openapi(title, version).json().map_err(DocumentError::new)
 }
 
-/// Returns an API with one made-up operation, whose response refers to every schema. The real
-/// operations are not enough, because dropshot emits no schemas for their errors.
+/// Returns an API with one made-up operation, whose response refers to every schema. For the errors
+/// of real operations, dropshot emits no schemas.
 fn schemas_api<S: Schemas>() -> Result<ApiDescription<StubContext>, DocumentError> {
     let mut api = ApiDescription::new();
     api.register(ApiEndpoint::new_for_types::<(), Result<HttpResponseOk<AllSchemas<S>>, Failure>>(
@@ -96,8 +96,8 @@ fn remove_generic_errors(document: &mut Value) {
     }
 }
 
-/// Adapts the emitted document to the checked-in one: writes bounds that are whole numbers as
-/// integers (1, not 1.0), and removes the titles that schemars derives from Rust names.
+/// Adapts the emitted document to the checked-in one. Writes 1 instead of 1.0, and removes the
+/// titles that schemars derives from Rust names.
 fn tidy(value: &mut Value) {
     match value {
         Value::Number(number) => {

@@ -1,7 +1,7 @@
-//! The responses for errors that the middleware sends itself, and the messages of errors.
+//! The error responses that the middleware sends itself, and the messages of errors.
 //!
-//! [`message`] makes a message from an example in the document and the numbers of the actual
-//! request. The other messages are written here.
+//! [`message`] puts the numbers of a request into an example from the document. The other messages
+//! are written here.
 
 use crate::documents::{DOCUMENTS, Document, V1};
 use crate::headers;
@@ -13,8 +13,8 @@ use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// Returns the status of a code. The codes that are listed in the function belong to no operation:
-/// the middleware or a proxy sends them before a request reaches one.
+/// Returns the status of a code. The codes in the list below belong to no operation, because the
+/// middleware or a proxy sends them.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,

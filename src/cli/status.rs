@@ -81,8 +81,7 @@ struct SharedStatus {
 struct ReplicaStatus {
     #[serde(flatten)]
     row: ReplicaRow,
-    /// True if the server sent no heartbeat while this command waited for one. The server may have
-    /// been killed or suspended, or it may be unable to reach the database.
+    /// True if the server sent no heartbeat while this command waited for one.
     is_silent: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A table as text: a line of column names, then one line per record. A long table repeats the
-//! column names after every 10,000 records.
+//! A table as text, with one line per record. The column names are repeated after every 10,000
+//! records.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::mem;
 
 /// The number of rows that are laid out together. Comfy-table uses 2 KB per row of eight columns,
-/// so a block takes 20 MB, whereas a million rows would take 2 GB and six seconds.
+/// so a block takes 20 MB. A million rows would take 2 GB and six seconds.
 const BLOCK_ROWS: usize = 10_000;
 
 /// The number of spaces between columns.
@@ -61,8 +61,8 @@ impl Column {
 
 /// Formats the value that a record has in a column of this name.
 fn cell(record: &Value, name: &str) -> String {
-    // Replace control characters, because a terminal would obey them. They can be in names that
-    // another program wrote to the store.
+    // Replace control characters, because a terminal would obey them. Another program may have
+    // written such characters to the store.
     let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match record.get(name) {
         None => String::new(),
@@ -80,8 +80,7 @@ fn cell(record: &Value, name: &str) -> String {
 /// The text for null and for an empty array.
 const NONE: &str = "-";
 
-/// Formats a record as text, with one line for each column in which the record has a value. Null
-/// and empty arrays are shown as `-`.
+/// Formats a record as one line per column. Leaves out columns without a value.
 pub fn record_text(
     columns: impl IntoIterator<Item = Column>,
     record: &impl Serialize,
@@ -103,8 +102,7 @@ pub struct TextTable<'a> {
 }
 
 impl<'a> TextTable<'a> {
-    /// Begins a table. Unless `is_wide` is true, the table shortens times, and leaves out columns
-    /// that are empty in all rows of a block.
+    /// Begins a table. Unless `is_wide` is true, the table shortens times and hides empty columns.
     pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, is_wide: bool) -> TextTable<'a> {
         TextTable { out, columns, is_wide, rows: Vec::new(), has_written: false }
     }

@@ -38,8 +38,8 @@ pub fn next_day(text: &str) -> Result<DateTime<Utc>, String> {
     first_moment(text).map(|moment| moment + TimeDelta::days(1))
 }
 
-/// Parses the reason of a change. Refuses an empty reason, and one that contains an API key,
-/// because the audit log would keep the key.
+/// Parses the reason of a change. Refuses a text with an API key, because the audit log would keep
+/// the key.
 pub fn reason(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {

@@ -17,9 +17,8 @@ const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Interval between two lines about the progress if standard error is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Runs `work`, which writes to the store, and passes it a function to call after each step. If
-/// `work` does not call this function for `NOTICE_AFTER`, prints a notice that the command is
-/// waiting. The notice goes to standard error and is printed only once.
+/// Runs `work`, which must call its argument after each step. If no step ends within
+/// `NOTICE_AFTER`, prints one notice that the command waits.
 pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     let (progress, receiver) = channel();
     let watch = move || loop {
@@ -39,9 +38,8 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     work(&|| _ = progress.send(()))
 }
 
-/// Runs `work`, which writes `items` items to the store, and shows its progress. Passes a function
-/// to `work`. At the end of each step, `work` must call this function with the number of items
-/// written so far. After a signal, the function returns `Break`.
+/// Runs `work` and shows its progress. After each step, `work` must pass the number of items
+/// written so far to its argument. The argument returns `Break` after a signal.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,
@@ -61,10 +59,9 @@ pub fn with_progress<T>(
     })
 }
 
-/// Runs `work` and shows its progress. `work` reports the progress through its argument, a function
-/// that takes the amount done and the total. On a terminal, shows a bar with this template.
-/// Otherwise, another thread prints a line every `LINE_EVERY`, so that a blocked pipe does not
-/// delay the work.
+/// Runs `work` and shows its progress. `work` must pass the amount done and the total to its
+/// argument. If standard error is not a terminal, another thread prints lines, so that a blocked
+/// pipe does not delay the work.
 pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> T) -> T {
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -87,8 +84,8 @@ pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> 
     result
 }
 
-/// Starts the bar. If standard error is not a terminal, also starts a thread that prints lines
-/// until the returned sender is dropped.
+/// Starts the bar. If standard error is not a terminal, a thread prints lines until the returned
+/// sender is dropped.
 fn begin(style: ProgressStyle, all: u64) -> (ProgressBar, Sender<()>) {
     let bar = ProgressBar::new(all).with_style(style);
     bar.enable_steady_tick(DRAW_EVERY);
@@ -124,8 +121,7 @@ fn format_line(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     format!("{percent} %{}", time_left(done, all, elapsed))
 }
 
-/// Formats an estimate of the remaining time, which assumes a constant speed. Returns an empty
-/// string if nothing is done yet or nothing is left.
+/// Formats the remaining time, which is estimated at a constant speed.
 fn time_left(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     let rest = all.unwrap_or(0).saturating_sub(done);
     if done == 0 || rest == 0 {

@@ -27,9 +27,8 @@ pub struct DocumentSettings {
     pub contact_email: Option<String>,
 }
 
-/// The address of an API, which is the HTTP URL of a host followed by the base path. The base path
-/// must come directly after the host, because links in pages, headers and the document start at the
-/// host's root.
+/// The HTTP URL of a host followed by the base path. Nothing may stand between host and base path,
+/// because links start at the host's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(String);
 

@@ -21,15 +21,15 @@ pub struct Setting {
     pub value: serde_json::Value,
     /// The origin of the value: "flag", "environment VARIABLE", "file:line" or "default".
     pub origin: String,
-    /// The prefix of errors about the setting: the flag, the variable, or "file:line: key". If the
-    /// setting has its default, the prefix is the key.
+    /// The prefix of errors about the setting: the flag, the variable, or "file:line: key". For a
+    /// default, the prefix is the key.
     #[serde(skip)]
     place: String,
 }
 
 impl EffectiveSettings {
-    /// Collects the settings that the command takes. `matches` must be the result of parsing the
-    /// command line with the file's values as defaults.
+    /// Collects the settings that the command takes. `matches` must be parsed with the file's
+    /// values as defaults.
     pub fn from_matches(matches: &ArgMatches, file: Option<&ConfigFile>) -> EffectiveSettings {
         let mut matches = matches;
         while let Some((_, subcommand)) = matches.subcommand() {
@@ -75,8 +75,7 @@ impl EffectiveSettings {
         )
     }
 
-    /// Formats a problem with a setting. The message begins with the place where the setting is
-    /// set, such as the flag or "file:line: key".
+    /// Formats a problem with a setting. The message begins with the place where the value is set.
     pub fn problem(&self, key: &str, why: impl fmt::Display) -> String {
         let setting = self.0.iter().find(|setting| setting.key == key);
         format!("{}: {why}", setting.map_or(key, |setting| &setting.place))

@@ -67,9 +67,8 @@ impl ConfigFile {
     /// Returns the command with this file's values as the defaults of its settings.
     pub fn as_defaults(&self, mut command: Command) -> Command {
         for FileEntry { key, values, .. } in &self.entries {
-            // An argument without an environment variable is not a setting, so it keeps its own
-            // default even if a setting has the same name. For example, `keys issue` has an
-            // argument `--environment`.
+            // Only an argument with an environment variable is a setting. For example,
+            // `--environment` of `keys issue` keeps its own default.
             let is_setting = |arg: &Arg| arg.get_id() == key && arg.get_env().is_some();
             if command.get_arguments().any(is_setting) {
                 command = command.mut_arg(key, |arg| arg.default_values(values));
@@ -151,9 +150,8 @@ fn find_similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
     })
 }
 
-/// Lists the environment variables that begin with `STORE_ORDERS_` but are not settings. If a
-/// setting has a similar name, the list suggests that setting. Returns `None` if there are no such
-/// variables. Skips variables that Kubernetes sets for a service named store-orders.
+/// Lists environment variables that begin with `STORE_ORDERS_` but are not settings. Suggests
+/// settings with similar names.
 pub fn unknown_variables() -> Option<String> {
     let settings = all_settings();
     let unknown = |name: String| {
@@ -201,9 +199,8 @@ fn line_number(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// Returns the key on the line of a syntax error, followed by a colon. Returns an empty string if
-/// the text before the `=` is not a key. Such text may be part of a value, for example of a URL
-/// with a password, and must not be shown.
+/// Returns the key on the line of a syntax error, followed by a colon. If the text before the `=`
+/// is not a key, returns an empty string, because that text may contain a password.
 fn key_near(text: &str, offset: usize) -> String {
     let line = text.lines().nth(line_number(text, offset) - 1).unwrap_or_default();
     let is_key =

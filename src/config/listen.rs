@@ -11,8 +11,8 @@ use std::str::FromStr;
 pub struct ListenAddress(String);
 
 impl ListenAddress {
-    /// Resolves the address. A host name resolves to its first IPv4 address. If it has no IPv4
-    /// address, it resolves to its first address. Errors name the flag `option`. Blocks.
+    /// Resolves the address, and prefers IPv4. Errors name the flag `option`. Blocks while a host
+    /// name is resolved.
     pub fn resolve(&self, option: &str) -> Result<SocketAddr, ListenError> {
         let failed = |error: io::Error| ListenError::new(self, option, &error);
         let addresses: Vec<SocketAddr> = self.0.to_socket_addrs().map_err(failed)?.collect();

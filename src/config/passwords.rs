@@ -1,9 +1,9 @@
 //! Redacts passwords in errors that repeat user input, and in the settings that `config show`
 //! prints.
 
-/// Replaces the password in each URL of the text with `***`. The password is everything from the
-/// first `:` after the scheme to the last `@` before the next URL, because it may contain spaces,
-/// quotes, `?` and `@`. After `password=`, the whole rest of the text is replaced.
+/// Replaces passwords with `***`. In a URL, the password ends at the last `@` before the next URL,
+/// because a password may contain spaces, quotes and `@`. After `password=`, the whole rest of the
+/// text is replaced.
 pub fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

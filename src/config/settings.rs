@@ -12,11 +12,11 @@ use std::time::Duration;
 use store_orders_api::limit_constants::UNAUTHENTICATED_PER_MINUTE;
 
 /// The time at the end of `shutdown_timeout` that is reserved for the last bans, counts and log
-/// lines. If a quarter of `shutdown_timeout` is shorter, that quarter is reserved instead.
+/// lines. At most a quarter of `shutdown_timeout` is reserved.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
-/// The minimum stall timeout. The times of TCP keep-alive are whole seconds, at least one. A
-/// `TCP_USER_TIMEOUT` of 0 would mean the default of the system.
+/// The minimum stall timeout, because the times of TCP keep-alive are at least one second. A
+/// `TCP_USER_TIMEOUT` of 0 would mean the system's default.
 const SHORTEST_STALL: Duration = Duration::from_secs(1);
 
 /// The maximum stall timeout. TCP keep-alive begins after half of it, and the system limits that
@@ -27,8 +27,8 @@ const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 /// lines.
 const SHORTEST_STOP: Duration = Duration::from_millis(100);
 
-/// The maximum stop delay, and the maximum shutdown timeout. If a server has not stopped after a
-/// day, it probably hangs.
+/// The maximum stop delay, and the maximum shutdown timeout. A server that takes a day to stop
+/// probably hangs.
 const LONGEST_STOP: Duration = Duration::from_secs(24 * 3_600);
 
 #[derive(Args, Clone, Debug)]
@@ -45,8 +45,8 @@ pub struct ServerConfig {
     pub environment: Environment,
     /// Confirm every list with a commit in PostgreSQL
     ///
-    /// A list then takes 1-2 ms longer. In return, a server notices immediately that its primary
-    /// was replaced, instead of within a second.
+    /// The server then notices immediately that its primary was replaced, instead of within a
+    /// second. Each list takes 1-2 ms longer.
     #[arg(long, env)]
     pub confirm_lists: bool,
     /// Maximum number of requests per minute that a client address may send without a valid key
@@ -83,9 +83,10 @@ pub struct ServerConfig {
     /// The admin listener serves /livez, /readyz and /metrics, and requires no key.
     #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8081")]
     pub admin_listen: AdminListen,
-    /// Time after which a client is disconnected if it has vanished or stopped reading its response
+    /// Time after which a stalled client is disconnected
     ///
-    /// This setting has an effect only on Linux.
+    /// A client is stalled if it has vanished or stopped reading its response. Only Linux detects
+    /// clients that stopped reading.
     #[arg(
         long,
         value_name = "DURATION",
@@ -94,16 +95,16 @@ pub struct ServerConfig {
         default_value = "60s"
     )]
     pub client_stall_timeout: Duration,
-    /// Serve a store even if damage was found in it, for an emergency
+    /// Serve a damaged store, for an emergency
     ///
-    /// Lists may lack orders. Without this setting, once damage is found, the status of /readyz and
-    /// of every operation of the API is 503.
+    /// Lists may lack orders. Without this setting, /readyz and all operations respond with 503
+    /// once damage is found.
     #[arg(long, env)]
     pub serve_damaged: bool,
-    /// MiB of memory that outdated lists may hold while clients read them slowly
+    /// Maximum memory in MiB for outdated lists that clients read slowly
     ///
-    /// If outdated lists hold more, the server cuts off the oldest of them. It never cuts off the
-    /// newest. Memory that several lists share counts for each of these lists.
+    /// If outdated lists hold more, the server cuts off the oldest of these lists, but never the
+    /// newest. Memory that several lists share counts for each list.
     #[arg(
         long,
         value_name = "N",
@@ -114,7 +115,7 @@ pub struct ServerConfig {
     pub outdated_lists_mib: u32,
     /// Time for which the server keeps serving after a stop signal
     ///
-    /// During this time, the status of /readyz is 503, so that load balancers stop sending requests
+    /// During this time, /readyz responds with 503. So load balancers can stop sending requests
     /// before the server refuses connections.
     #[arg(
         long,
@@ -126,9 +127,8 @@ pub struct ServerConfig {
     pub stop_delay: Duration,
     /// Maximum time that the server takes to stop, after the stop delay
     ///
-    /// The last second of this time, or the last quarter if that is shorter, is reserved. In it,
-    /// the server writes the last bans, counts and log lines. Requests in progress have the rest of
-    /// the time.
+    /// The last second is reserved for the last bans, counts and log lines, but at most a quarter
+    /// of the time. Requests in progress have the rest.
     #[arg(
         long,
         value_name = "DURATION",
@@ -146,9 +146,8 @@ pub fn all_settings() -> Command {
     with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
 }
 
-/// Completes the definition of each setting of a command. The name of the setting's environment
-/// variable gets the prefix `STORE_ORDERS_`. A switch also accepts a value. So `--switch=false` can
-/// turn off a setting that the configuration file turns on.
+/// Completes the settings of a command. Environment variables get the prefix `STORE_ORDERS_`.
+/// Switches accept a value, so that `--switch=false` can override the configuration file.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
         let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {
@@ -183,8 +182,8 @@ pub fn may_hold_password(setting: &Arg) -> bool {
     setting.get_id() == "store"
 }
 
-/// Converts the text of a value to JSON. `true` and `false` become booleans, and an integer in its
-/// shortest form becomes a number. Any other text becomes a string.
+/// Converts the text of a value to JSON. An integer that is not in its shortest form, such as
+/// `007`, becomes a string.
 pub fn json_value(raw: &str) -> serde_json::Value {
     match (raw.parse::<i64>(), raw.parse::<bool>()) {
         (Ok(number), _) if number.to_string() == raw => number.into(),
@@ -214,9 +213,8 @@ impl ServerConfig {
         self.shutdown_timeout - self.final_flush_reserve()
     }
 
-    /// Returns the time from the end of the stop delay until the last bans must be stored. This
-    /// includes the time that requests in progress have. Half of the reserve remains after this
-    /// time, for the last counts and log lines.
+    /// Returns the time after the stop delay within which the last bans must be stored. Half of the
+    /// reserve remains for the last counts and log lines.
     pub fn last_bans_timeout(&self) -> Duration {
         self.shutdown_timeout - self.final_flush_reserve() / 2
     }

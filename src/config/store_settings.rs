@@ -16,15 +16,15 @@ pub struct StoreSettings {
     pub store: Option<PostgresUrl>,
     /// File that holds the password for the store in PostgreSQL
     ///
-    /// A password in the URL of the store takes precedence over the file. Without either, the
-    /// environment variable PGPASSWORD is used.
+    /// A password in the URL of the store overrides the file. If both are missing, the environment
+    /// variable PGPASSWORD is used.
     #[arg(long, global = true, value_name = "FILE", env)]
     pub store_password_file: Option<PathBuf>,
-    /// Database of the request counts, in the cluster of the store in PostgreSQL
+    /// Database of the request counts, in the PostgreSQL cluster of the store
     ///
-    /// `migrate` creates the database if the role is allowed to. All servers and commands must use
-    /// the same database. Without this setting, the database has the name of the store's database
-    /// followed by _limits.
+    /// The default is the name of the store's database followed by _limits. All servers and
+    /// commands must use the same database. `migrate` creates the database if the role is allowed
+    /// to.
     #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
     /// Directory of the store
@@ -95,9 +95,8 @@ impl StoreSettings {
     }
 }
 
-/// Parses the path of a file or directory that SQLite opens. Puts `./` in front of a path that
-/// begins with `file:`, because SQLite would otherwise interpret the path as a URI. The bundled
-/// SQLite is compiled to accept URIs, and no flag can turn this off when a file is opened.
+/// Parses a path that SQLite opens. Adds `./` to a path that begins with `file:`, because the
+/// bundled SQLite would interpret the path as a URI.
 pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");

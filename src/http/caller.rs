@@ -15,8 +15,8 @@ use std::time::Instant;
 use store_orders_api::documents::Document;
 use store_orders_api::errors::{self, SentCredentials};
 
-/// Query parameters in which other APIs accept a key. If a request has a key only in one of these
-/// parameters, the 401 tells the client to send the key in `Authorization`.
+/// Query parameters in which other APIs accept a key. If a request has a key only in such a
+/// parameter, the 401 recommends `Authorization`.
 const KEY_PARAMETERS: [&str; 5] = ["api_key", "apikey", "api-key", "key", "access_token"];
 
 /// The data that the middleware passes to the handler of an authenticated request.
@@ -25,8 +25,7 @@ pub struct Caller {
     pub key: Arc<KnownKey>,
     /// The time by which the response is due. The middleware computes it when the request arrives.
     pub deadline: Instant,
-    /// The pending result of the freshness query that the middleware sent. `None` if the query
-    /// could not be sent, or if the operation does not always read the list.
+    /// The pending result of the freshness query, or `None` if the middleware sent no query.
     pub freshness: Option<Freshness>,
 }
 
@@ -38,14 +37,12 @@ pub enum Unauthenticated {
         /// contains `error="invalid_token"`.
         key_sent: bool,
     },
-    /// The key cannot be checked, so the response is a 503. If the cached keys are out of date, the
-    /// key may have been revoked. If the key is not cached and the store did not answer, the key
-    /// may be new.
+    /// The key may be valid but cannot be checked now, so the response is a 503.
     KeysOutdated,
 }
 
-/// Returns the request's key if it is valid. If the key is not cached, looks it up in the store,
-/// but waits for the result no longer than until `deadline`.
+/// Returns the request's key if it is valid. Looks up a key that is not cached, but waits at most
+/// until `deadline`.
 pub async fn authenticate(
     server: &ServerContext,
     headers: &HeaderMap,
@@ -60,8 +57,7 @@ pub async fn authenticate(
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
 }
 
-/// Builds the 401 response. If a key was sent, the header `WWW-Authenticate` contains
-/// `error="invalid_token"` (RFC 6750, 3). The message describes the credentials that were sent, but
+/// Builds the 401 response (RFC 6750, 3). The message describes the credentials that were sent, but
 /// does not reveal whether an invalid key ever existed.
 pub fn unauthorized(
     refusal: KeyRefusal,
@@ -154,9 +150,8 @@ impl TrustedProxies {
     /// Returns the client's address. This is the peer's address, unless the peer is a trusted
     /// proxy.
     ///
-    /// For a trusted proxy, it is the last address in `X-Forwarded-For` that is not a trusted
-    /// proxy. Earlier entries are ignored, because the client can forge them. If all entries are
-    /// trusted proxies, the first entry is returned.
+    /// For a trusted proxy, returns the last address in `X-Forwarded-For` that is not a trusted
+    /// proxy. Earlier entries are ignored, because the client can forge them.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {
@@ -169,8 +164,8 @@ impl TrustedProxies {
             .collect();
         let mut client = peer;
         for entry in entries.into_iter().rev() {
-            // The client may have forged the entries before an unreadable one. So the best known
-            // address is that of the proxy that added the unreadable entry.
+            // Entries before an unreadable entry may be forged, so return the proxy that added the
+            // unreadable entry.
             let Some(address) = parse_address(entry.trim_ascii()) else { return client };
             client = address.to_canonical();
             if !self.trusts(client) {

@@ -1,7 +1,5 @@
-//! Serves the public pages outside the API: the API documents, reference pages, the guide, the
-//! changelog, and files for crawlers. They need no key and are not rate limited. All pages come
-//! from the documents and from files embedded in the program. No page loads anything from another
-//! server.
+//! Serves the public pages outside the API, such as the API documents, the guide and the changelog.
+//! The pages need no key and are not rate limited. No page loads anything from another server.
 
 mod page;
 mod policy;
@@ -24,12 +22,12 @@ const STYLE: &str = "text/css; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const FEED: &str = "application/atom+xml; charset=utf-8";
 
-/// The placeholder for the API's base URLs in the generated reference pages and `llms.txt`. In
-/// reference pages, the operator's contact is inserted after the URLs.
+/// The placeholder for the API's base URLs in generated pages. In reference pages, the operator's
+/// contact follows the URLs.
 const BASE_URLS: &str = "{base_urls}";
 
-/// A fixed path for the reference page of the newest stable version. `/` serves this page, too. The
-/// page also has the path of its version, such as `/docs/v1`.
+/// A fixed path for the reference page of the newest stable version. The page is also at `/` and at
+/// the path of its version.
 const NEWEST_REFERENCE: &str = "/docs";
 
 macro_rules! references {
@@ -46,8 +44,8 @@ with_versions!(references);
 pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
-    /// Builds the pages. `documents` contains the API document of each version, in the order of
-    /// `DOCUMENTS`, with the operator's settings inserted.
+    /// Builds the pages from the API document of each version, in the order of `DOCUMENTS`. The
+    /// documents must contain the operator's settings.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
         let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
         let changelog = include_str!("docs/generated/changelog.html");
@@ -80,9 +78,8 @@ impl Docs {
         Ok(Docs(pages))
     }
 
-    /// Returns the response for the page at the request's path, or `None` if there is no such page.
-    /// For a method other than GET and HEAD, the response is a 405. If the path has a slash at its
-    /// end, the response is a redirect to the path without it.
+    /// Returns the response for the page at the request's path, or `None` if no page has this path.
+    /// Redirects a path with a slash at its end.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let path = match request.uri().path() {
             "/" => NEWEST_REFERENCE,
@@ -144,8 +141,8 @@ fn llms(document: &Value) -> String {
     include_str!("docs/generated/llms.txt").replace(BASE_URLS, &base_urls)
 }
 
-/// Formats each server of the document with `line`. The first argument of `line` is the server's
-/// URL. The second is ` (description)`, or an empty string if the server has no description.
+/// Formats each server of the document. `line` gets the server's URL, and ` (description)` or an
+/// empty string.
 fn base_urls(document: &Value, line: impl Fn(&str, &str) -> String) -> String {
     let servers = document["servers"].as_array().into_iter().flatten();
     let line = |server: &Value| {

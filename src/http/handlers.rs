@@ -1,5 +1,5 @@
-//! Implements the operations of all versions: calls the order list or the store, and converts the
-//! result to the operation's response.
+//! Implements the operations of all versions. A handler calls the order list or the store, and
+//! converts the result to a response.
 
 use super::caller::Caller;
 use super::negotiation::{RequiredTags, accepts_gzip, field_matches_tag, required_tags};
@@ -25,9 +25,8 @@ use tokio::time::timeout_at;
 
 pub enum Handlers {}
 
-/// True if the operation always reads the list, whatever its version. The middleware then queries
-/// the store for its last changes before it calls the handler. A `cancelOrder` with `If-Match` also
-/// reads the list, but its handler sends the query itself.
+/// True if the operation always reads the list. The middleware then queries the store for its last
+/// changes before it calls the handler.
 pub fn reads_list(operation_id: &str) -> bool {
     matches!(operation_id, "listOrders" | "getOrder")
 }
@@ -191,17 +190,15 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<CancelOutcome, Handler
     outcome.map_err(|error| cancel_failure(request, error))
 }
 
-/// Cancels the order if it is pending and its tag is in `tags`. Returns `None` if it is pending but
-/// its tag is not in `tags`. The tag is computed from a fresh list. If the order may have changed
-/// between the reading of the list and the cancellation, starts again with a fresher list.
+/// Cancels the order. Returns `None` if the order is pending but its tag is not in `tags`. If the
+/// order may have changed since the list was read, starts again with a fresher list.
 async fn cancel_if_match(
     request: &Request<'_>,
     id: i64,
     tags: RequiredTags<'_>,
 ) -> Result<Option<CancelOutcome>, HandlerFailure> {
     loop {
-        // This operation does not always read the list (`reads_list`), so the middleware has not
-        // queried the store. Each round makes its own query.
+        // The middleware sends no freshness query for this operation, so each round sends its own.
         let list = timeout_at(request.caller.deadline.into(), current_list(request)).await;
         let (list, position) =
             list.map_err(|_| cancel_failure(request, CancelError::TimedOut))??;
@@ -254,8 +251,8 @@ fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
     Json::encoded(json, is_gzip)
 }
 
-/// Refreshes the list from the store, and returns it together with a position. The list includes
-/// all changes up to this position, and may include later changes.
+/// Returns a fresh list and a position. The list includes all changes up to this position, and may
+/// include later changes.
 async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position), HandlerFailure> {
     let orders = &request.context.orders;
     let list = match &request.caller.freshness {
@@ -270,8 +267,8 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position)
     })
 }
 
-/// Queries the store for a row. The query keeps its permit until the store answers, even if the
-/// client disconnects. Otherwise clients that disconnect could cause too many queries at a time.
+/// Queries the store for a row. Keeps the permit until the store answers, so that clients that
+/// disconnect cannot cause too many queries at a time.
 async fn look_up<T, F>(
     request: &Request<'_>,
     query: impl FnOnce(Arc<dyn Store>) -> F,

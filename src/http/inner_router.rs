@@ -1,10 +1,9 @@
-//! Finds and calls the operations of the API traits, for the middleware. Only this file uses
-//! dropshot's internals.
+//! Finds and calls the operations of the API traits, for the middleware. Dropshot has no
+//! middleware, so the outer server registers only a catch-all route for each method.
 //!
-//! Dropshot has no middleware, so the outer server registers a catch-all route for each method, and
-//! this router finds and calls the operation. It uses items that dropshot 0.18 leaves public by
+//! Only this file uses dropshot's internals. It uses items that dropshot 0.18 leaves public by
 //! accident: `ApiDescription::into_router`, `HttpRouter::lookup_route` and `endpoints`,
-//! `RouteHandler::handle_request`, and the field `RequestContext::endpoint`. Dropshot's minor
+//! `RouteHandler::handle_request`, and the field `RequestContext::endpoint`. So dropshot's minor
 //! version is pinned, and tests check the behaviour.
 
 use super::handlers::{Handlers, reads_list};
@@ -27,8 +26,8 @@ use store_orders_api::documents::{DOCUMENTS, Document, V1, api_descriptions};
 use store_orders_api::emission::DocumentError;
 use store_orders_api::errors;
 
-/// The methods that have a catch-all route: those of RFC 9110, and PATCH (RFC 5789). Dropshot
-/// itself responds to other methods, with a 405.
+/// The methods that have a catch-all route (RFC 9110 and RFC 5789). Dropshot itself responds to
+/// other methods, with a 405.
 const METHODS: [Method; 9] = [
     Method::GET,
     Method::HEAD,
@@ -85,8 +84,7 @@ pub struct Operation {
 }
 
 /// A route without parameters. Requests are compared with these routes first, because dropshot's
-/// lookup is slow. The lookup allocates each part of the path, which alone costs as much as the
-/// rate limiter.
+/// lookup is slow. The lookup's allocations alone cost as much as the rate limiter.
 struct StaticRoute {
     method: Method,
     path: String,
@@ -107,8 +105,7 @@ pub enum Route<'a> {
         /// True if any operation of the path is deprecated. The response then has the headers of a
         /// deprecated operation.
         is_deprecated: bool,
-        /// The title of the operation that has this path and method in a later version. `None` if
-        /// no later version has such an operation.
+        /// The title of the operation that has this path and method in a later version.
         later: Option<String>,
     },
 }
@@ -137,8 +134,8 @@ impl InnerRouter {
         operations.map(|operation| operation.route_name.as_str())
     }
 
-    /// Routes a request. Also returns the document of the requested version, or the v1 document if
-    /// the path is outside all versions. HEAD is routed as GET (RFC 9110, 9.3.2).
+    /// Routes a request, and HEAD as GET (RFC 9110, 9.3.2). Also returns the document of the
+    /// requested version. If the path is outside all versions, the document is v1's.
     pub fn route(&self, method: &Method, path: &str) -> (&'static Document, Route<'_>) {
         let mut versions = self.versions.iter();
         let version =
@@ -173,9 +170,8 @@ impl ApiVersion {
         if let Some(route) = self.static_route(method, path) {
             return route;
         }
-        // Dropshot ignores the letter case of methods, although they are case-sensitive (RFC 9110,
-        // 9.1). A method such as `get` must find no operation, so look up TRACE instead, which no
-        // operation has.
+        // Dropshot ignores the letter case of methods, so a method such as `get` would find an
+        // operation. Look up TRACE instead, which no operation has (RFC 9110, 9.1).
         let method = if METHODS.contains(method) { method } else { &Method::TRACE };
         match self.look_up(method, path) {
             Ok((operation, endpoint)) => Route::Found(operation, endpoint),
@@ -299,8 +295,7 @@ impl StaticRoute {
     }
 }
 
-/// Builds the API of the outer server. It has one catch-all route for each method, and `handle`
-/// handles all of them.
+/// Builds the API of the outer server. `handle` handles the catch-all route of each method.
 pub fn catch_all<H, F>(handle: H) -> Result<ApiDescription<Arc<ServerContext>>, BuildError>
 where
     H: Fn(DropshotContext, Request<Body>) -> F + Clone + Send + Sync + 'static,
@@ -324,8 +319,8 @@ where
     Ok(api)
 }
 
-/// Declares the catch-all's path parameter, because dropshot requires a declaration. The parameter
-/// is not extracted, because extraction costs 5 % of a small request.
+/// Declares the catch-all's path parameter, because dropshot requires a declaration. Extracts
+/// nothing, because extraction costs 5 % of a small request.
 struct AnyPath;
 
 #[derive(Deserialize, JsonSchema)]
@@ -347,9 +342,8 @@ impl SharedExtractor for AnyPath {
     }
 }
 
-/// Returns the part of a path after the document's base path, or `None` if the path is not below
-/// the base path. Percent-encoded letters and digits of the base path are equivalent to plain ones
-/// (RFC 3986, 6.2.2.2).
+/// Returns the part of a path after the document's base path, or `None` for other paths. Clients
+/// may percent-encode the base path (RFC 3986, 6.2.2.2).
 fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
     let (first, _) = path.strip_prefix('/')?.split_once('/')?;
     let (base, relative) = path.split_at(1 + first.len());
@@ -361,8 +355,8 @@ fn is_plain(path: &str) -> bool {
     !path.ends_with('/') && !path.contains("//")
 }
 
-/// Merges the `Allow` headers that dropshot sets, one per method, into one value. Adds HEAD if GET
-/// is allowed, because HEAD is routed as GET.
+/// Merges the `Allow` headers that dropshot sets, one per method, into one value. Adds HEAD,
+/// because HEAD is routed as GET.
 fn allow_value(error: &HttpError) -> String {
     let mut methods: Vec<&str> = error
         .headers
@@ -381,14 +375,12 @@ mod tests {
     use super::{InnerRouter, is_plain, relative_path};
     use store_orders_api::documents::{DOCUMENTS, Document, V1};
 
-    /// Returns the part of a path that is routed. Returns `None` if the path is not below the base
-    /// path, has `//` or ends with a slash.
+    /// Returns the part of a path that is routed, or `None` if the router rejects the path.
     fn plain_relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
         relative_path(document, path).filter(|path| is_plain(path))
     }
 
-    /// If `reads_list` is true, caches may store the response, but they must revalidate it before
-    /// each use. Otherwise, caches must not store the response. So `reads_list` must be true for
+    /// Caches may store a response only if `reads_list` is true. So `reads_list` must be true for
     /// exactly the operations that document an `ETag`.
     #[test]
     fn operations_that_read_the_list_are_those_with_an_entity_tag() {

@@ -1,5 +1,5 @@
-//! The middleware. It serves the public pages. For every other request, it finds the route,
-//! authenticates the client and applies the rate limits before the handler runs.
+//! Serves the public pages. For every other request, finds the route, authenticates the client and
+//! applies the rate limits before the handler runs.
 
 use super::caller::{Caller, TrustedProxies, Unauthenticated, authenticate, unauthorized};
 use super::docs::Docs;
@@ -40,10 +40,9 @@ impl Middleware {
         catch_all(move |context, request| Arc::clone(&middleware).handle(context, request))
     }
 
-    /// Routes, authenticates, counts and handles a request. If any of these steps panics, the
-    /// response is a 500. Never returns an error, because dropshot would convert it to a response
-    /// without the API's headers. All steps share one future, because moving `context` and
-    /// `request` from step to step costs more than the steps do.
+    /// Handles a request, or responds with a 500 after a panic. Never returns an error, because
+    /// dropshot's response would lack the API's headers. All steps share one future, because moving
+    /// `context` and `request` costs more than the steps do.
     async fn handle(
         self: Arc<Self>,
         context: DropshotContext,
@@ -98,8 +97,8 @@ impl Middleware {
             Ok(response) => response,
             Err(panic) => {
                 if scope.limit_status.is_none() {
-                    // Even a 500 has the rate limit headers. If the panic happened before the rate
-                    // limiter's decision, show the state of the client's address in these headers.
+                    // Even a 500 has rate limit headers. Without a decision of the rate limiter,
+                    // show the status of the client's address.
                     show_status_of_address(&mut scope);
                 }
                 let why = panic.downcast_ref::<String>().map(String::as_str);
@@ -110,9 +109,9 @@ impl Middleware {
     }
 }
 
-/// Authenticates a request and counts it. A request with a valid key counts against the key's
-/// account, and any other request against the client's address. A request is not counted if its key
-/// cannot be checked now. If the request is refused, returns the response in `Break`.
+/// Authenticates a request, and counts it against the key's account or the client's address. Does
+/// not count a request if its key cannot be checked now. If the request is refused, breaks with the
+/// response.
 async fn admit(
     scope: &mut RequestScope,
     request: &RequestInfo,
@@ -143,8 +142,8 @@ async fn admit(
             ControlFlow::Break(unauthorized(refusal, key_sent, request, here, document))
         }
         Err(Unauthenticated::KeysOutdated) => {
-            // The key may be valid, so do not count the request against the address. If it were
-            // counted, callers without a key at the same address would get 429 after the outage.
+            // The key may be valid, so do not count the request. Otherwise, callers without a key
+            // at the same address would get 429 after the outage.
             show_status_of_address(scope);
             let why = "the key cannot be checked: the store has not answered in time";
             ControlFlow::Break(scope.log_unavailable(&why))
@@ -152,17 +151,15 @@ async fn admit(
     }
 }
 
-/// The rate limiter's decision on a request, the time of the decision, and the freshness query, if
-/// one was sent while the limiter decided.
+/// The rate limiter's decision, and the freshness query that was sent while the limiter decided.
 struct Counted {
     decision: Decision,
     decided_at: Now,
     freshness: Option<Freshness>,
 }
 
-/// Counts a request against its account. If `reads_list` is true, also queries the last changes in
-/// the store while the limiter decides. If a refusal is already certain, this function sends no
-/// query.
+/// Counts a request against its account. If `reads_list` is true, also queries the store's last
+/// changes, unless a refusal is already certain.
 async fn count_and_query(
     server: &ServerContext,
     key: &KnownKey,
@@ -172,8 +169,8 @@ async fn count_and_query(
 ) -> Counted {
     let request = key.request();
     let mut deciding = server.rate_limiter.admit(request, &key.id, now, deadline);
-    // The in-memory limiter always decides in the first poll. The limiter in PostgreSQL decides in
-    // the first poll only if it can refuse the request without a query.
+    // The in-memory limiter always decides in the first poll. The limiter in PostgreSQL does so
+    // only for a refusal without a query.
     let first = poll_immediate(&mut deciding).await;
     let is_refused = first.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
     let sends_query = reads_list && !is_refused;
@@ -198,9 +195,8 @@ async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body
     enforce(scope, None, decision, now)
 }
 
-/// Records the status for the rate limit headers. Continues if the request is admitted. Breaks with
-/// a 503 if the limiter could not count the request, and with a 429 if it refused the request.
-/// `plan` is the account's plan, or `None` without a valid key.
+/// Records the status for the rate limit headers. Breaks with a 503 if the limiter could not count
+/// the request, and with a 429 if it refused the request. `plan` is `None` without a valid key.
 fn enforce(
     scope: &mut RequestScope,
     plan: Option<Plan>,
@@ -232,8 +228,8 @@ fn enforce(
     ControlFlow::Break(response)
 }
 
-/// Sets the status for the rate limit headers of a request that was not counted. The headers show
-/// the status of the client's address.
+/// Sets the rate limit headers of a request that was not counted to the status of the client's
+/// address.
 fn show_status_of_address(scope: &mut RequestScope) {
     let now = scope.server().clock.now();
     let status = scope.server().rate_limiter.unauthenticated_status(scope.client, now);

@@ -7,8 +7,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// Returns the elements of a header, such as `gzip` or `*`, with their weights. The default weight
-/// is 1 (RFC 9110, 12.4.2).
+/// Returns the elements of a header with their weights. The default weight is 1 (RFC 9110, 12.4.2).
 fn quality_values(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = (&str, f32)> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).map(|element| {
@@ -23,8 +22,8 @@ fn parse_weight(parameter: &str) -> Option<f32> {
     name.trim().eq_ignore_ascii_case("q").then(|| weight.trim().parse().ok())?
 }
 
-/// True if the weight of `gzip` in `Accept-Encoding` is above 0. If `gzip` is absent, the weight of
-/// `*` counts (RFC 9110, 12.5.3).
+/// True if `Accept-Encoding` gives `gzip` a weight above 0. Without `gzip`, the weight of `*`
+/// applies (RFC 9110, 12.5.3).
 pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let (mut gzip, mut wildcard) = (None, None);
     for (coding, weight) in quality_values(headers, header::ACCEPT_ENCODING) {
@@ -38,15 +37,14 @@ pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     gzip.or(wildcard).unwrap_or(false)
 }
 
-/// True if this `If-None-Match` is `*` or contains the tag. The comparison is weak: it ignores
-/// `W/`. Tags after a malformed tag are ignored.
+/// True if this `If-None-Match` is `*` or contains the tag. The comparison ignores `W/`. Tags after
+/// a malformed tag are ignored.
 pub fn field_matches_tag(if_none_match: &str, tag: &str) -> bool {
     is_any(if_none_match) || tags(if_none_match).any(|sent| opaque(sent) == opaque(tag))
 }
 
-/// Returns the tags in this `If-Match`, of which the resource must have one. Returns `None` for
-/// `*`. Tags after a malformed tag are ignored, so a mistake in the header can only prevent a
-/// change.
+/// Returns the tags in this `If-Match`, or `None` for `*`. Tags after a malformed tag are ignored,
+/// so a mistake can only prevent a change.
 pub fn required_tags(if_match: &str) -> Option<RequiredTags<'_>> {
     (!is_any(if_match)).then_some(RequiredTags(if_match))
 }

@@ -71,8 +71,8 @@ fn encode(from: i64, filter: &OrderFilter) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Returns the first id of the page at this cursor. Returns `None` if the cursor is invalid or was
-/// issued for other filters.
+/// Returns the first id of the page at this cursor, or `None` if the cursor was not issued for this
+/// filter.
 fn decode(cursor: &str, filter: &OrderFilter) -> Option<i64> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let from = i64::from_be_bytes(bytes.get(1..9)?.try_into().ok()?);

@@ -23,8 +23,8 @@ use store_orders_api::{errors, headers};
 /// The default `Retry-After` of a 503, in seconds.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 
-/// The status that the log and the metrics record if the client disconnects before the response.
-/// nginx logs the same number. The server never sends this status.
+/// The logged and measured status if the client disconnects before the response, as in nginx. The
+/// server never sends this status.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// `Cache-Control` of responses with an entity tag. Caches must revalidate, or they would show
@@ -45,8 +45,7 @@ pub struct RequestScope {
     request_id: String,
     /// The client's address. If the peer is a trusted proxy, the address that the proxy reports.
     pub client: IpAddr,
-    /// The status for the rate limit headers, and the time of the rate limiter's decision. The
-    /// status's `resets_in` counts from this time.
+    /// The status for the rate limit headers, and the time from which its `resets_in` counts.
     pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
@@ -146,15 +145,14 @@ impl RequestScope {
         errors::internal_error(self.document())
     }
 
-    /// Completes the response, then counts and logs the request. A public page has already set its
-    /// own headers, so it does not get the headers of the API.
+    /// Completes the response, then counts and logs the request. A public page does not get the
+    /// headers of the API.
     pub fn finish(mut self, mut response: Response<Body>) -> Response<Body> {
         if self.route != RouteId::PUBLIC {
             self.set_headers(response.status(), response.headers_mut());
         }
-        // Announce that the connection closes. Otherwise a client or a proxy could send a request
-        // on the idle connection at the moment when this server closes it, and the request would be
-        // lost. HTTP/2 does not have this header.
+        // Announce that the connection closes. Otherwise, a request could be lost if the server
+        // closes the idle connection at that moment. HTTP/2 does not have this header.
         if self.version == Version::HTTP_11 && self.server.is_stopping.load(Ordering::Relaxed) {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
@@ -223,8 +221,7 @@ impl RequestScope {
     }
 }
 
-/// Records the request if it did not finish. Either its client disconnected, or code outside the
-/// middleware's steps panicked. Such a request may still have cancelled its order.
+/// Records the request if it did not finish. Such a request may still have cancelled its order.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {
@@ -239,9 +236,8 @@ impl Drop for RequestScope {
     }
 }
 
-/// Converts the response to GET into the response to HEAD: drops the body but keeps its length
-/// (RFC 9110, 9.3.2). Over HTTP/2 a body would be a protocol error. A 204 and a 304 get no
-/// `Content-Length`.
+/// Converts the response to GET into the response to HEAD (RFC 9110, 9.3.2). Keeps the length of
+/// the dropped body, except for a 204 and a 304.
 fn without_body(mut response: Response<Body>) -> Response<Body> {
     let has_no_length =
         matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);

@@ -1,5 +1,5 @@
-//! Collects the rows that cannot be imported. Shows only the first ones unless the operator asks
-//! for all, so that a million bad rows do not fill the screen.
+//! Collects the rows that cannot be imported. By default, shows only the first rows, because a
+//! million bad rows would fill the screen.
 
 use super::{FieldProblem, Location};
 use crate::store::StoreError;
@@ -31,8 +31,8 @@ pub struct BadRow {
 
 #[derive(Debug, Default)]
 pub struct BadRows {
-    /// The rows in the order of the file. Rows with the same location are in the order in which
-    /// they were added.
+    /// The rows in the order of the file. Rows with the same location stay in the order of their
+    /// addition.
     rows: BTreeMap<(Location, usize), BadRow>,
 }
 
@@ -75,8 +75,7 @@ impl fmt::Display for BadRow {
     }
 }
 
-/// Writes a line for each row that is shown, then the number of all bad rows. With `{:#}`, all rows
-/// are shown.
+/// Writes a line for each shown row, then the number of bad rows. With `{:#}`, shows all rows.
 impl fmt::Display for BadRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = if f.alternate() { usize::MAX } else { MAX_SHOWN_ROWS };

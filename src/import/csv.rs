@@ -21,8 +21,8 @@ pub fn read<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseEr
     Ok(())
 }
 
-/// Returns the offset of a row. The position that the CSV reader reports can be too early: it may
-/// be before blank lines, or before the LF of a CR LF.
+/// Returns the offset of a row. The CSV reader may report a position before blank lines, or before
+/// the LF of a CR LF.
 fn row_start(text: &str, cells: &StringRecord) -> usize {
     let start = cells.position().map_or(0, |position| position.byte());
     let start = usize::try_from(start).unwrap_or(usize::MAX);
@@ -51,8 +51,8 @@ fn columns<R: Record>(
     if problems.is_empty() { Ok(columns) } else { Err(problems.join("; ")) }
 }
 
-/// Returns the name of the separator if the header seems to be separated by semicolons, tabs or
-/// bars instead of commas. In many countries, spreadsheets write semicolons.
+/// Returns the name of the header's separator if the header does not seem to use commas. In many
+/// countries, spreadsheets write semicolons.
 fn other_separator<R: Record>(header: &StringRecord) -> Option<&'static str> {
     let cell = header.get(0).filter(|_| header.len() == 1)?;
     let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];

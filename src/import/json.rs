@@ -31,8 +31,7 @@ pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), P
 }
 
 /// Splits an array even if some elements are not valid JSON. Returns `None` if brackets or quotes
-/// are unbalanced, because the ends of the elements are then unknown. Also returns `None` if an
-/// element is empty.
+/// are unbalanced, or if an element is empty.
 fn split_elements(text: &str) -> Option<Vec<&str>> {
     let inside = text.trim_matches(WHITESPACE).strip_prefix('[')?.strip_suffix(']')?;
     let (mut elements, mut start, mut depth) = (Vec::new(), 0, 0_u32);

@@ -34,8 +34,8 @@ impl<'a> LocationCounter<'a> {
         LocationCounter { rest: content.iter(), offset: 0, location }
     }
 
-    /// Returns the location of the character at this offset, which must not be lower than the
-    /// offset of the previous call.
+    /// Returns the location of the character at this offset. The offset must not be lower than in
+    /// the previous call.
     pub fn location_at(&mut self, offset: usize) -> Location {
         for byte in self.rest.by_ref().take(offset.saturating_sub(self.offset)) {
             match byte {

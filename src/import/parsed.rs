@@ -71,8 +71,8 @@ impl<R: Record> Parsed<R> {
         }
     }
 
-    /// Sorts by id. If several rows have the same id, keeps the first in the file and reports the
-    /// others. The sort is stable, so rows with the same id stay in the order of the file.
+    /// Sorts by id, and rejects rows that repeat the id of an earlier row in the file. The sort
+    /// must be stable to keep the file's order of such rows.
     pub(super) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.record.id());
         self.rows.dedup_by(|later, first| {

@@ -24,9 +24,8 @@ pub trait NewRecord: Record {
     fn records(records: &[Self]) -> Records<'_>;
 }
 
-/// Returns the record's field for each name, or `None` for an unknown name. Ignores letter case.
-/// Also returns a problem for each field that is named twice, and a problem for the unknown names
-/// unless `unknown` ignores them.
+/// Returns the record's field for each name, in any letter case. Also returns problems for repeated
+/// names, and for unknown names unless `unknown` ignores them.
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
     unknown: &mut Unknown,
@@ -64,8 +63,8 @@ pub fn field_names<'n, R: Record>(
     (matched, problems)
 }
 
-/// The maximum number of unknown names that are kept, so that a record with a million of them fills
-/// neither memory nor screen.
+/// The maximum number of unknown names that are kept. A million names in a record would fill memory
+/// and screen.
 const MAX_NAMES: usize = 20;
 
 /// The treatment of fields whose names are unknown.
@@ -159,8 +158,8 @@ impl<'a> RecordFields<'a> {
         .ok()
     }
 
-    /// Reads an optional field. Returns `Some(None)` if the field is absent, `null` or an empty
-    /// cell. Returns `None` if the field is invalid.
+    /// Reads an optional field. Returns `Some(None)` if the field has no value, and `None` if the
+    /// field is invalid.
     pub fn optional<T>(&mut self, name: &'static str, read: ReadValue<T>) -> Option<Option<T>> {
         match self.get(name) {
             None => Some(None),

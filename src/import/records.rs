@@ -136,7 +136,7 @@ fn date_time(value: FieldValue<'_>) -> Result<DateTime<Utc>, &'static str> {
 }
 
 /// Refuses control characters, such as line breaks. Otherwise, an unclosed quote in a CSV file
-/// could make the following rows a part of the text, without an error.
+/// could add the following rows to the text.
 fn line_of_text(value: FieldValue<'_>) -> Result<String, &'static str> {
     let valid = |text: &str| !text.trim().is_empty() && !text.contains(char::is_control);
     let text = value.text().filter(|text| valid(text));

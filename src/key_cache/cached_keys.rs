@@ -1,9 +1,9 @@
-//! The cached keys with their accounts, and digests that no key has. Both are bounded in number.
-//! When one of them is full, it evicts entries that have not been used for a while.
+//! The cached keys with their accounts, and digests that no key has. Both caches have a bounded
+//! number of entries.
 //!
-//! Only this file replaces cached keys, and it locks `reflected` for that time. An older row never
-//! replaces a newer one. [`key_cache`](super) explains why. A new row never overwrites the time of
-//! a key's last use, because the store may not have it yet.
+//! Only this file replaces cached keys. An older row never replaces a newer row, as
+//! [`key_cache`](super) explains. A new row keeps the time of the key's last use, because the store
+//! may not have that time yet.
 
 use crate::api_key::{Digest, Environment, is_expired};
 use crate::clock::Now;
@@ -55,10 +55,9 @@ impl CachedKeys {
         *self.reflected.lock()
     }
 
-    /// Converts the result of a lookup to keys, and returns them. The lookup searched for `digests`
-    /// and found `rows`, which reflect the position `read`. Caches the keys, unless the cache
-    /// already reflects later changes or another history. Caches each digest without a row as
-    /// absent.
+    /// Converts the rows of a lookup for `digests` to keys, and returns them. The rows reflect the
+    /// position `read`. Caches the keys, unless the cache already reflects later changes or another
+    /// history. Caches each digest without a row as absent.
     pub fn insert_looked_up(
         &self,
         digests: impl Iterator<Item = Digest>,
@@ -139,8 +138,8 @@ impl CachedKeys {
     }
 }
 
-/// The reason for refusing a key. Only the log shows it. The response does not show whether the key
-/// is unknown, revoked or expired.
+/// The reason for refusing a key. Only the log shows whether the key is unknown, revoked or
+/// expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
     /// The request has no `Authorization` header, or one without a bearer token.
@@ -170,9 +169,8 @@ impl KeyRefusal {
     }
 }
 
-/// An issued key and its account. Authentication, rate limits and the log share this value. It
-/// contains only the fields that requests need, because the cache may contain up to
-/// [`MAX_CACHED_KEYS`] keys.
+/// An issued key and its account. Contains only the fields that requests need, because the cache
+/// may contain up to [`MAX_CACHED_KEYS`] keys.
 #[derive(Debug)]
 pub struct KnownKey {
     /// The key's public name, `key_…`, which also appears in logs.
@@ -284,8 +282,8 @@ mod tests {
         KeyRecord { key, account }
     }
 
-    /// A poll is sent before a revocation, and its answer arrives after a lookup has read the
-    /// revoked key. The answer must not make the key valid again.
+    /// A poll's answer arrives after a lookup has read a later revocation. The answer must not make
+    /// the key valid again.
     #[test]
     fn a_late_refresh_does_not_replace_the_rows_of_a_lookup() {
         let position = |number| Position { history: 0, number };

@@ -1,6 +1,6 @@
 //! Batches key lookups of concurrent requests. Only one batch is looked up at a time, and a batch
-//! has a bounded number of keys. So even a flood of made-up keys costs PostgreSQL no more than one
-//! statement per round trip.
+//! has a bounded number of keys. So a flood of made-up keys costs PostgreSQL at most one statement
+//! per round trip.
 
 use super::cached_keys::KnownKey;
 use crate::api_key::Digest;
@@ -38,8 +38,8 @@ pub struct Waiter {
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
-    /// Addresses that are over their limit of requests without a valid key. Their lookups come last
-    /// until the instant beside the address.
+    /// Addresses that are over their limit of requests without a valid key. The lookups of each
+    /// address come last until its instant.
     shed: Cache<AddressKey, BootInstant>,
 }
 
@@ -54,14 +54,14 @@ impl Default for Lookups {
 }
 
 impl Lookups {
-    /// Lowers the priority of lookups for this address for the time `lasts`. During this time, they
-    /// wait until the lookups for addresses within their limit are done.
+    /// Lowers the priority of lookups for this address for the time `lasts`. Lookups for addresses
+    /// within their limit then come first.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
 
-    /// Looks up the key with this digest. If [`Lookups::shed`] applies to the address, this lookup
-    /// first waits for the lookups of other addresses. Returns `None` if the query fails.
+    /// Looks up the key with this digest. Returns `None` if the query fails. Lookups for an address
+    /// in `shed` wait for other lookups first.
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
         let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;
@@ -83,8 +83,8 @@ impl Lookups {
     }
 }
 
-/// Removes the next requests from `waiting` and returns them. They have at most [`MAX_KEYS`]
-/// different keys. First drops the requests whose caller no longer waits.
+/// Removes the next requests with at most [`MAX_KEYS`] different keys, and returns them. First
+/// drops the requests whose caller no longer waits.
 fn take_next(waiting: &mut Vec<Waiter>) -> Vec<Waiter> {
     waiting.retain(|waiter| !waiter.answer.is_closed());
     // The sort is stable: requests with the same priority stay in the order of their arrival.

@@ -171,8 +171,8 @@ async fn find<const N: usize>(
     }
 }
 
-/// Presents these keys concurrently. Returns true for each key that the cache accepts, and `None`
-/// for each key that it cannot decide on.
+/// Presents these keys concurrently. Each result is true if the cache accepts the key, and `None`
+/// if the cache cannot decide.
 async fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
     find(cache, keys).await.map(|result| result.map(|result| result.is_ok()))
 }
@@ -392,8 +392,8 @@ async fn uses_that_could_not_be_recorded_are_recorded_later() {
     assert!(cache.uses.lock().is_empty());
 }
 
-/// A client may send a mistyped key, or a key of another store, many times. Only the first of these
-/// requests may cost a lookup, until keys change.
+/// A client may send an unknown key many times. Only the first request may cost a lookup, until
+/// keys change.
 #[tokio::test]
 async fn a_key_that_was_never_issued_is_looked_up_once_until_keys_change() {
     let store = TestStore::new(Duration::ZERO);

@@ -1,9 +1,7 @@
-//! The buffer between the loggers and standard error. A logger locks the buffer only to copy a
-//! line. Only the writer thread waits for the output.
+//! The buffer between the loggers and standard error. Only the writer thread waits for the output.
 //!
 //! This module replaces tracing-appender's non-blocking writer, which cannot be flushed with a
-//! deadline. That writer flushes only when it is dropped, and then for at most 1.1 seconds. It also
-//! limits the number of lines instead of bytes, and does not count lines that could not be written.
+//! deadline. That writer also limits the number of lines instead of bytes.
 
 use crate::counter::counter;
 use parking_lot::{Condvar, Mutex};
@@ -102,8 +100,7 @@ impl LogBuffer {
         }
     }
 
-    /// Waits until the write threshold is reached, a flush is requested, or the write interval has
-    /// passed. Then swaps the pending lines into `lines`.
+    /// Waits until the next write is due, then swaps the pending lines into `lines`.
     fn take_pending(&self, lines: &mut Vec<u8>) {
         let mut state = self.state.lock();
         let waits = |state: &mut BufferState| {

@@ -5,20 +5,19 @@ use slog::{Drain, Level, Logger, Never, OwnedKVList, Record, info, o};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
-/// Prefix of dropshot's message for a client that went away. The message is not passed on, because
-/// the log line of the request (status 499) already reports this, with the client's address.
+/// Prefix of dropshot's message about a client that disconnected. The message is dropped, because
+/// the request's log line already reports this with status 499.
 const ABANDONED_PREFIX: &str = "request handling cancelled";
 
 /// Prefix of dropshot's message for a failed TLS handshake.
 const HANDSHAKE_PREFIX: &str = "tls accept err: ";
 
-/// If dropshot repeats the last message within this time, the repeated message is dropped. For
-/// example, while no file descriptor is free, dropshot logs ten times a second that it cannot
-/// accept a connection.
+/// If dropshot repeats the last message within this time, the repeated message is dropped. While no
+/// file descriptor is free, dropshot logs ten errors a second.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Returns a logger for dropshot that passes on only warnings and errors. It drops the fields that
-/// dropshot adds, because they contain the whole URI. A client may have put a key in the URI.
+/// Returns a logger for dropshot that passes on only warnings and errors. Drops the fields that
+/// dropshot adds, because the URI in them may contain a key.
 pub fn for_dropshot(log: &Logger) -> Logger {
     let filter = DropshotFilter { log: log.clone(), last: Mutex::default() };
     Logger::root(filter.filter_level(Level::Warning).ignore_res(), o!())
@@ -54,8 +53,7 @@ impl Drain for DropshotFilter {
     fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), Never> {
         let message = record.msg().to_string();
         if let Some(error) = message.strip_prefix(HANDSHAKE_PREFIX) {
-            // The client causes this error, so it is logged at level info, like the lines of
-            // requests. Dropshot does not report the client's address.
+            // The client causes this error, so the level is info, as for the lines of requests.
             info!(self.log, "TLS handshake failed"; "error" => error);
         } else if !message.starts_with(ABANDONED_PREFIX) && self.is_new(message) {
             self.log.log(record);

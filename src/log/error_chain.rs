@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-/// Displays an error and its causes, separated by colons. It does not allocate, so log lines use
-/// it: `"error" => %ErrorChain(&error)`.
+/// Displays an error and its causes, separated by colons. Does not allocate, so log lines use
+/// `"error" => %ErrorChain(&error)`.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorChain<'a>(pub &'a dyn Error);
 

@@ -17,8 +17,7 @@ pub fn log_failed_request(
         "error" => %why);
 }
 
-/// Formats the last log line of a server that failed, without a newline. Like every log line, it
-/// begins with `time`, `level` and `msg`.
+/// Formats the last log line of a server that failed, without a newline.
 pub fn failure_line(at: SystemTime, error: &str) -> String {
     let time = humantime::format_rfc3339_millis(at).to_string();
     json!({ "time": time, "level": "ERROR", "msg": "serve failed", "error": error }).to_string()

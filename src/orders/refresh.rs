@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The list in memory: a snapshot, and the pending removals, which are orders that this server has
-/// cancelled since. Also keeps track of the snapshots that responses are still sending.
+/// The list in memory. Pending removals are orders that this server has cancelled since the
+/// snapshot. `sent` keeps track of the snapshots that responses are still sending.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
@@ -56,10 +56,9 @@ impl ListInMemory {
         is_current.then(|| Arc::clone(&self.list.snapshot))
     }
 
-    /// Replaces the snapshot with one at the position `reached`, and returns the old one. The
-    /// refresh has applied or discarded the first `removals` of the pending removals. Orders that
-    /// were cancelled during the refresh stay pending if the new snapshot still contains them
-    /// ([`ListState::publish`]).
+    /// Replaces the snapshot with a snapshot at the position `reached`, and returns the old
+    /// snapshot. The refresh has applied or discarded the first `removals` of the pending removals.
+    /// [`ListState::publish`] decides which other removals stay pending.
     pub fn publish(
         &mut self,
         snapshot: &Arc<Snapshot>,
@@ -70,8 +69,8 @@ impl ListInMemory {
         self.list.publish(Arc::clone(snapshot), reached, drop_applied)
     }
 
-    /// Returns the [`SentList`] of this snapshot. All responses that send the snapshot share the
-    /// [`SentList`], so that they can be cut off together.
+    /// Returns the [`SentList`] that all responses with this snapshot share. So these responses can
+    /// be cut off together.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         self.sent.register(snapshot)
     }
@@ -81,19 +80,16 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the outdated lists that must be cut off, so that the remaining outdated lists use at
-    /// most `bound` bytes. The oldest list comes first. The newest outdated list is never returned
-    /// ([`SentLists::excess`]).
+    /// Returns the outdated lists to cut off if outdated lists may use `bound` bytes. The oldest
+    /// list comes first. The newest outdated list is never returned ([`SentLists::excess`]).
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
 
     /// Plans how the snapshot catches up with the store.
     ///
-    /// When a refresh is published, it deletes as many of the oldest pending removals as its plan
-    /// contains. If two refreshes were planned from the same list, the second would delete removals
-    /// that it has not applied. So the caller must publish each refresh before it plans the next
-    /// one.
+    /// The caller must publish each refresh before it plans the next refresh. Otherwise, the second
+    /// refresh would delete pending removals that it has not applied.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
@@ -111,8 +107,7 @@ impl ListInMemory {
 pub struct Refresh {
     base: Arc<Snapshot>,
     catch_up: CatchUp,
-    /// The ids of the removals that were pending when the refresh was planned. They are in
-    /// ascending order, as [`Edit`] requires.
+    /// The ids of the removals that were pending when the refresh was planned, in ascending order.
     removals: Vec<i64>,
     latest: FreshnessReport,
 }
@@ -181,8 +176,8 @@ impl ReadRefresh {
             self.planned.rows().iter().for_each(|order| edit.apply(order.clone()));
             next = Arc::new(edit.finish());
         }
-        // After `ReadingAll`, the snapshot belongs to a new history, which may lack the
-        // cancellations of the earlier history. So the pending removals are discarded.
+        // `ReadingAll` reads a new history, which may lack the cancellations of the earlier
+        // history. So the pending removals are discarded.
         if !removals.is_empty() && !matches!(catch_up, CatchUp::ReadingAll(_)) {
             let mut edit = Edit::new(&next);
             removals.iter().for_each(|id| edit.remove(*id));
@@ -192,8 +187,8 @@ impl ReadRefresh {
     }
 }
 
-/// The maximum number of batches of rows that the store has sent but the edit has not applied. If
-/// the edit is slower than the store, this limits the memory for the rows.
+/// The maximum number of batches that the store has sent but the edit has not applied. Bounds the
+/// memory if the edit is slower than the store.
 const BATCHES_AHEAD: usize = 4;
 
 /// Reads from the store the changes after the position `after`, and applies them to the snapshot.
@@ -212,11 +207,10 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     mut send_orders_since: impl FnMut(Position, OrderSender) -> F,
 ) -> Result<(Arc<Snapshot>, Position), StoreError> {
     let mut read = OrdersRead { reached: after, is_all: false };
-    // A read may stop before the store's last change, and it may miss a row that changes during the
-    // read. So read again until the list is complete.
+    // A read may stop early, and may miss a row that changes during the read. So read again until
+    // the list is complete.
     while !read.is_all {
-        // A read from the beginning sends no cancelled orders. So it could not remove them from a
-        // snapshot that contains them, and must start with an empty one.
+        // A read from the beginning sends no cancelled orders, so an old snapshot would keep them.
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }
@@ -316,8 +310,7 @@ mod tests {
     async fn rows_in_the_answer_are_applied_without_reading_the_store() {
         let state = state();
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
-        // Order 7 is still pending in these rows. If they were applied after the removals, the list
-        // would contain order 7 again.
+        // Order 7 is still pending in these rows. So the removals must be applied after the rows.
         let rows = vec![
             cancelled(3),
             Order::pending(7),
@@ -336,8 +329,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_read_that_begins_again_drops_the_rows_of_the_previous_one() {
-        // An import is committed during the first read, so the server must read everything again.
-        // Order 5 of the first read is cancelled before the second read.
+        // An import during the first read makes the server read everything again. Order 5 is
+        // cancelled between the two reads.
         let mut reads = (0..).zip([5, 901]);
         let empty = Arc::new(snapshot(0));
         let (listed, reached) = read_until_all(empty, change(0), |after, to| {

@@ -1,5 +1,4 @@
-//! Finds orders in a snapshot for v2. Finds either the order with an id, or a page of orders that
-//! match a filter.
+//! Finds orders in a snapshot for v2, either by id or by a filter.
 
 mod filter;
 
@@ -13,13 +12,12 @@ pub fn find_order(list: &Snapshot, id: i64) -> Option<&Order> {
     orders.get(orders.binary_search_by_key(&id, |order| order.id).ok()?)
 }
 
-/// Finds up to `limit` orders that match the filter, in ascending order from id `from`. Appends
-/// their JSON, separated by commas. Returns the id from which the next call must continue, or
-/// `None` if the search has reached the end of the list.
+/// Appends the JSON of up to `limit` matching orders from id `from` on, separated by commas.
+/// Returns the id from which the next call must continue, or `None` at the end of the list.
 ///
-/// The search yields to other requests after each turn. It stops at the first page boundary after
-/// it has scanned [`search_orders`](super::snapshot::Sizes::search_orders) orders, even if it has
-/// found fewer than `limit`.
+/// The search yields to other requests after each turn. It may find fewer than `limit` orders,
+/// because it stops after it has scanned [`search_orders`](super::snapshot::Sizes::search_orders)
+/// orders.
 pub async fn find_orders(
     list: &Snapshot,
     filter: &OrderFilter,
@@ -183,9 +181,8 @@ mod tests {
     proptest! {
         #![proptest_config(testbed::property_config())]
 
-        /// Each page agrees with a model and continues where the previous page ended. So no order
-        /// is on two pages. An order is not skipped if it matches the filter from the first page to
-        /// the last.
+        /// Each page agrees with a model. So no order is on two pages, and an order that always
+        /// matches is not skipped.
         #[test]
         fn pages_agree_with_a_model(
             orders in prop::collection::btree_map(ids(), fields(), 0..300),

@@ -1,9 +1,8 @@
 //! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use.
 //!
-//! A slow client keeps a whole snapshot in memory, even after orders have changed and other clients
-//! get a newer snapshot. If such outdated snapshots together use too much memory, the oldest are
-//! cut off. The server frees the memory of a cut-off snapshot, and the responses that send it end
-//! with an error.
+//! A slow client keeps a whole snapshot in memory, even after orders have changed. If such outdated
+//! snapshots use too much memory, the oldest are cut off. Their responses end with an error, and
+//! their memory is freed.
 
 use super::refresh::ListInMemory;
 use super::sent_lists::{CutOff, SentList};
@@ -73,8 +72,8 @@ pub enum BodyError {
 
 pub struct ListBody {
     pieces: Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send + Sync>>,
-    /// The number of bytes that are still to be sent. `None` for gzip, if a page was not compressed
-    /// yet when the body was created.
+    /// The number of bytes that are still to be sent. `None` for gzip if a page was not compressed
+    /// when the body was created.
     bytes_left: Option<usize>,
 }
 
@@ -89,8 +88,8 @@ impl ListBody {
     }
 }
 
-/// Returns the uncompressed list in pieces. Lets other tasks run after each turn, because a client
-/// that reads fast would otherwise occupy the thread. A short list is sent without such a pause.
+/// Returns the uncompressed list in pieces. Lets other tasks run after each turn of a long list,
+/// because a fast client would otherwise occupy the thread.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         let (joined, pages, Sizes { turn_bytes, short_list_bytes, .. }, length) = reader
@@ -125,8 +124,8 @@ fn gzip_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
             reader.snapshot().map(|list| (list.pages().len(), list.sizes().pages_ahead))?;
         for number in 0..pages + ahead {
             if number < pages && reader.page(number)?.deflated().is_none() {
-                // The compression runs in its own task, so that it completes even if this response
-                // is dropped. Other responses may need the page.
+                // The compression runs in its own task, because other responses may need the page
+                // after this response is dropped.
                 tokio::spawn(reader.deflate(number)?);
             }
             let Some(number) = number.checked_sub(ahead) else { continue };
@@ -212,9 +211,8 @@ impl Readers {
         &self.lists_cut_off
     }
 
-    /// Cuts off outdated lists, the oldest first. Stops when the remaining outdated lists are
-    /// within the bound, or when only the newest of them is left. Must be called whenever a list
-    /// has become outdated.
+    /// Cuts off outdated lists, the oldest first, until the others are within the bound. Never cuts
+    /// off the newest outdated list. Must be called whenever a list has become outdated.
     pub fn cut_off_excess(&self) {
         let excess = self.state.lock().excess(self.bound);
         // Dropping a snapshot can take long, so the lock is not held here.
@@ -230,20 +228,19 @@ impl Readers {
 }
 
 impl Reader {
-    /// Returns the list. Do not hold the list across an `await`, because its memory cannot be freed
-    /// while you hold it, even if the list is cut off.
+    /// Returns the list. Do not hold the list across an `await`, because a list that was cut off
+    /// would then stay in memory.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.list.snapshot()
     }
 
-    /// Returns the page with this index. Fails if the list was cut off. An index that is too high
-    /// gives the same error, so the caller must pass an index below the number of pages.
+    /// Returns the page with this index. Fails if the list was cut off or the index is too high.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }
 
-    /// Returns the compressed bytes of a page. If the page is not compressed yet, waits for a free
-    /// permit and compresses the page. Fails if the list was cut off.
+    /// Returns the compressed bytes of a page. If necessary, waits for a free permit and compresses
+    /// the page. Fails if the list was cut off.
     pub fn deflate(
         &self,
         number: usize,
@@ -262,8 +259,8 @@ mod tests {
     use http_body_util::BodyExt;
     use std::io::Read;
 
-    /// Returns a list state with `list` as its current list, and the readers of this state.
-    /// Outdated lists may use `bound` bytes.
+    /// Returns a state with this current list, and the readers of the state. Outdated lists may use
+    /// `bound` bytes.
     fn state_and_readers(
         list: &Arc<Snapshot>,
         bound: usize,
@@ -278,8 +275,7 @@ mod tests {
         state_and_readers(list, usize::MAX).1
     }
 
-    /// Reads a body to its end. Returns the pieces of the body, and the number of times that the
-    /// body yielded to the runtime.
+    /// Reads a body to its end. Returns its pieces, and how often it yielded to the runtime.
     async fn pieces(mut body: ListBody) -> (Vec<Bytes>, usize) {
         let (mut pieces, mut pauses) = (Vec::new(), 0);
         while !body.is_end_stream() {
@@ -356,8 +352,7 @@ mod tests {
             assert!(outdated() <= bound, "{} bytes", outdated());
         }
         assert!(readers.lists_cut_off().get() > 10, "{}", readers.lists_cut_off().get());
-        // The newest plain body still sends its list to the end. The list of the oldest plain body
-        // was cut off.
+        // The newest plain body is complete, but the oldest plain body was cut off.
         let (_, latest) = (bodies.pop(), bodies.pop().unwrap());
         let (latest, _) = pieces(latest).await;
         assert!(latest.concat().ends_with(b"]"));

@@ -1,6 +1,5 @@
-//! The lists that are being sent. All responses that send a snapshot reach it through one shared
-//! reference. Clearing this reference ends these responses, and frees the snapshot if it is
-//! outdated.
+//! The lists that are being sent. All responses with the same snapshot share one reference to the
+//! snapshot. Clearing this reference ends the responses, and frees an outdated snapshot.
 
 use crate::orders::snapshot::Snapshot;
 use arc_swap::ArcSwapOption;
@@ -27,16 +26,16 @@ impl SentList {
     }
 
     /// Ends the responses that send this list. Returns the number of these responses, or 0 if the
-    /// list was already cut off. The number is computed from the references to this list. Each
-    /// response has one reference, and the caller has one more.
+    /// list was already cut off. The caller and each response must hold exactly one reference,
+    /// because the number is computed from the references.
     pub fn cut_off(self: &Arc<SentList>) -> usize {
         self.0.swap(None).map_or(0, |_| Arc::strong_count(self) - 1)
     }
 }
 
 impl SentLists {
-    /// Returns the shared reference through which responses send this snapshot. Creates a reference
-    /// if there is none, or if the snapshot was cut off.
+    /// Returns the reference that all responses with this snapshot share. Creates a reference for
+    /// the first response, or if the snapshot was cut off.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let sends_snapshot = |sent: &Arc<SentList>| {
             sent.snapshot().is_ok_and(|sent_snapshot| Arc::ptr_eq(&sent_snapshot, snapshot))
@@ -51,18 +50,17 @@ impl SentLists {
         new
     }
 
-    /// Returns the memory in bytes of the lists that are being sent, except `current`. If several
-    /// lists share a page, the page is counted for each list.
+    /// Returns the memory in bytes of the lists that are being sent, except `current`. A page that
+    /// several lists share is counted for each list.
     pub fn outdated_bytes(&self, current: &Arc<Snapshot>) -> usize {
         self.outdated(current).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Returns the lists that must be cut off so that the lists other than `current` hold at most
-    /// `bound` bytes. The oldest list comes first.
+    /// Returns the lists to cut off if the lists other than `current` may hold `bound` bytes. The
+    /// oldest list comes first.
     ///
-    /// The result never contains the newest list other than `current`. Otherwise, a list longer
-    /// than `bound` could not be read while orders change, because the next change would cut it
-    /// off.
+    /// The newest list other than `current` is never returned. Otherwise, clients could not read a
+    /// list longer than `bound` while orders change.
     pub fn excess(&self, current: &Arc<Snapshot>, bound: usize) -> Vec<Arc<SentList>> {
         let mut excess = self.outdated_bytes(current).saturating_sub(bound);
         if excess == 0 {

@@ -74,9 +74,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
-/// The maximum difference between the deadline of a batch's first request and the deadlines of its
-/// other requests. A batch in PostgreSQL fails at its earliest deadline. With a larger difference,
-/// requests that have time left would fail too.
+/// The maximum difference between the deadline of a batch's first request and the other deadlines.
+/// A batch in PostgreSQL fails at its earliest deadline, so a larger difference would fail requests
+/// that have time left.
 const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 
 /// While this many requests are waiting, further requests fail with [`CancelError::QueueFull`].
@@ -167,8 +167,7 @@ impl Writer {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Cancels an order. A queued request is executed even if the caller is dropped, unless the
-    /// store cannot write before the deadline.
+    /// Cancels an order. Dropping this future does not withdraw a queued request.
     pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
         self.require_not_stuck()?;
         let (sender, answer) = oneshot::channel();
@@ -213,9 +212,8 @@ async fn run_writer(work: Work, mut queue: mpsc::Receiver<QueuedCancel>) {
     }
 }
 
-/// Waits for requests and returns the next batch, or an empty batch after the queue's end.
-/// Postpones a request to the next batch if its deadline is too far from the first request's
-/// deadline.
+/// Waits for the next batch, which is empty after the queue's end. Postpones a request if its
+/// deadline is too far from the first request's deadline.
 async fn next_batch(
     queue: &mut mpsc::Receiver<QueuedCancel>,
     postponed: &mut Option<QueuedCancel>,

@@ -5,9 +5,8 @@ use crate::clock::Now;
 use std::error::Error;
 use std::time::Duration;
 
-/// A report of a limiter's counts, which commands can read while servers run. If several servers
-/// share a store, the counts are in PostgreSQL. Otherwise they are in the counts file of the
-/// server.
+/// A report of a limiter's counts, which commands can read while servers run. The counts are in
+/// PostgreSQL if several servers share a store, otherwise in the server's counts file.
 pub trait CountsReport {
     /// Returns the requests that were counted for this account in its open windows.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;

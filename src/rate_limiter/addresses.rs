@@ -1,6 +1,6 @@
-//! Counts the requests of each client address that have no valid key, in a table of bounded size.
-//! These counts only have to stop floods. So each server keeps its own counts and forgets them when
-//! it stops.
+//! Counts the requests without a valid key of each client address, in a table of bounded size. The
+//! counts only have to stop floods, so each server keeps its own counts and forgets them when it
+//! stops.
 
 use super::window::FixedWindow;
 use super::{Decision, RateLimitStatus, Window};
@@ -9,16 +9,16 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The maximum number of addresses with their own window. Each entry takes 32 bytes, and half of
-/// the table's slots are empty. So the table takes 4.1 MiB.
+/// The maximum number of addresses with their own window. The table takes 4.1 MiB, because each
+/// entry takes 32 bytes and half of the slots are empty.
 pub const MAX_ADDRESSES: usize = 65_536;
 
-/// The minimum interval between removals of closed windows from a full table. Without it, every
-/// request from a new address would scan the table during a flood.
+/// The minimum time between two scans of a full table for closed windows. Otherwise each new
+/// address would cause a scan during a flood.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The addresses whose requests are counted together: one IPv4 address, or a /64 of IPv6 addresses.
-/// A single client usually has a whole /64.
+/// The addresses whose requests are counted together. For IPv6, this is a /64, because a client
+/// usually has a whole /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressKey {
     V4(u32),

@@ -1,6 +1,5 @@
-//! Counts requests in the server's memory. This is the rate limiter of a server that does not share
-//! its store. Servers that share a store count accounts in PostgreSQL, and use this one only for
-//! strikes, bans and requests without a valid key.
+//! Counts requests in the server's memory. Servers that share a store count accounts in PostgreSQL.
+//! They use this limiter only for strikes, bans and requests without a valid key.
 
 use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
 use super::begun_bans::{BegunBans, NewBan};
@@ -18,9 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// A map from the row number of an account or key to a value. Access with foldhash takes less than
-/// half the CPU instructions of access with std's hasher. Foldhash protects less against chosen
-/// collisions, but clients cannot choose row numbers.
+/// A map from the row number of an account or key. Foldhash takes less than half the CPU
+/// instructions of std's hasher. Clients cannot choose row numbers, so weak protection against
+/// chosen collisions suffices.
 type Rows<T> = DashMap<i64, T, foldhash::fast::RandomState>;
 
 /// A rate limiter that decides on every request without waiting for I/O.
@@ -37,8 +36,8 @@ pub struct InMemoryRateLimiter {
 }
 
 impl InMemoryRateLimiter {
-    /// Creates a limiter without counts. `unauthenticated_per_minute` is the limit per address for
-    /// requests without a valid key. Bans are logged to `log`.
+    /// Creates a limiter without counts, which logs bans to `log`. `unauthenticated_per_minute` is
+    /// the limit per address for requests without a valid key.
     pub fn new(unauthenticated_per_minute: u32, log: Logger) -> InMemoryRateLimiter {
         InMemoryRateLimiter {
             accounts: Rows::default(),
@@ -51,8 +50,8 @@ impl InMemoryRateLimiter {
         }
     }
 
-    /// Returns true if the windows of accounts have changed since the last call. A call of
-    /// `saved_windows` afterwards returns these changes.
+    /// True if an account's windows have changed since the last call. A later call of
+    /// `saved_windows` includes the change.
     pub fn take_changed(&self) -> bool {
         self.accounts_changed.swap(false, Ordering::Acquire)
     }
@@ -63,8 +62,8 @@ impl InMemoryRateLimiter {
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Set the flag while the windows are still locked. After `take_changed` has returned
-            // true, `saved_windows` must wait for this lock. So its result includes the change.
+            // The windows are still locked here. After `take_changed` has returned true,
+            // `saved_windows` waits for the lock and includes this change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result
@@ -96,9 +95,9 @@ impl InMemoryRateLimiter {
         self.keys.retain(|_, strikes| strikes.is_relevant(monotonic));
     }
 
-    /// Applies the stored ban (`request.ban`) if it is newer than the ban in memory. Then returns a
-    /// refusal if the key is banned. Does nothing if one of the account's limits is zero, because
-    /// the account's windows then refuse every request.
+    /// Applies the stored ban, `request.ban`, if it is newer than the ban in memory. Returns a
+    /// refusal if the key is banned. Ignores bans if one of the limits is zero, because the windows
+    /// then refuse every request.
     pub(crate) fn apply_and_check_ban(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         if request.has_zero_limit() {
             return None;
@@ -118,9 +117,8 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Counts a strike if a window has refused the request. Counts none if one of the account's
-    /// limits is zero. Returns `decision`, or the ban if the key is now banned. Logs and records a
-    /// new ban.
+    /// Counts a strike if a window has refused the request and no limit of the account is zero.
+    /// Logs and records a new ban. Returns the ban if the key is now banned, otherwise `decision`.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,

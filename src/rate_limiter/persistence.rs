@@ -1,7 +1,6 @@
-//! Saves the windows of accounts in the counts file (`limits.snapshot` in the data directory), to
-//! restore them after a restart. The file is separate from the store, so that damage to it affects
-//! no orders or keys. A separate thread writes the whole file if something has changed, so that no
-//! request waits for a write.
+//! Saves the windows of accounts in `limits.snapshot` in the data directory, to restore them after
+//! a restart. The file is separate from the store, so damage to the file affects no orders or keys.
+//! A separate thread writes the file, so no request waits for a write.
 
 mod file_report;
 mod persister;
@@ -37,8 +36,8 @@ pub struct CountsFile {
     log: Logger,
     /// True if the last read or write succeeded.
     is_available: bool,
-    /// True once the file's counts have been restored, or no usable file was found. Until then the
-    /// file must not be overwritten.
+    /// True once the counts are restored or no usable file was found. Until then, the file must not
+    /// be overwritten, because its counts would be lost.
     is_restored: bool,
     /// True if the file must be written even if nothing was counted since the last write.
     must_write: bool,
@@ -46,11 +45,11 @@ pub struct CountsFile {
 }
 
 impl CountsFile {
-    /// Restores the counts from the file in this directory. Renames the file if it is damaged or
-    /// belongs to a store with another id.
+    /// Restores the counts from the file in this directory. Renames a damaged file or the file of
+    /// another store.
     ///
-    /// Never fails. If the file cannot be read or renamed, logs the error. [`CountsFile::write`]
-    /// then tries to restore the counts before it writes, until this succeeds.
+    /// Logs errors and never fails. After an error, [`CountsFile::write`] tries again to restore
+    /// the counts before it writes.
     pub fn open(
         directory: &Path,
         store_id: String,
@@ -76,8 +75,10 @@ impl CountsFile {
     }
 
     /// Writes the counts if they have changed since the last successful write. The first call
-    /// always writes. Logs the first of consecutive failures. Returns true if the file is up to
-    /// date. Every `CLEANUP_INTERVAL`, also removes expired windows and strikes from memory.
+    /// always writes. Returns true if the file is up to date. Logs only the first of consecutive
+    /// failures.
+    ///
+    /// Every `CLEANUP_INTERVAL`, also removes expired windows and strikes from memory.
     pub fn write(&mut self) -> bool {
         let now = self.clock.now();
         let monotonic = Timestamp::from(now.monotonic);
@@ -91,8 +92,8 @@ impl CountsFile {
         self.is_available
     }
 
-    /// Writes the file a last time before the server stops. Does so even if nothing has changed,
-    /// because the file may have been removed.
+    /// Writes the file before the server stops. Writes even if nothing has changed, because the
+    /// file may have been removed.
     pub fn finish(&mut self) -> bool {
         self.must_write = true;
         self.write()
@@ -113,8 +114,8 @@ impl CountsFile {
         Ok(())
     }
 
-    /// Restores the counts from the file, unless an earlier call has done so. If the file is
-    /// damaged or belongs to another store, renames it.
+    /// Restores the counts unless an earlier call has done so. Renames a damaged file or the file
+    /// of another store.
     fn restore(&mut self, now: Now) -> io::Result<()> {
         if self.is_restored {
             return Ok(());
@@ -250,8 +251,8 @@ mod tests {
         assert!(setup.file.write());
     }
 
-    /// A server that runs as root may write the file. Later, a server that runs as the directory's
-    /// owner must be able to read it.
+    /// A server may write the file as root. A later server that runs as the directory's owner must
+    /// be able to read the file.
     #[test]
     fn the_file_belongs_to_the_owner_of_its_directory() {
         let mut setup = Setup::new();
@@ -269,8 +270,8 @@ mod tests {
         setup.admit(1, 5);
         setup.file.write();
         let inode = setup.inode();
-        // No more requests are counted, but windows close and are removed from memory. Neither of
-        // these changes may cause a write.
+        // The loop counts no requests. Windows that close or are removed from memory must not cause
+        // a write.
         for step in [WRITE_INTERVAL, CLEANUP_INTERVAL, Window::Day.length()] {
             for _ in 0..10 {
                 setup.clock.advance(step);

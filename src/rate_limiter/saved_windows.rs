@@ -1,5 +1,4 @@
-//! The windows as saved in the counts file, from which a server with an embedded store restores
-//! them after a restart.
+//! The windows in the counts file. A server with an embedded store restores them after a restart.
 
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};

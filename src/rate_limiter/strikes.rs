@@ -9,7 +9,7 @@ use store_orders_api::limit_constants::{
 
 const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as u64 * 3_600);
 
-/// The time after a key's first 429 of a minute in which further 429s are not strikes. The client
+/// During this time after a key's first 429 of a minute, further 429s are not strikes. The client
 /// may have sent those requests before it read the first 429.
 const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 
@@ -18,8 +18,8 @@ const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 pub struct KeyBan {
     /// Wall time in milliseconds at which the ban ends or ended.
     pub ends_at_ms: i64,
-    /// The length of the ban. 0 if there was no ban or the operator lifted it, so that the next ban
-    /// has the length of a first ban.
+    /// The length of the ban. 0 if the key was never banned or the operator lifted the ban. The
+    /// next ban then has the length of a first ban.
     pub seconds: u32,
     /// Incremented by each ban and each lifting of a ban, so that servers can tell which is the
     /// latest.
@@ -27,8 +27,8 @@ pub struct KeyBan {
 }
 
 impl KeyBan {
-    /// Converts the end of the ban to monotonic time. If the wall clock was set back since the ban
-    /// began, the ban still lasts no longer than its length.
+    /// Returns the end of the ban in monotonic time. If the wall clock was set back, the ban still
+    /// ends at most its length after `now`.
     fn end(self, now: Now) -> Timestamp {
         let ends_at = Timestamp::from_nanos(self.ends_at_ms.saturating_mul(1_000_000));
         let remaining = ends_at.as_nanos().saturating_sub(Timestamp::from(now.wall).as_nanos());
@@ -51,9 +51,8 @@ pub struct Strikes {
 }
 
 impl Strikes {
-    /// True if the ban in the key's row (`stored`) must replace this server's latest ban. A lifted
-    /// ban is also stored as a ban. If two servers begin bans at the same time, the ban in the row
-    /// wins.
+    /// True if the ban in the key's row, `stored`, must replace this server's latest ban. If two
+    /// servers begin bans at the same time, the ban in the row wins.
     pub fn is_behind(&self, stored: KeyBan) -> bool {
         stored.number >= self.ban.number && stored != self.ban
     }
@@ -72,9 +71,9 @@ impl Strikes {
         is_banned.then_some(RateLimitStatus { limit: per_minute, remaining: 0, resets_in })
     }
 
-    /// Counts a 429. The first 429 begins a minute. The later 429s in this minute are strikes,
-    /// except those within [`BURST`] of the first. The key is banned at the strike with the number
-    /// `per_minute`. Returns the status of the ban if the key is now banned.
+    /// Counts a 429. The first 429 begins a minute. Later 429s in this minute are strikes, except
+    /// within [`BURST`] of the first. The key is banned when its strikes reach `per_minute`.
+    /// Returns the status of the ban if the key is now banned.
     pub fn strike(&mut self, at: Now, per_minute: u32) -> Option<RateLimitStatus> {
         let now = Timestamp::from(at.monotonic);
         // A concurrent request may have begun a ban since the caller checked. This request must not
@@ -140,8 +139,8 @@ mod tests {
         assert_eq!(ban_key(after(10), &mut strikes), Duration::from_secs(300));
         let before = strikes;
         for _ in 0..5 {
-            // The ban began at 12 s. This request was sent at 9 s but counted only after the ban
-            // began, so it must not lengthen the ban.
+            // The request was sent at 9 s but counted after the ban began at 12 s. The request must
+            // not lengthen the ban.
             assert!(strikes.strike(after(9), 1).is_some());
         }
         assert_eq!(strikes, before);
@@ -174,8 +173,8 @@ mod tests {
         ban_key(after(11), &mut elsewhere);
         elsewhere.apply_stored_ban(here.ban, after(12));
         assert_eq!(elsewhere, Strikes { closes_at: elsewhere.closes_at, ..here });
-        // The key's row in the store says that the operator lifted a ban. Its number is the same as
-        // the number of this server's ban. The row wins in this case too.
+        // The operator lifted a ban. The key's row has the same number as this server's ban, and
+        // the row must win.
         let lifted = KeyBan { number: 1, ..KeyBan::default() };
         here.apply_stored_ban(lifted, after(12));
         assert_eq!(here.ban, lifted);

@@ -1,8 +1,7 @@
 //! Fixed windows, which begin with the first counted request. An account has a window of a minute
 //! and a window of a day.
 //!
-//! [`rate_limiter`](super) explains what keeps windows exact, and how windows follow the wall
-//! clock. PostgreSQL counts by the same rules in `count.sql`.
+//! [`rate_limiter`](super) explains the rules. PostgreSQL counts by the same rules in `count.sql`.
 
 use super::{Decision, RateLimitStatus, Window};
 use crate::clock::Timestamp;
@@ -10,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use store_orders_api::plans::PlanLimits;
 
-/// A fixed window and the number of requests in it. A closed window is treated as if it had no
-/// requests.
+/// A fixed window and the number of requests in it. A closed window counts as empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FixedWindow {
     pub closes_at: Timestamp,
@@ -23,9 +21,8 @@ impl FixedWindow {
         now < self.closes_at
     }
 
-    /// Returns this window as it is at `now`. If the window has closed, the returned window has no
-    /// requests. The returned window ends at most one window length after `now`, even if the clock
-    /// was set back.
+    /// Returns this window as it is at `now`. A closed window has no requests. If the clock was set
+    /// back, the window still ends at most one window length after `now`.
     pub fn remaining(self, now: Timestamp, window: Window) -> FixedWindow {
         let requests = if self.is_open(now) { self.requests } else { 0 };
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }
@@ -58,8 +55,8 @@ impl FixedWindow {
     /// Counts a request unless `limit` is reached.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
         // Record the end of the window even if the request is refused. If the clock was set back,
-        // `remaining` moves the end to one window length from now. If that end were not recorded,
-        // each later refusal would move it again.
+        // `remaining` computes a new end. Without this line, each refusal would postpone the end
+        // again.
         *self = self.remaining(now, window);
         let mut current = self.current(now, window);
         if let Some((status, window)) = current.exhausted(now, window, limit) {
@@ -70,8 +67,8 @@ impl FixedWindow {
         Decision::Admitted(current.status(now, limit))
     }
 
-    /// Returns the status if `limit` is reached. A limit of 0 never opens a window, so the reset in
-    /// the status is always one window length away.
+    /// Returns the status if `limit` is reached. A limit of 0 never opens a window, so the reset is
+    /// always one window length away.
     fn exhausted(
         self,
         now: Timestamp,
@@ -107,7 +104,7 @@ pub struct AccountWindows {
 
 impl AccountWindows {
     /// Counts a request in both windows if neither is exhausted. Otherwise returns the exhausted
-    /// window. If both are exhausted, returns the window that resets last.
+    /// window that resets last.
     pub fn admit(&mut self, now: Timestamp, limits: PlanLimits) -> Decision {
         self.minute = self.minute.remaining(now, Window::Minute);
         self.day = self.day.remaining(now, Window::Day);

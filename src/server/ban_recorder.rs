@@ -17,9 +17,8 @@ use tokio::time::{sleep, sleep_until};
 /// The maximum number of bans that one change of the store records.
 const MAX_BATCH: usize = 100;
 
-/// The number of attempts to store a batch of bans, and the pause between two attempts. All
-/// attempts together take 18 s or more, so bans are stored even if the first attempts fail because
-/// of a failover.
+/// The number of attempts to store a batch of bans. With the pauses, they take at least 18 s,
+/// because a failover may make the first attempts fail.
 const ATTEMPTS: u32 = 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
@@ -32,8 +31,8 @@ pub struct BanRecorder {
 }
 
 impl BanRecorder {
-    /// Starts a task that writes received bans until the channel is closed or the deadline of
-    /// [`BanRecorder::finish`] has passed. Call it inside a runtime.
+    /// Starts a task that writes received bans. The task ends when the channel is closed, or at the
+    /// deadline of [`BanRecorder::finish`]. Call this function inside a runtime.
     pub fn start(
         store: Arc<dyn Store>,
         mut new_bans: UnboundedReceiver<NewBan>,
@@ -61,9 +60,9 @@ impl BanRecorder {
         BanRecorder { task, deadline }
     }
 
-    /// Waits until all bans are written, at most until the deadline. Logs the number of bans that
-    /// were not written. The sender of new bans must be dropped before this call, because otherwise
-    /// the wait always lasts until the deadline.
+    /// Waits until all bans are written, at most until the deadline. Logs the number of unwritten
+    /// bans. Drop the sender of new bans first, because otherwise the wait lasts until the
+    /// deadline.
     pub async fn finish(self, deadline: Instant) {
         // An error means that the task has ended.
         let _ = self.deadline.send(deadline);
@@ -72,8 +71,8 @@ impl BanRecorder {
     }
 }
 
-/// Writes received bans until the channel is closed. Keeps the bans that are being written in
-/// `bans`, where the caller can count them if it stops waiting.
+/// Writes received bans until the channel is closed. `bans` contains the bans that are being
+/// written, so the caller can count them if it stops waiting.
 async fn write_bans(
     store: &dyn Store,
     new_bans: &mut UnboundedReceiver<NewBan>,

@@ -36,8 +36,8 @@ pub fn open_connections(address: SocketAddr) -> Option<usize> {
 
 impl ListeningSocket {
     /// Finds the socket that listens at this address and sets its options. Returns `None` if the
-    /// socket cannot be found, as on systems other than Linux or without /proc. If only the options
-    /// cannot be set, logs a warning and returns the socket all the same.
+    /// socket cannot be found, for example without /proc. Logs a warning if an option cannot be
+    /// set.
     pub fn find_and_configure(
         address: SocketAddr,
         stall_timeout: Duration,
@@ -61,16 +61,14 @@ impl ListeningSocket {
         Some(socket)
     }
 
-    /// Disables Nagle's algorithm on connections that are accepted from now on. A list is sent in
-    /// many pieces, and the algorithm delayed the end of the list by 44 ms (RFC 1122, 4.2.3.2 and
-    /// 4.2.3.4).
+    /// Disables Nagle's algorithm on connections that are accepted from now on. The algorithm
+    /// delayed the end of a long list by 44 ms (RFC 1122, 4.2.3.2 and 4.2.3.4).
     fn set_nodelay(&self) -> io::Result<()> {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Sets the time after which the operating system ends a stalled connection. A connection is
-    /// stalled if its client has vanished, or takes none of the pending bytes. Affects connections
-    /// that are accepted from now on.
+    /// Sets the time after which the operating system ends a stalled connection. A stalled client
+    /// has vanished or takes no bytes. Affects only connections that are accepted from now on.
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         sockopt::set_tcp_user_timeout(&self.0, timeout.as_millis().try_into().unwrap_or(u32::MAX))?;
@@ -81,9 +79,9 @@ impl ListeningSocket {
         Ok(sockopt::set_socket_keepalive(&self.0, true)?)
     }
 
-    /// Lengthens the queue of connections that wait to be accepted. With the standard library's
-    /// length of 128, a third of 1,000 clients that connected at the same time had to wait a second
-    /// and retry. The system may have a lower limit (`net.core.somaxconn`).
+    /// Lengthens the queue of connections that wait to be accepted. With std's length of 128, a
+    /// third of 1,000 simultaneous clients had to wait a second and retry. `net.core.somaxconn` may
+    /// impose a lower limit.
     fn lengthen_accept_queue(&self) -> io::Result<()> {
         Ok(rustix::net::listen(&self.0, ACCEPT_QUEUE_LENGTH)?)
     }
@@ -117,8 +115,8 @@ mod sockets {
     use std::net::SocketAddr;
 
     /// Drops the packets that begin a connection, which have the TCP flag SYN without ACK. The
-    /// kernel applies a listening socket's filter to the whole TCP header of each packet. (The
-    /// instructions are those of bpf(4), with the values of <linux/bpf_common.h>.)
+    /// kernel applies the filter to the whole TCP header. bpf(4) describes the instructions, and
+    /// <linux/bpf_common.h> their values.
     const DROP_SYN: [SockFilter; 5] = [
         // Load the byte at offset 13 of the TCP header, which has the flags.
         SockFilter::new(0x30, 0, 0, 13),
@@ -136,9 +134,9 @@ mod sockets {
         SockRef::from(socket).attach_filter(&DROP_SYN)
     }
 
-    /// Counts connections in the TCP tables of this network namespace. On a system without IPv6,
-    /// the IPv6 table is missing and counts as empty. Reads the tables in /proc/self, because
-    /// systemd's `ProcSubset=pid` hides /proc/net.
+    /// Counts connections in this network namespace. Without IPv6, the IPv6 table is missing and
+    /// counts as empty. Reads the tables in /proc/self, because systemd's `ProcSubset=pid` hides
+    /// /proc/net.
     pub fn count_open(address: SocketAddr) -> ProcResult<usize> {
         let process = Process::myself()?;
         let is_open = |socket: &TcpNetEntry| {
@@ -146,8 +144,7 @@ mod sockets {
             // local address.
             let is_address = address.ip().is_unspecified()
                 || socket.local_address.ip().to_canonical() == address.ip().to_canonical();
-            // A connection has the inode 0 before it is accepted, and after this process has closed
-            // it. Do not count the connection then.
+            // The inode is 0 before a connection is accepted, and after this process has closed it.
             let has_file = socket.inode != 0 && socket.state != TcpState::Listen;
             has_file && is_address && socket.local_address.port() == address.port()
         };
@@ -164,8 +161,8 @@ mod sockets {
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
         let files =
             Process::myself().and_then(|process| process.fd()).map_err(io::Error::other)?.flatten();
-        // Only sockets are duplicated, because closing a duplicate of one of SQLite's files would
-        // release SQLite's locks on that file (fcntl(2), "Advisory record locking").
+        // Duplicate only sockets. Closing a duplicate of one of SQLite's files would release
+        // SQLite's locks on that file (fcntl(2), "Advisory record locking").
         let sockets = files.filter(|file| matches!(file.target, FDTarget::Socket(_)));
         let mut sockets = sockets.filter_map(|file| FileDescriptor::dup(&file.fd).ok());
         let listens = |socket: &FileDescriptor| {
@@ -221,8 +218,8 @@ mod tests {
         drop((waiting, more));
     }
 
-    /// A client that connects shortly before the socket closes must be refused. Its connection must
-    /// not be reset, because the client could not know whether its request was executed.
+    /// A client that connects shortly before the socket closes must be refused. After a reset, the
+    /// client could not know whether its request was executed.
     #[test]
     fn new_connections_are_ignored_until_the_socket_closes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

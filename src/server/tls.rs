@@ -1,7 +1,7 @@
 //! The TLS certificate, reloaded when its files change.
 //!
-//! One TLS configuration lasts as long as the server. It asks for the current certificate at each
-//! handshake, so a reload affects neither the listener nor open connections.
+//! Each handshake asks for the current certificate, so a reload affects neither the listener nor
+//! open connections.
 
 use crate::blocking::spawn_blocking_with_permit;
 use crate::config::ServerConfig;
@@ -62,8 +62,8 @@ struct SeenVersions {
     is_unreadable: bool,
 }
 
-/// The metadata of a file, or of the target of a symbolic link. A change of the file changes this
-/// metadata, so the server detects the change without reading the file.
+/// The metadata of a file, or of the target of a symbolic link. The server compares metadata to
+/// detect a change without reading the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileVersion {
     device: u64,
@@ -122,9 +122,8 @@ impl ReloadableCertificate {
         }
     }
 
-    /// Reloads the files. If they are unusable, logs that and keeps the previous certificate. If a
-    /// changed file cannot be read, for instance because too many files are open, every check
-    /// tries again, but only the first failure is logged.
+    /// Reloads the files. Logs unusable files and keeps the previous certificate. If a changed file
+    /// cannot be read, every check tries again, but only the first failure is logged.
     fn try_reload(&self, log: &Logger) {
         let version = file_versions(&self.files);
         let pair = read_pair(&self.files, &self.provider);
@@ -147,9 +146,8 @@ impl ReloadableCertificate {
         }
     }
 
-    /// Reloads the files whenever they change or a reload is requested, until the task is dropped.
-    /// Never runs two reloads at the same time, because each read from a hanging disk occupies a
-    /// thread.
+    /// Reloads the files whenever they change or a reload is requested. Runs only one reload at a
+    /// time, because each read from a hanging disk occupies a thread.
     pub async fn keep_current(self: Arc<Self>, log: Logger) {
         let mut tick = tokio::time::interval(CHECK_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -167,9 +165,8 @@ impl ReloadableCertificate {
         }
     }
 
-    /// Returns true if the files have changed since they were loaded, but not since the last check.
-    /// Certificate and key are replaced one after the other, so a change since the last check may
-    /// be only half done.
+    /// True if the files have changed since they were loaded, but not since the last check. A newer
+    /// change may be half done, because certificate and key are replaced one after the other.
     fn has_changed(&self) -> bool {
         let current = file_versions(&self.files);
         let mut seen_versions = self.versions.lock();

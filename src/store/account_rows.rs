@@ -13,7 +13,7 @@ use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
 /// The maximum number of changed accounts and keys that one poll returns. If more have changed, the
-/// poll returns none of them, and the key cache is emptied.
+/// poll returns no rows, and the key cache is emptied.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
 row! {
@@ -59,8 +59,8 @@ row! {
     }
 }
 
-/// The plan of an account, with the limits in force. Enterprise accounts have their own limits;
-/// other plans have fixed ones.
+/// The plan of an account, with the limits in force. Only Enterprise accounts have limits of their
+/// own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountPlan {
     pub name: Plan,
@@ -117,8 +117,7 @@ impl Field for Digest {
     }
 }
 
-/// If the key was never banned, or the ban was lifted, the columns for the end and the length are
-/// NULL.
+/// The end and the length are NULL if the key was never banned or the ban was lifted.
 impl Field for KeyBan {
     const COLUMNS: usize = 3;
 
@@ -139,8 +138,8 @@ impl Field for KeyBan {
     }
 }
 
-/// Converts a stored number, which is signed because PostgreSQL has no unsigned types. Fails if the
-/// number is out of range.
+/// Converts a stored number, because PostgreSQL has no unsigned types. Fails if the number is out
+/// of range.
 fn unsigned(number: impl Into<i64>) -> Result<u32, StoreError> {
     let number = number.into();
     number.try_into().map_err(|_| damaged(format!("{number} is out of range")))
@@ -170,7 +169,7 @@ impl KeyRecord {
     }
 }
 
-/// Returns a query for accounts. Its columns are the ones that [`read_counted_account`] reads. It
+/// Returns a query for accounts, with the columns that [`read_counted_account`] reads. The query
 /// counts the keys that are valid at the time `$1`, in Unix milliseconds.
 pub fn select_accounts() -> String {
     format!(
@@ -182,14 +181,13 @@ pub fn select_accounts() -> String {
     )
 }
 
-/// Reads an account and the number of its valid keys. A key is valid if it is neither revoked nor
-/// expired. A closed account has no valid keys.
+/// Reads an account and the number of its valid keys from a row of [`select_accounts`].
 pub fn read_counted_account(row: &Row<'_>) -> Result<(Account, i64), StoreError> {
     Ok((Account::read(row, 0)?, row.get("keys")?))
 }
 
-/// Returns a query that selects keys. `keys` is the table or subquery that contains the keys. The
-/// query selects the columns that [`KeyRecord::read`] reads.
+/// Returns a query for keys, with the columns that [`KeyRecord::read`] reads. `keys` is the table
+/// or subquery that contains the keys.
 pub fn select_keys(keys: &str) -> String {
     format!(
         "SELECT {}, {} FROM {keys} AS keys JOIN accounts ON accounts.id = keys.account",
@@ -198,10 +196,11 @@ pub fn select_keys(keys: &str) -> String {
     )
 }
 
-/// Returns a query of the accounts and keys whose change number is above `after`, with the columns
-/// of [`KeyChange::read`]. The query returns at most one row more than [`MAX_CHANGED_KEYS`]. It
-/// sorts by the change number, so that an engine uses the index on this number even if its estimate
-/// of the number of rows is wrong.
+/// Returns a query for the accounts and keys whose change number is above `after`, with the columns
+/// of [`KeyChange::read`]. The query returns at most one row more than [`MAX_CHANGED_KEYS`].
+///
+/// Sorting makes engines use the index on the change number, even if they misjudge the number of
+/// rows.
 pub fn select_changed_keys(after: &str) -> String {
     let most = MAX_CHANGED_KEYS + 1;
     let changed = |table: &str| {
@@ -225,8 +224,8 @@ pub enum KeyChange {
 }
 
 impl KeyChange {
-    /// Reads a changed account or key from a row of [`select_changed_keys`]. `first` is the index
-    /// of the query's first column in the row.
+    /// Reads a changed account or key from a row of [`select_changed_keys`]. The query's columns
+    /// begin at the index `first`.
     pub fn read(row: &impl Cells, first: usize) -> Result<KeyChange, StoreError> {
         // The columns of the key are NULL in the row of an account.
         match row.cell::<Option<i64>>(first + Account::COLUMNS.len())? {
@@ -258,8 +257,7 @@ pub struct IssuedKey {
 pub struct Rotation<'a> {
     /// The public name, `key_…`, of the key to be replaced.
     pub key_id: &'a str,
-    /// The time for which the old key stays valid after the rotation: at most 7 days. The key may
-    /// expire earlier.
+    /// The time for which the old key stays valid, at most 7 days. The key may expire earlier.
     pub overlap: Duration,
     /// The label of the successor. `None` copies the old key's label.
     pub label: Option<&'a str>,

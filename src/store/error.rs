@@ -28,15 +28,15 @@ pub enum StoreError {
         _0.display()
     )]
     NoStore(PathBuf),
-    /// The store cannot be used as it is. For example, it is empty, its file has a second name or
-    /// was overwritten while in use, or it has a version that this program does not support.
+    /// The store cannot be used as it is. For example, the store is empty or this program does not
+    /// support its version.
     #[error("{0}")]
     Unusable(String),
     /// An order, account or key that the operator named does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// The action is refused, for example because a rule forbids it, because a server or another
-    /// command uses the store, or because PostgreSQL rejects the statement.
+    /// The action is refused. For example, a rule forbids it, another process uses the store, or
+    /// PostgreSQL rejects the statement.
     #[error("{0}")]
     Refused(String),
     #[error("the change was made, but no standby has confirmed it: a failover can lose it")]
@@ -59,8 +59,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns the error for a store that was made by a build before 2.0.0, the first release.
-    /// `store` is the store's name in the message, for example its path.
+    /// Returns the error for a store that a build before 2.0.0, the first release, made. `store`
+    /// names the store, for example by its path.
     pub fn earlier_build(store: impl Display) -> StoreError {
         StoreError::Unusable(format!(
             "{store} was made by a build before 2.0.0; create a new store, and import what that \

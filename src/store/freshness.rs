@@ -59,12 +59,11 @@ pub struct ChangedOrders {
     pub orders: Vec<Order>,
 }
 
-/// The answer to a pending query. `None` until the answer arrives. An error is in an `Arc`, because
-/// all callers that wait for the query share the error.
+/// The answer to a pending query, or `None` until the answer arrives. An error is in an `Arc`,
+/// because all callers that wait for the query share it.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
-/// The result of a query for the last changes, or a receiver for this result. Callers that wait for
-/// the same query share one result.
+/// The result of a query for the last changes, or a receiver for this result.
 #[derive(Clone, Debug)]
 pub enum Freshness {
     /// The result was available immediately.

@@ -28,26 +28,27 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// Returns the store's id, which is 128 random bits in hex. A restored store gets a new id.
     fn id(&self) -> Result<String, StoreError>;
 
-    /// Stores all of these records in one transaction, or none of them. For more than
-    /// [`STEP_RECORDS`], use [`import_in_steps`]. If `skip_existing` is true, skips each record
-    /// whose id is in the store already. Otherwise, such a record makes the import fail.
+    /// Stores all of these records in one transaction, or none. If `skip_existing` is true, skips
+    /// each record whose id is already in the store. Otherwise, such a record makes the import
+    /// fail.
+    ///
+    /// For more than [`STEP_RECORDS`] records, use [`import_in_steps`].
     fn import(
         &self,
         records: Records<'_>,
         skip_existing: bool,
     ) -> Result<ImportOutcome, StoreError>;
 
-    /// True if a server uses the store. If so, long commands pause between their steps, so that the
+    /// True if a server uses the store. Long commands then pause between their steps, so that the
     /// server's requests seldom wait.
     fn is_served(&self) -> Result<bool, StoreError>;
 
-    /// Counts the store's rows and checks the store for problems. PostgreSQL does all of this in
-    /// one snapshot. SQLite reads a snapshot for each check, so counts may include changes that
-    /// earlier checks have not seen.
+    /// Counts the store's rows and checks the store for problems. With SQLite, each check reads its
+    /// own snapshot, so counts may include changes that earlier checks have not seen.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
-    /// Appends a line to the audit log. The log of an embedded store is a file in the store's
-    /// directory. For a store in PostgreSQL, the line goes to PostgreSQL's own log.
+    /// Appends a line to the audit log, a file in the store's directory. For a store in PostgreSQL,
+    /// the line goes to PostgreSQL's own log.
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError>;
 
     /// Waits until the responses of every server reflect the last change. The default does not

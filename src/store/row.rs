@@ -1,6 +1,5 @@
-//! Describes a stored row in one place: the fields of its struct and, for each field, its columns
-//! and their SQL types. Statements take their columns from the description, and rows are read in
-//! the same order, on either engine.
+//! Describes the fields of a stored row with their columns and SQL types in one place. On either
+//! engine, statements and the parsing of rows use the same order of columns.
 
 use super::error::StoreError;
 use super::value::{FromValue, Parameter, StoredDate, Value};
@@ -29,8 +28,7 @@ pub trait StoredRow: Sized {
         join(Self::COLUMNS, |column| column.name.to_string())
     }
 
-    /// Returns the names of the columns, separated by commas, each with the prefix `table`. A query
-    /// that joins tables needs the prefix.
+    /// Returns the names of the columns, separated by commas, for a query that joins tables.
     fn names_in(table: &str) -> String {
         join(Self::COLUMNS, |column| format!("{table}.{}", column.name))
     }

@@ -14,9 +14,8 @@ pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 /// minute.
 pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 
-/// After a restore, the ids of new accounts and keys begin this far above the highest id in the
-/// backup. Ids that the old store issued after the backup must not be reused, because they may
-/// still be in logs and saved counts.
+/// After a restore, the ids of new accounts and keys begin this far above the backup's highest id.
+/// The old store may have issued the ids in between, so they must not be reused.
 pub const ID_GAP: i64 = 1_000_000;
 
 /// The tables and columns whose ids are never reused.
@@ -30,8 +29,8 @@ fn no_order(id: i64) -> StoreError {
     StoreError::NotFound(format!("there is no order {id}"))
 }
 
-/// Returns the outcome for an order that the batch did not cancel. `status` is the order's status,
-/// or `None` if the order does not exist.
+/// Returns the outcome for an order that the batch did not cancel. `status` is `None` if the order
+/// does not exist.
 pub fn not_cancelled_outcome(status: Option<Status>) -> Result<CancelOutcome, NotExecuted> {
     match status {
         Some(Status::Shipped) => Ok(CancelOutcome::AlreadyShipped),
@@ -40,8 +39,8 @@ pub fn not_cancelled_outcome(status: Option<Status>) -> Result<CancelOutcome, No
     }
 }
 
-/// Returns true if the order must be marked as shipped, and false if it has already shipped. Fails
-/// if it cannot ship.
+/// True if the order must be marked as shipped, and false if it has already shipped. Fails if the
+/// order cannot ship.
 pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     match status {
         Some(Status::Pending) => Ok(true),
@@ -53,8 +52,8 @@ pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// Returns true if an operator's command must cancel the order, and false if the order is already
-/// cancelled. Fails if it cannot be cancelled.
+/// True if an operator's command must cancel the order, and false if the order is already
+/// cancelled. Fails if the order cannot be cancelled.
 pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     match status {
         Some(Status::Pending) => Ok(true),
@@ -77,9 +76,9 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     }
 }
 
-/// Returns the outcome of an import if the engine stored `stored` of these records. `existing_id`
-/// is the first of their ids that the store already had. If there is no such id but a record was
-/// not stored, two of the records have the same id.
+/// Returns the outcome of an import that stored `stored` of the records. `existing_id` is the first
+/// of their ids that the store already had. Without such an id, a record that was not stored has
+/// the same id as another record.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,
@@ -108,8 +107,8 @@ pub fn key_label(label: &str) -> Result<&str, StoreError> {
     printable("the label of a key", label)
 }
 
-/// Trims and validates a name or label. The text must not contain a key or a part of a key, because
-/// lists, errors and backups show the text.
+/// Trims and validates a name or label. The text must not contain any part of a key, because lists,
+/// errors and backups show the text.
 fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
     let text = text.trim();
     if text.is_empty() {
@@ -124,8 +123,8 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
             "{what} has at most {MAX_NAME_CHARS} characters; this one has {length}"
         )));
     }
-    // `escape_debug` marks the characters that terminals cannot display. It also escapes quotes and
-    // backslashes, which are allowed here, so remove them first.
+    // `escape_debug` escapes unprintable characters. Remove quotes and backslashes first, because
+    // `escape_debug` also escapes these allowed characters.
     let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(
@@ -140,8 +139,8 @@ pub fn account_closed(name: &str) -> StoreError {
     refused(format!("the account {name:?} is closed, and gets no keys; create another account"))
 }
 
-/// Returns the limits of an account with this plan. An Enterprise account must have limits of its
-/// own. Every other plan has fixed limits, so its accounts must not have their own.
+/// Returns the limits of an account with this plan. An Enterprise account must have its own limits,
+/// and other accounts must not.
 pub fn limits_in_force(plan: Plan, own: Option<PlanLimits>) -> Result<PlanLimits, StoreError> {
     match (plan.limits(), own) {
         (Some(limits), None) | (None, Some(limits)) => Ok(limits),
@@ -181,9 +180,9 @@ pub fn add_ms(now_ms: i64, by: Duration) -> i64 {
 }
 
 /// Returns the times at which the old key and its successor expire after a rotation. The old key
-/// stays valid for the overlap, or until its own expiry if that is sooner. The successor gets the
-/// lifetime that the old key had at its issue. Fails if the overlap is too long, or if the old key
-/// is not valid or already has a successor.
+/// expires after the overlap, or earlier at its own expiry. The successor gets the lifetime that
+/// the old key had at its issue. Fails if the overlap is too long, or if the old key is invalid or
+/// already has a successor.
 pub fn rotation_expiries(
     rotation: Rotation<'_>,
     old: &KeyRecord,

@@ -60,11 +60,10 @@ use write_access::WriteAccess;
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The number of pages in the write-ahead log (16 MiB) from which a commit of the server attempts a
-/// checkpoint. An attempt costs the commit two more fsyncs, and often cannot finish while commands
-/// read. So this number is four times SQLite's default of 1,000 pages, which makes attempts rare.
+/// checkpoint. The number is four times SQLite's default, because an attempt costs two more fsyncs
+/// and often cannot finish.
 ///
-/// If batches are small, the log does not get so long, because [`write_access`] makes a checkpoint
-/// after a number of commits.
+/// If batches are small, [`write_access`] makes checkpoints earlier.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
 /// The embedded store. Clones share the open store, so that work on a blocking thread can own a
@@ -79,8 +78,7 @@ pub struct OpenStore {
     writer: WriteAccess,
     /// Reads changed orders, which may take long.
     scanner: Mutex<Connection>,
-    /// Reads keys. This is a separate connection, so that the server learns of a revocation without
-    /// waiting for a long read.
+    /// Reads keys on a separate connection, so that a long read does not delay a revocation.
     keys: Mutex<Connection>,
     reader: Mutex<Connection>,
     /// Reads only the last changes, so that its lock is never held for long.
@@ -91,9 +89,9 @@ pub struct OpenStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in this directory. The caller must be a server that has the server lock, or
-    /// the only process that uses the store. Creates a missing store and migrates an older one. On
-    /// writes through this store, SQLite does not check CHECK constraints.
+    /// Opens the store in this directory. Creates a missing store and migrates an older one. The
+    /// caller must have the server lock, or be the only process that uses the store. On writes
+    /// through this store, SQLite does not check CHECK constraints.
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreError> {
         create_if_missing(directory)?;
         let path = existing_store(directory)?;
@@ -102,9 +100,8 @@ impl SqliteStore {
             let mut writer = connect(&path)?;
             writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
             schema::migrate(&mut writer, &path)?;
-            // A server's own writes always satisfy the CHECK constraints. To check the status of
-            // each cancelled order, SQLite would use a temporary table, which would make up a tenth
-            // of the cost of a cancellation.
+            // A server's own writes always satisfy the CHECK constraints. Checking them would take
+            // about a tenth of the cost of a cancellation.
             writer.pragma_update(None, "ignore_check_constraints", true)?;
             SqliteStore::with(directory, writer, header)
         };
@@ -147,8 +144,7 @@ impl SqliteStore {
     ) -> Result<SqliteStore, StoreError> {
         let path = directory.join(FILE_NAME);
         let scanner = connect(&path)?;
-        // This connection sorts changed orders. SQLite must sort in memory, because the file system
-        // for its temporary files may be full.
+        // Sort in memory, because the file system for SQLite's temporary files may be full.
         scanner.pragma_update(None, "temp_store", "MEMORY")?;
         let last_changes = CachedLastChanges::open(&path)?;
         let unusable = |source| StoreError::Directory { path: directory.to_path_buf(), source };
@@ -167,8 +163,8 @@ impl SqliteStore {
 }
 
 impl OpenStore {
-    /// Moves the write-ahead log into the store's file and empties it. Returns false if reads or
-    /// writes of other processes prevented this until the timeout.
+    /// Moves the write-ahead log into the store's file and empties the log. Returns false if other
+    /// processes prevented this until the timeout.
     pub fn checkpoint(&self, timeout: Duration) -> Result<bool, StoreError> {
         let deadline = Instant::now() + timeout;
         let writer = self.writer.lock_for_server(timeout)?;
@@ -198,9 +194,8 @@ impl Drop for OpenStore {
         if self.files.require_checkpointable().is_ok() {
             return;
         }
-        // Do not make a checkpoint, because it would damage the store that other processes find at
-        // its path. By default, the last connection to close would make one, and then delete the
-        // file at the path of the write-ahead log.
+        // By default, the last connection to close makes a checkpoint. This checkpoint would damage
+        // the store that other processes find at the path.
         let connections = [
             self.writer.connection_mut(),
             self.scanner.get_mut(),
@@ -228,8 +223,8 @@ fn create_if_missing(directory: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Opens the header of the store's file. Fails if a backup was copied over the file while the store
-/// was in use. SQLite would otherwise apply the old write-ahead log to the backup.
+/// Opens the header of the store's file. Fails if a backup was copied over a file in use, because
+/// SQLite would apply the old write-ahead log to the backup.
 fn open_header(path: &Path) -> Result<StoreHeader, StoreError> {
     let header = StoreHeader::open(path)
         .map_err(|error| StoreError::Engine { doing: "opened", source: error.into() })?;

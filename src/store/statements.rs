@@ -18,8 +18,8 @@ pub trait Statements {
     /// change.
     fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError>;
 
-    /// Calls `visit` for each row of a query. Stops at the first call that fails, and returns the
-    /// error of this call.
+    /// Calls `visit` for each row of a query. Stops at the first error of `visit` and returns that
+    /// error.
     fn query(
         &self,
         query: &str,
@@ -29,9 +29,8 @@ pub trait Statements {
 }
 
 impl dyn Statements + '_ {
-    /// Inserts a row. `change_number` is an SQL expression for the number of the change to which
-    /// the insertion belongs. The first column is the id, which the store assigns. So the id in
-    /// `row` ([`UNASSIGNED`]) is left out.
+    /// Inserts a row without its id ([`UNASSIGNED`]), because the store assigns the id. The id must
+    /// be the first column. `change_number` is an SQL expression for the number of the change.
     pub fn insert<T: StoredRow>(
         &self,
         table: &str,
@@ -91,8 +90,8 @@ impl Row<'_> {
         self.value(self.column(name)?)
     }
 
-    /// Parses the text in the column with this name. Fails only if the store is damaged, because
-    /// its schema allows only text that can be parsed.
+    /// Parses the text in the column with this name. Text that cannot be parsed means that the
+    /// store is damaged, because its schema does not allow such text.
     pub fn parse<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, StoreError> {
         Cursor::new(self, self.column(name)?).parse()
     }
@@ -101,8 +100,8 @@ impl Row<'_> {
         self.value(0)
     }
 
-    /// Finds the column with this name. A row has few columns, so comparing the borrowed names
-    /// costs less than copying them.
+    /// Finds the column with this name. Comparing a few borrowed names costs less than copying
+    /// them.
     fn column(&self, name: &str) -> Result<usize, StoreError> {
         let mut columns = 0..self.values.len();
         columns.find(|column| (self.name)(*column) == Some(name)).ok_or_else(|| {

@@ -77,8 +77,7 @@ impl<T: FromValue> FromValue for Option<T> {
     }
 }
 
-/// A date in the store's format, which is RFC 3339 in UTC with `Z`. A leap second is not allowed,
-/// because imports convert leap seconds.
+/// An RFC 3339 date in UTC with `Z`. Leap seconds are not allowed, because imports convert them.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredDate(pub DateTime<Utc>);
 

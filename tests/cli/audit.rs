@@ -36,8 +36,7 @@ fn each_change_has_a_line_without_a_key() {
     sandbox.run(&["orders", "cancel", "-1", "--reason", "ticket \"4711\""]).done();
     sandbox.run_with_input(&["orders", "update", "-"], b"id,complete\n2,true\n").done();
     sandbox.run(&["accounts", "close", "globex", "--yes"]).done();
-    // None of these commands adds a line to the log: the first only reads, the second repeats a
-    // change that was already made, and the third is refused.
+    // None of these commands adds a line to the log, because none changes the store.
     sandbox.run(&["orders", "list"]).done();
     sandbox.run(&["orders", "ship", "2", "3"]).done();
     assert_eq!(sandbox.run(&["orders", "ship", "99"]).status, 3);
@@ -73,9 +72,8 @@ fn a_restore_begins_the_log_of_the_new_store() {
     assert!(log.contains(r#""command":"restore","file":"b.sqlite"}"#), "{log}");
 }
 
-/// The test creates a directory at the path at which SQLite would create the file
-/// `store.sqlite-shm`. So the command cannot open the restored store. But it must open the store to
-/// log the restore.
+/// The test puts a directory at the path of SQLite's file `store.sqlite-shm`. So the command cannot
+/// open the restored store to log the restore.
 #[test]
 fn a_restore_that_cannot_be_logged_succeeds_with_a_warning() {
     let sandbox = CliSandbox::new();

@@ -22,8 +22,8 @@ fn cancelled_ids(file: &Path) -> Vec<i64> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// Backs up a store, but pauses after the first step until 20 more orders are cancelled. Returns
-/// the number of orders that were cancelled before the pause.
+/// Backs up a store. After the first step, waits until 20 more orders are cancelled. Returns the
+/// number of orders that were cancelled before this wait.
 fn copy_while_cancelled(directory: &Path, file: &Path, cancelled_count: &AtomicI64) -> i64 {
     let began = AtomicI64::new(0);
     let progress = |copied, all| {
@@ -78,8 +78,8 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     // When `began` was read, the store may already have had one more cancellation, which the client
     // had not counted yet.
     assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
-    // The ids of the cancelled orders in the copy have no gap, because the client cancels in
-    // ascending order of id. The import and each cancellation raise the change number by one.
+    // The client cancels in ascending order of id, so the cancelled ids have no gap. The import and
+    // each cancellation raise the change number by one.
     let ids = cancelled_ids(&sandbox.path("restored/store.sqlite"));
     assert_eq!(ids, (1..=orders.cancelled).collect::<Vec<_>>());
     assert_eq!(report.orders_change_number, Some(orders.cancelled + 1));
@@ -151,7 +151,7 @@ fn a_restored_store_has_a_new_id_and_reuses_no_ids_of_keys_or_accounts() {
 #[test]
 fn a_restore_overwrites_no_store() {
     let sandbox = sandbox_with_backup();
-    // A restore refuses to write next to the WAL file of another store, because SQLite would apply
+    // A restore also refuses if only another store's WAL file exists, because SQLite would apply
     // this file to the restored store.
     sandbox.session(str![[r#"
 $ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
@@ -374,9 +374,8 @@ fn a_store_that_a_command_uses_is_not_replaced() {
     sandbox.run(&["restore", "--replace", "backup.sqlite"]).done();
 }
 
-/// A replacement moves the old files one by one. Between two moves, the directory has neither the
-/// old nor the new store, so nothing can open one. The next `restore --replace` moves the remaining
-/// files to the same directory.
+/// A killed command may have moved only some of the old files. The next `restore --replace` moves
+/// the remaining files to the same directory.
 #[test]
 fn an_unfinished_replacement_is_finished_by_the_same_command() {
     let names = ["store.sqlite", "store.sqlite-wal", "limits.snapshot"];

@@ -292,8 +292,8 @@ fn no_command_shows_the_password_of_a_store() {
         hidden(&sandbox.run(&["config", "show", "--json", "--store", url]).done(), shown);
         let environment = [("STORE_ORDERS_STORE", url)];
         hidden(&sandbox.run_with(&["config", "show"], &environment).done(), shown);
-        // The server keeps trying to reach its store, and logs why it cannot. The log must not
-        // contain the password either.
+        // The server keeps trying to reach its store and logs the cause of the failure. The log
+        // must not contain the password either.
         let server = sandbox.serve(&["--listen", "127.0.0.1:0", "--store", url]);
         server.signal(Signal::TERM).unwrap();
         hidden(&server.wait().unwrap().1, "127.0.0.1:1");
@@ -324,8 +324,7 @@ fn no_command_shows_the_password_of_a_store() {
 fn an_invalid_setting_of_a_server_is_logged_whatever_its_source() {
     let sandbox = CliSandbox::new();
     sandbox.write("a.toml", "listen = \"here\"\n");
-    // The last two errors are in the syntax of the command line, so they are printed as text, not
-    // as JSON.
+    // The last two errors are in the syntax of the command line, so they are printed as text.
     sandbox.session(str![[r#"
 $ store-orders serve --listen here
 (2) {"time":"YYYY-MM-DDThh:mm:ssZ","level":"ERROR","msg":"serve failed","error":"--listen: invalid value \"here\": no port; write HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or :8080 for every IPv4 address"}

@@ -63,8 +63,8 @@ keys      0; change 0
 "#]]);
 }
 
-/// Mode 000 denies access even to the owner, but not to root. If the tests run as root, they run
-/// the commands as another user.
+/// Mode 000 does not restrict root. So if the tests run as root, they run the commands as another
+/// user.
 #[test]
 fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     let sandbox = CliSandbox::new();
@@ -110,9 +110,8 @@ fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     assert!(error.contains("b.sqlite") && error.contains("Permission denied"), "{error}");
 }
 
-/// SQLite creates files in the store's directory even to read the store. So every command fails if
-/// it cannot create files there. A mode does not keep root from writing. So if the tests run as
-/// root, they run the commands as another user.
+/// SQLite creates files in the store's directory even to read the store. A mode does not restrict
+/// root, so tests that run as root run the commands as another user.
 #[test]
 fn a_directory_that_cannot_be_written_is_named_with_the_reason() {
     let sandbox = CliSandbox::new();
@@ -205,8 +204,8 @@ store.sqlite
 "#]]);
 }
 
-/// A power cut or a full disk can leave an empty file. If the server created a new store in this
-/// file, every caller would get 401, and nothing would show that the old store is lost.
+/// A power cut or a full disk can leave an empty file. A new store in this file would hide that the
+/// old store is lost.
 #[test]
 fn an_emptied_store_is_not_replaced_by_a_new_one() {
     let sandbox = CliSandbox::new();
@@ -268,8 +267,8 @@ write-intent.lock
 "#]]);
 }
 
-/// Root may run commands in a data directory that belongs to another user. If this user puts a link
-/// into the directory, root's commands must not write to the file that the link names.
+/// Root may run commands in another user's data directory. If this user puts a link into the
+/// directory, root's commands must not write to the link's target.
 #[test]
 fn files_of_a_data_directory_are_not_opened_through_links() {
     let sandbox = CliSandbox::new();

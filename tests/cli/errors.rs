@@ -81,9 +81,7 @@ $ store-orders --data-dir from/flag accounts list --json
 "#]]);
 }
 
-/// The tests may run as root, so each of these directories must be unusable even for root. They are
-/// a file, a path below a file, a path below /proc, and a directory in which `store.sqlite` is a
-/// directory.
+/// Each of these directories must be unusable even for root, because the tests may run as root.
 #[test]
 fn an_unusable_data_directory_is_reported_in_one_line() {
     CliSandbox::new().session(str![[r#"
@@ -161,8 +159,8 @@ fn no_error_repeats_a_key_that_was_given_in_the_wrong_place() {
 
 #[test]
 fn with_json_an_error_is_json_and_the_exit_status_is_its_kind() {
-    // With `--json`, commands print errors as JSON on standard output. `health` prints its usual
-    // document instead, even if the server is not ready.
+    // With `--json`, `health` prints its usual document instead of an error, even if the server is
+    // not ready.
     CliSandbox::new().session(str![[r#"
 $ store-orders keys list --store postgres://store@127.0.0.1:1/store --json
 {"error":{"code":"store_unavailable","message":"store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)"}}
@@ -227,8 +225,8 @@ fn a_failure_is_reported_although_standard_output_is_closed() {
 fn on_a_full_disk_commands_fail_with_one_line_and_leave_no_file() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=1);
-    // While a server runs, commands can open the store without writing, so each command fails only
-    // when it writes its own data. Without a server, it would already fail when it opens the store.
+    // While a server runs, commands can open the store without writing. So each command fails only
+    // when it writes its own data.
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     sandbox.session(str![[r#"
 $ limited() { sh -c 'trap "" XFSZ; ulimit -f 0; exec store-orders "$@"' sh "$@"; }

@@ -46,8 +46,8 @@ fn code(text: &str) -> Vec<String> {
     snippets
 }
 
-/// Returns the arguments if the line calls our program. Paths, messages, and names of units,
-/// directories and cluster objects also contain the program's name, but are not calls.
+/// Returns the arguments if the line calls our program. The program's name in a path, a message or
+/// a unit's name is not a call.
 fn our_command(line: &str) -> Option<&str> {
     let calls = line.match_indices("store-orders ").find(|(at, _)| {
         let before = &line[..*at];
@@ -113,8 +113,8 @@ fn named_commands_exist_and_accept_their_arguments() {
                 names += 1;
             }
             checked += names;
-            // A page may mention a command by its name only. Do not parse such a mention, because
-            // it lacks the required arguments.
+            // Do not parse a command that is mentioned only by name, because its required arguments
+            // are missing.
             if words.len() > names && words.last() != Some(&"--help") {
                 let typed = ["store-orders"].iter().chain(&words);
                 let refused = commands[0].clone().try_get_matches_from(typed).err();
@@ -203,8 +203,8 @@ fn pages_name_this_version() {
             commands()[0].clone().try_get_matches_from(["store-orders"].into_iter().chain(words));
         assert!(parsed.is_ok(), "{line}");
     }
-    // The server stops within 35 s (15 s of delay and 20 s of shutdown), before Kubernetes kills it
-    // after 45 s.
+    // The stop delay of 15 s and the shutdown of 20 s end before Kubernetes kills the server after
+    // 45 s.
     for seconds in ["STOP_DELAY: 15s", "SHUTDOWN_TIMEOUT: 20s", "GracePeriodSeconds: 45"] {
         assert!(kubernetes.contains(seconds), "{seconds}");
     }
@@ -313,8 +313,8 @@ fn marked_sessions_are_run() {
     assert_eq!(sessions_not_run(GUIDE, &GUIDE_SESSIONS), 0);
     assert_eq!(sessions_not_run(ONE_MACHINE, &one_machine::SECTIONS), 0);
     assert_eq!(sessions_not_run(RUNBOOK, &runbook::SECTIONS), 0);
-    // No test runs the sessions of the next two pages. `cargo xtask faults` runs the sessions in
-    // the listed sections, so no other section of these pages may have a session.
+    // `cargo xtask faults` runs the sessions in the listed sections of the next two pages. No other
+    // section of these pages may have a session.
     let replicas = ["From scratch to three replicas", "From SQLite to PostgreSQL"];
     assert_eq!(sessions_not_run(REPLICAS, &replicas), 0);
     let upgrades = ["One server, in a data directory", "Several servers, in PostgreSQL"];

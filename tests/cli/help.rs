@@ -145,8 +145,7 @@ fn the_systemd_unit_agrees_with_the_program() {
     let directory = format!("STORE_ORDERS_DATA_DIR=%S/{}", value("StateDirectory"));
     assert_eq!(value("Environment"), directory);
 
-    // With these values, systemd restarts the server however often it fails, and journald does not
-    // limit the rate of its log lines.
+    // The value 0 disables systemd's limit of restarts and journald's rate limit of log lines.
     assert_eq!(
         (value("StartLimitIntervalSec"), value("LogRateLimitIntervalSec")),
         ("0".into(), "0".into())

@@ -1,6 +1,5 @@
 //! Tests `orders import` and `pets import`. An import first checks the whole file, and then stores
-//! it in steps. If an import ends early, it has stored some steps completely and the others not at
-//! all.
+//! it in steps. If an import ends early, no step is stored only in part.
 
 use super::orders::cancel;
 use super::{store, wait};
@@ -328,9 +327,8 @@ async fn a_suspended_import_does_not_hold_up_cancellations() {
     assert_eq!(client.list_orders().await.unwrap().len(), LONG);
 }
 
-/// During the first step, a trigger inserts an order whose id is also in the second step. The
-/// import checks the file before the first step, so it cannot find this conflict in advance. The
-/// second step fails.
+/// During the first step, a trigger inserts an order whose id is also in the second step. The check
+/// before the first step cannot find this conflict, so the second step fails.
 #[test]
 fn an_import_that_fails_midway_reports_its_progress_and_the_cause() {
     let sandbox = CliSandbox::new();

@@ -1,6 +1,5 @@
 //! Runs the commands of the handbook's page for one machine, with a real nginx. Directories of the
-//! sandbox replace system directories, and the test itself starts the processes that systemd would
-//! start.
+//! sandbox replace system directories. The test starts the processes instead of systemd.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -26,10 +25,10 @@ pub(super) const SECTIONS: [&str; 7] = [
 /// Defines shell functions that replace three programs.
 ///
 /// - `systemctl` starts no unit. Instead of the backup's unit, it runs the backup script.
-/// - `nginx` uses Debian's configuration. First, the sed script `SITE` puts the sandbox's paths and
-///   free ports into the nginx site.
-/// - `curl` connects from 127.0.0.2. nginx connects to the server from another address. So the log
-///   shows whether the server took curl or nginx for the client.
+/// - `nginx` uses Debian's configuration, with the sandbox's paths and free ports in the nginx
+///   site.
+/// - `curl` connects from 127.0.0.2. So the log shows whether the server took curl or nginx for the
+///   client.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin
@@ -52,16 +51,16 @@ const CALL: &str = r#"$ call() {
 > }
 "#;
 
-/// The number of clients that never finish the TLS handshake. Debian allows fewer connections (768,
-/// by `worker_connections`), but the page raises that limit.
+/// The number of clients that never finish the TLS handshake. Debian's limit of 768 connections is
+/// lower, but the page raises the limit.
 const HALF_OPEN: usize = 900;
 
-/// The first bytes of a TLS handshake. If a client sent nothing at all, nginx would close its
-/// connection in favour of a new one.
+/// The first bytes of a TLS handshake. If a client sent nothing, nginx could close its connection
+/// in favour of a new one.
 const HANDSHAKE_START: [u8; 3] = [0x16, 3, 1];
 
-/// While nginx waits up to 10 s for the unfinished handshakes, it still serves requests. Its log
-/// files have mode 640, so not every user can read them.
+/// nginx serves requests while it waits up to 10 s for the unfinished handshakes. Mode 640
+/// restricts who can read its logs.
 const WITH_HALF_OPEN: &str = r#"$ call --max-time 5 --output /dev/null --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders
 200
 $ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-orders-error.log
@@ -69,8 +68,8 @@ $ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-o
 640
 "#;
 
-/// nginx forwards a cancellation. It refuses some requests itself: a large body, some methods and
-/// some transfer codings. Its log shows `withheld` instead of a path that may contain a key.
+/// nginx forwards a cancellation, but refuses some requests itself. Its log shows `withheld`
+/// instead of a path that may contain a key.
 const FORWARDED: &str = r#"$ call --request DELETE --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders/1
 204
 $ head -c 20000 /dev/zero | call --data-binary @- https://orders.example.com/v1/x
@@ -103,7 +102,7 @@ $ for attempt in 1 2 3; do
 "#;
 
 /// If no server runs, nginx tries both addresses of the site and then responds with its own 502.
-/// nginx's log shows that neither address accepted a connection, so no server received a request.
+/// Its log shows that no server received a request.
 const WITHOUT_SERVER: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2?a
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 $ call https://orders.example.com/v1/store/orders
@@ -113,8 +112,8 @@ DELETE /v1/store/orders/2 502 502 : 502 - 127.0.0.1:8080 : 127.0.0.1:8080 - : - 
 GET /v1/store/orders 502 502, 502 - 127.0.0.1:8080, 127.0.0.1:8080 -, - 0, 0
 "#;
 
-/// nginx's response if a server reads the cancellation and closes the connection without a
-/// response. nginx must not send the cancellation again, because the server may have executed it.
+/// A server reads the cancellation and closes the connection without a response. nginx must not
+/// repeat the cancellation, because the server may have executed it.
 const UNANSWERED: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 "#;
@@ -207,9 +206,9 @@ impl Machine {
         fs::write(self.path("/etc/nginx/nginx.conf"), configuration).unwrap();
     }
 
-    /// Checks the systemd units, with the sandbox's paths in them: `systemd-analyze verify` must
-    /// not complain, and `systemd-analyze security` must rate the exposure of each of the two
-    /// services at 2.0 of 10 or lower.
+    /// Checks the systemd units with the sandbox's paths. `systemd-analyze verify` must not
+    /// complain. `systemd-analyze security` must rate the exposure of each service at 2.0 of 10 or
+    /// lower.
     fn verify_units(&self) {
         let mut command = Command::new("systemd-analyze");
         command.args(["verify", "--man=no"]);

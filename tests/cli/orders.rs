@@ -243,7 +243,7 @@ $ store-orders orders cancel 4
 }
 
 /// The exit status is 3 if orders are missing and nothing else is wrong. It is 1 if an order cannot
-/// be changed. It does not matter whether the ids are arguments or in a file.
+/// be changed.
 #[test]
 fn orders_from_arguments_and_files_have_the_same_exit_status() {
     let sandbox = CliSandbox::new();
@@ -321,8 +321,8 @@ id  petId  quantity  shipDate    complete  status
 "#]]);
 }
 
-/// While a server runs, a command changes 500 orders per transaction instead of 10,000. Each
-/// transaction raises the change number by one, so a change of 1,200 orders raises it by three.
+/// While a server runs, a command changes 500 orders per transaction. So a change of 1,200 orders
+/// raises the change number by three.
 #[test]
 fn many_orders_are_changed_in_steps() {
     let sandbox = CliSandbox::new();

@@ -10,7 +10,7 @@ use testbed::{
 pub(super) const RUNBOOK: &str = "src/handbook/runbook.md";
 
 /// The runbook's sections that contain sessions. `cargo xtask faults` runs the sessions that need
-/// PostgreSQL, and this file runs all others.
+/// PostgreSQL.
 pub(super) const SECTIONS: [&str; 15] = [
     "StoreOrdersDown",
     "StoreOrdersNotReady",
@@ -29,8 +29,8 @@ pub(super) const SECTIONS: [&str; 15] = [
     "StoreOrdersFilesRunOut",
 ];
 
-/// The number of milliseconds for which a write hangs. The server reports the hang after 5 s. The
-/// console sessions of the runbook run in the rest of this time.
+/// The number of milliseconds for which a write hangs. The server reports the hang after 5 s, and
+/// the sessions of the runbook run in the remaining time.
 const HUNG_MS: i64 = 12_000;
 
 fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {
@@ -269,7 +269,7 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     site.console(&over, &[]);
 }
 
-/// Checks that each alert names its section of the runbook, and that each section has a command and
+/// Checks that each alert names its section of the runbook. Each section must have a command and
 /// all four parts, such as `**Means.**`.
 #[test]
 fn each_alert_has_a_section_of_the_runbook() {

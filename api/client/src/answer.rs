@@ -14,9 +14,8 @@ pub(crate) async fn send<R: Request>(request: R) -> Result<Response<R::Value>, E
     send_and_map(request, |result| result).await
 }
 
-/// Sends a request as one call. `map` converts the result of the last attempt to the result of the
-/// call. Both steps run in the call's span, so if `map` converts an error response to a success,
-/// the span does not record an error.
+/// Sends a request as one call, and converts the result with `map`. `map` runs in the call's span,
+/// so the span records no error if `map` returns a success.
 pub(crate) async fn send_and_map<R: Request, T>(
     mut request: R,
     map: impl FnOnce(Result<Response<R::Value>, Error>) -> Result<Response<T>, Error>,

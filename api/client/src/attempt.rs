@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// An attempt of a call, and the wait that follows. The callback of
-/// [`ClientBuilder::on_attempt`](crate::ClientBuilder::on_attempt) gets this value after each
-/// attempt.
+/// [`ClientBuilder::on_attempt`](crate::ClientBuilder::on_attempt) gets this value.
 ///
-/// Its `Display` output is one line for a log. The line never contains the key.
+/// The `Display` output is one line for a log, without the key.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Attempt<'a> {
@@ -21,13 +20,12 @@ pub struct Attempt<'a> {
     pub number: u32,
     /// The status of the response, or the kind of failure if there was no response.
     pub outcome: Result<StatusCode, ErrorKind>,
-    /// The id of this attempt in the server's log. `None` if there was no response, or if it had no
-    /// `x-request-id`.
+    /// The id of this attempt in the server's log, from the `x-request-id` of the response.
     pub request_id: Option<&'a str>,
-    /// The planned wait before the next attempt. `None` if the client will not try again. The
-    /// actual wait may be longer, because the next attempt also waits for the rate limit and for
-    /// earlier calls. If the actual wait would exceed the time limit of the call, the call fails
-    /// without another attempt.
+    /// The planned wait before the next attempt. `None` if the client will not try again.
+    ///
+    /// The actual wait may be longer, because the next attempt also waits for the rate limit and
+    /// for earlier calls. The call fails instead if its time limit would expire first.
     pub wait: Option<Duration>,
 }
 

@@ -12,9 +12,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The default read timeout: twice the maximum response time of the service. If a connection closes
-/// at the moment when a request is sent on it, hyper may lose the request without an error
-/// (`api/UPSTREAM.md`). Without a timeout, the attempt would then never end.
+/// The default read timeout: twice the maximum response time of the service. Without a timeout, an
+/// attempt would never end if hyper loses the request (`api/UPSTREAM.md`).
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The reason why [`ClientBuilder::build`] failed. Messages do not contain the key.
@@ -24,8 +23,8 @@ pub enum BuildError {
     /// The base URL is not accepted. The message says why.
     #[error("the base URL {0}")]
     BaseUrl(&'static str),
-    /// The key is empty, or contains spaces or other characters that no key has. Spaces and line
-    /// breaks around the key are ignored.
+    /// The key is empty or contains characters that no key has. Spaces and line breaks around the
+    /// key are ignored.
     #[error("the API key is empty or contains characters that no key has")]
     Key,
     /// The HTTP client could not be set up, for example because of its TLS settings.
@@ -36,16 +35,15 @@ pub enum BuildError {
 impl Client {
     /// Builds a client with the default timeouts and [`RetryPolicy`].
     ///
-    /// `base_url` may end in a version, such as `/v2`. The version may follow a path, as in
-    /// `https://example.com/store/v2`. This ending does not select the version that the client
-    /// calls. This client always calls version 1, and the client from [`v2`](Self::v2) always calls
-    /// version 2.
+    /// `base_url` may have a path and may end in a version, as in `https://example.com/store/v2`.
+    /// The client ignores this version. It calls version 1, and the client from [`v2`](Self::v2)
+    /// calls version 2.
     ///
     /// `key` is an API key from the operator of the service. It consists of `sto_live_` or
     /// `sto_test_`, followed by 36 letters and digits.
     ///
     /// Fails if the base URL or the key is not accepted, or if the HTTP client cannot be set up.
-    /// See [`BuildError`]. Sends nothing, because the first request opens the first connection.
+    /// See [`BuildError`]. Sends nothing.
     pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
         Self::builder(base_url, key).build()
     }
@@ -92,8 +90,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sends every request once, without waiting for the rate limit. Any failure, such as a 429, a
-    /// 503 or a lost connection, then fails the call.
+    /// Sends every request once, without waiting for the rate limit. A 429, a 503 or a lost
+    /// connection then fails the call.
     pub fn without_retries(self) -> Self {
         self.retry(RetryPolicy::never())
     }
@@ -123,17 +121,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum time to open a connection: 5 seconds by default. This time is at most nine
-    /// tenths of the [`read_timeout`](Self::read_timeout), even if you set more. Both times start
-    /// with the request, and the time to open the connection must expire first.
+    /// Sets the maximum time to open a connection, by default 5 seconds. The maximum is nine tenths
+    /// of the [`read_timeout`](Self::read_timeout), even if you set more.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Sets the maximum time without data from the server: 10 seconds by default, because the
-    /// service responds within 5 seconds. The time restarts with each part of a response, so a long
-    /// list can take longer.
+    /// Sets the maximum time without data from the server, by default 10 seconds. The service
+    /// responds within 5 seconds. The time restarts with each part of a response, so a long list
+    /// can take longer.
     pub fn read_timeout(mut self, timeout: Duration) -> Self {
         self.read_timeout = timeout;
         self
@@ -143,9 +140,8 @@ impl ClientBuilder {
     /// limit by default. An expired call fails with [`CallTimeout`](crate::ErrorKind::CallTimeout),
     /// whose message says what the call was doing.
     ///
-    /// A call does not begin a wait that is known to end after this limit. It fails immediately
-    /// instead. If it would have waited for a retry, the error is that of its last attempt. If it
-    /// would have waited for the rate limit, the error is
+    /// A call fails immediately if the next wait is known to end after this limit. Before a retry,
+    /// the error is that of the last attempt. Before a wait for the rate limit, the error is
     /// [`RateLimit`](crate::ErrorKind::RateLimit).
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = Some(timeout);
@@ -155,8 +151,8 @@ impl ClientBuilder {
     /// Limits the number of concurrent calls to `calls`, or to 1 if `calls` is 0. There is no limit
     /// by default. The client, its clones and their [`v2`](Client::v2) clients share this limit.
     ///
-    /// A call counts until its response has ended. It also counts while it waits for the rate limit
-    /// or for a retry. Further calls wait until another call ends. A waiting call fails when its
+    /// A call uses its place until its response has ended, even while it waits for the rate limit
+    /// or for a retry. Further calls wait for a place, until their
     /// [`call_timeout`](Self::call_timeout) expires. [`RetryPolicy::total`] does not include this
     /// wait.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
@@ -167,16 +163,16 @@ impl ClientBuilder {
     /// Sets the HTTP client to start from, for example with a proxy or a private certificate
     /// authority. This crate adds the key, replaces the timeouts and turns off redirects.
     ///
-    /// The HTTP client sends no `User-Agent`, unless you set one with
-    /// [`user_agent`](reqwest::ClientBuilder::user_agent). Programs that do not call this method
-    /// send `store-orders-client/VERSION`.
+    /// This HTTP client sends a `User-Agent` only if you set
+    /// [`user_agent`](reqwest::ClientBuilder::user_agent). The default HTTP client sends
+    /// `store-orders-client/VERSION`.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = Some(http);
         self
     }
 
-    /// Builds the client. Fails if the base URL or the key is not accepted, or if the HTTP client
-    /// cannot be set up; see [`BuildError`]. Sends nothing.
+    /// Builds the client, and sends nothing. Fails if the base URL or the key is not accepted, or
+    /// if the HTTP client cannot be set up.
     pub fn build(self) -> Result<Client, BuildError> {
         let root = parse_root(&self.base_url)?;
         let authorization = authorization_header(&self.key)?;
@@ -185,7 +181,7 @@ impl ClientBuilder {
             .http
             .unwrap_or_else(|| reqwest::Client::builder().user_agent(user_agent))
             .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
-            // The read timeout starts before the connection opens. So the connect timeout must
+            // The read timeout starts before the connection opens, so the connect timeout must
             // expire first. Otherwise, a request that was never sent would look as if the server
             // may have executed it.
             .connect_timeout(self.connect_timeout.min(self.read_timeout / 10 * 9))
@@ -205,8 +201,7 @@ impl ClientBuilder {
     }
 }
 
-/// Omits the key and the base URL. The base URL may still contain a password, because only `build`
-/// refuses such a URL.
+/// Omits the key and the base URL, because a base URL may contain a password.
 impl std::fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientBuilder")

@@ -1,8 +1,8 @@
-//! The options of a call and the record of its attempts. Generated methods pass both, as a
-//! [`Call`], to the hooks that send requests.
+//! The options of a call and the record of its attempts. The hooks that send requests get both as a
+//! [`Call`].
 //!
-//! The record keeps the status and headers of the response to the last attempt, because
-//! progenitor's errors lack them if the body is not JSON.
+//! The record keeps the status and headers of the last response, because progenitor's errors may
+//! lack both.
 
 use crate::attempt::Observer;
 use crate::call_queue::CallQueue;
@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The options of a call, and the record of its attempts. Clones share the record. So the hook in
-/// progenitor's client can fill in the record, and the caller can read it.
+/// The options of a call, and the record of its attempts. Clones share the record, so the caller
+/// can read what the hook in progenitor's client has recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     pub(crate) policy: RetryPolicy,
@@ -22,11 +22,11 @@ pub struct Call {
     pub(crate) timeout: Option<Duration>,
     /// The permits for `max_in_flight` calls; `None` if there is no maximum.
     pub(crate) permits: Option<Arc<Semaphore>>,
-    /// The queue in which calls wait for the rate limit. All clients that come from one `build`
-    /// share it, including clones and clients of version 2.
+    /// The queue in which calls wait for the rate limit. All clients from one `build` share this
+    /// queue.
     pub(crate) queue: Arc<CallQueue>,
-    /// The permit of this call. It is released when the last clone of this value is dropped. This
-    /// happens after the body of the response was read.
+    /// The permit of this call. The last clone of this value releases the permit, usually after the
+    /// body of the response was read.
     permit: Arc<OnceLock<OwnedSemaphorePermit>>,
     sent: Arc<OnceLock<Sent>>,
 }
@@ -38,8 +38,8 @@ pub(crate) struct Sent {
     pub(crate) may_be_done: bool,
     /// The head of the response to the last attempt, if there was a response.
     pub(crate) head: Option<Head>,
-    /// The deadline of the call, and the `call_timeout` from which it was computed. `None` if the
-    /// call has no `call_timeout`, or one that is too long to be added to the current time.
+    /// The deadline of the call, and the `call_timeout` that gave this deadline. `None` if there is
+    /// no `call_timeout`, or if the deadline would overflow.
     pub(crate) ends: Option<(Instant, Duration)>,
     /// The reason why the client itself ended the call, if it did.
     pub(crate) stopped: Option<Stopped>,
@@ -51,7 +51,7 @@ pub(crate) enum Stopped {
     /// for the response".
     CallTimeout { limit: Duration, while_it: &'static str },
     /// The rate limit forbids requests for another `holds_for`, which is longer than the call may
-    /// wait. If the call's deadline passed while other calls had their turns, `holds_for` is zero.
+    /// wait. `holds_for` is zero if the deadline passed while other calls had their turns.
     RateLimit { holds_for: Duration },
 }
 
@@ -81,8 +81,8 @@ impl Call {
         debug_assert!(result.is_ok(), "a call was sent twice");
     }
 
-    /// Returns the record of the attempts. It is empty if no record was stored, for example because
-    /// the request could not be built.
+    /// Returns the record of the attempts. The record may be empty, for example if the request
+    /// could not be built.
     pub(crate) fn sent(&self) -> Sent {
         self.sent.get().cloned().unwrap_or_default()
     }

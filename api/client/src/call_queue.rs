@@ -15,27 +15,25 @@ pub(crate) struct CallQueue(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     limit: RateLimitState,
-    /// The waiting calls by number. A call keeps its number for all its attempts, so after a 429 it
-    /// goes before calls that began later.
+    /// The waiting calls by number. A call keeps its number after a 429, so it goes before calls
+    /// that began later.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// When all waiting calls were last notified, the rate limit forbade requests until this time.
-    /// If the time changes, all waiting calls are notified again.
+    /// The end of the rate limit when all waiting calls were last notified. If this time changes,
+    /// all waiting calls are notified again.
     held_until: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     /// The number of the request that the call may send; `None` while the call must wait. The queue
-    /// sets this field ([`State::admit_calls`]), not the call itself. Otherwise, an earlier call
-    /// that the program does not poll would block all later calls.
+    /// sets this field, because a call that the program does not poll would block later calls.
     request: Option<u64>,
     notify: Arc<Notify>,
 }
 
-/// Permission to send one request. The permission ends when the result of the request is recorded.
-/// If the permission is dropped earlier, the request is no longer in flight. The queue then assumes
-/// that the server has counted the request.
+/// Permission to send one request, until the result of the request is recorded. If the permission
+/// is dropped earlier, the queue assumes that the server has counted the request.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     queue: &'a CallQueue,
@@ -58,8 +56,8 @@ impl CallQueue {
     }
 
     /// Waits until this call may send a request. Fails immediately if the rate limit is known to
-    /// last beyond the deadline. The error is then the time for which the limit still lasts. If the
-    /// deadline passes while other calls go first, the error is zero.
+    /// last beyond the deadline. The error is the remaining time of the limit, or zero if the
+    /// deadline passes while other calls go first.
     pub(crate) async fn wait(
         &self,
         call: u64,
@@ -103,9 +101,9 @@ impl CallQueue {
 }
 
 impl State {
-    /// Admits as many waiting calls as the rate limit allows, and wakes them. If the rate limit now
-    /// holds requests until a different time, wakes all waiting calls, because that time may be
-    /// after a call's deadline. Returns when the next call may send.
+    /// Admits and wakes as many waiting calls as the rate limit allows. If the end of the rate
+    /// limit has changed, wakes all waiting calls, because their deadlines may be earlier. Returns
+    /// when the next call may send.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limit.next(now) != Next::Send {
@@ -127,7 +125,7 @@ impl State {
 
 impl Turn<'_> {
     /// Records the rate limit that a response reports. Returns the time for which the rate limit
-    /// now forbids requests, or `None` if it does not.
+    /// now forbids requests.
     pub(crate) fn record_response(mut self, limit: ReportedLimit) -> Option<Duration> {
         let (mut state, now) = (self.queue.state(), Instant::now());
         if let Some(request) = self.request.take() {
@@ -194,8 +192,8 @@ mod tests {
         let finished = Arc::new(Mutex::new(Vec::new()));
         let calls: Vec<_> = (0..20).map(|_| queue.next_call()).collect();
         let began = Instant::now();
-        // The calls enter the queue in reverse order. So a call with a lower number enters after
-        // calls with higher numbers. The same happens when a call enters again after a 429.
+        // The calls enter the queue in reverse order. After a 429, a call may also enter later than
+        // calls with higher numbers.
         let tasks = calls.iter().rev().map(|call| {
             let (queue, finished, call) = (queue.clone(), finished.clone(), *call);
             tokio::spawn(async move {
@@ -256,8 +254,8 @@ mod tests {
             let mut dropped = pin!(queue.wait(queue.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
-        // After 42 seconds, the unpolled call is the first that may send. It does not send, so the
-        // other call waits for `RESPONSE_TIMEOUT` (5 seconds).
+        // After 42 seconds, the unpolled call gets the first turn but does not send. So the other
+        // call waits for `RESPONSE_TIMEOUT`, which is 5 seconds.
         queue.wait(queue.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();
         assert!((47.0..48.1).contains(&seconds), "{seconds}");

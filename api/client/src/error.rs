@@ -33,15 +33,15 @@ struct Inner {
 }
 
 impl Error {
-    /// Returns the error for a response whose body is an error of the API, even if the API does not
-    /// document this status for the operation.
+    /// Returns the error for a response whose body is an error of the API, even if its status is
+    /// undocumented.
     pub(crate) fn response(sent: Sent, body: ErrorBody) -> Self {
         let kind = ErrorKind::Response;
         Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
     }
 
-    /// Returns the error for a response whose body is neither the documented success nor an error
-    /// of the API. `source` says what is wrong with the response.
+    /// Returns the error for a response whose body the API does not document. `source` says what is
+    /// wrong with the response.
     pub(crate) fn undocumented(sent: Sent, source: impl Into<Source>) -> Self {
         let is_success = sent.head.as_ref().is_some_and(|head| head.status.is_success());
         let kind = if is_success { ErrorKind::InvalidBody } else { ErrorKind::Response };
@@ -73,9 +73,10 @@ impl Error {
         self
     }
 
-    /// The cursor with which the failed page was requested. The same request with this cursor
-    /// continues the list at that page; a stream has already returned all orders of earlier pages.
-    /// `None` if the request had no cursor, as for the first page, and for calls without pages.
+    /// The cursor with which the failed page was requested. `None` if the request had no cursor.
+    ///
+    /// The same request with this cursor continues the list at the failed page. A stream has
+    /// already returned all orders of earlier pages.
     pub fn cursor(&self) -> Option<&str> {
         self.0.cursor.as_deref()
     }
@@ -85,8 +86,8 @@ impl Error {
         self.0.kind
     }
 
-    /// The API's error code. `None` if there was no response, or if its body is not an error of the
-    /// API, as in many responses of proxies. Such a response still has a [`status`](Self::status).
+    /// The API's error code. `None` if there was no response, or if the body is not an error of the
+    /// API. See also [`status`](Self::status).
     pub fn code(&self) -> Option<ErrorCode> {
         self.body().map(ErrorBody::error_code)
     }
@@ -101,10 +102,8 @@ impl Error {
         self.head().map(|head| head.status)
     }
 
-    /// True if a rate limit stopped the call. There are two cases:
-    ///
-    /// - The last response was a 429 of the API or of a proxy.
-    /// - The wait for the rate limit would have been too long ([`ErrorKind::RateLimit`]).
+    /// True if the last response was a 429, or if the wait for the rate limit would have been too
+    /// long ([`ErrorKind::RateLimit`]).
     ///
     /// The API sends 429 with the code `rate_limit_exceeded` or `key_banned`.
     /// [`retry_after`](Self::retry_after) returns the time to wait, if it is known.
@@ -118,14 +117,15 @@ impl Error {
     }
 
     /// The limit in force and the remaining requests, from the `X-RateLimit-*` headers. `None` if
-    /// there was no response, or if one of the three headers is missing or malformed.
+    /// one of the three headers is missing or malformed.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head()?.rate_limit()
     }
 
-    /// The time to wait, from `Retry-After` in the response; `None` if there is no valid
-    /// `Retry-After`. For [`ErrorKind::RateLimit`], it is the time until the rate limit allows
-    /// requests again, or zero if only other calls kept this call waiting.
+    /// The time to wait, from a valid `Retry-After` in the response.
+    ///
+    /// For [`ErrorKind::RateLimit`], the time until the rate limit allows requests again. Zero if
+    /// only other calls kept this call waiting.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.sent.stopped {
             Some(Stopped::RateLimit { holds_for }) => Some(holds_for),
@@ -133,8 +133,8 @@ impl Error {
         }
     }
 
-    /// The id of the last attempt in the server's log, if there was a response with `x-request-id`.
-    /// Quote it when you report a problem.
+    /// The id of the last attempt in the server's log, from `x-request-id` in the response. Quote
+    /// this id when you report a problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head()?.request_id()
     }
@@ -145,8 +145,8 @@ impl Error {
         self.0.sent.attempts
     }
 
-    /// True if the server may have executed an earlier attempt of this call, and the last
-    /// attempt failed with one of these codes.
+    /// True if the last attempt failed with one of these codes and the server may have executed an
+    /// earlier attempt.
     pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
     }
@@ -183,9 +183,8 @@ impl Error {
         format!("{status}{what}")
     }
 
-    /// Returns the message for an expired timeout or a failed connection. For a failed connection,
-    /// the message contains the innermost cause. The message names the server's host if the host is
-    /// known.
+    /// Returns the message for an expired timeout or a failed connection. The message for a failed
+    /// connection contains the innermost cause.
     fn connection_message(&self) -> String {
         let source = self.0.source.as_deref();
         let source = source.and_then(|source| source.downcast_ref::<reqwest::Error>());

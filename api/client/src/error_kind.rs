@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The server, or a proxy in front of it, sent a response that is not a success: see
+    /// The server or a proxy sent a response that is not a success. See
     /// [`Error::code`](crate::Error::code) and [`Error::status`](crate::Error::status).
     Response,
     /// No connection could be opened, or the connection was lost before the response began.
@@ -16,18 +16,17 @@ pub enum ErrorKind {
     /// The call as a whole took longer than its
     /// [`call_timeout`](crate::ClientBuilder::call_timeout).
     CallTimeout,
-    /// The call would have had to wait too long for the rate limit, so the request was not sent, or
-    /// not sent again. See [`Error::retry_after`](crate::Error::retry_after).
+    /// The wait for the rate limit would have been too long, so the request was not sent, or not
+    /// sent again. See [`Error::retry_after`](crate::Error::retry_after).
     ///
-    /// If the last response was a 429 whose wait is too long for the call, the kind is
-    /// [`ErrorKind::Response`] instead. [`Error::is_rate_limited`](crate::Error::is_rate_limited)
-    /// is true for both kinds of failure.
+    /// If the last response was a 429 whose wait is too long, the kind is [`ErrorKind::Response`]
+    /// instead. [`Error::is_rate_limited`](crate::Error::is_rate_limited) is true in both cases.
     RateLimit,
     /// The body of the response could not be read to its end, for example because the connection
     /// was lost.
     IncompleteBody,
-    /// The status is a success, but the response is not one that the API documents. A proxy in
-    /// front of the service may have sent it.
+    /// The status is a success, but the API does not document the response. A proxy may have sent
+    /// the response.
     InvalidBody,
     /// The request could not be built.
     Request,

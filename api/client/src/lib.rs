@@ -264,8 +264,8 @@ mod version;
 
 pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};
-/// The library of dates and times. Times in this crate, such as ship dates, are of the type
-/// `DateTime<Utc>` from this library.
+/// The library of dates and times. Times in this crate, such as ship dates, have the type
+/// `DateTime<Utc>`.
 pub use chrono;
 pub use error::Error;
 pub use error_kind::ErrorKind;

@@ -9,10 +9,11 @@ use crate::response::Response;
 pub enum CancelOrderOutcome {
     /// This call cancelled the order.
     Cancelled,
-    /// The last attempt found no order to cancel (404 `order_not_found`). An earlier attempt of
-    /// this call, which got no response or a 5xx, may have cancelled the order.
-    /// [`ClientV2::get_order`](crate::ClientV2::get_order) returns whether it is cancelled, and
-    /// when.
+    /// The last attempt got a 404 `order_not_found`. An earlier attempt, which got no response or a
+    /// 5xx, may have cancelled the order.
+    ///
+    /// [`ClientV2::get_order`](crate::ClientV2::get_order) returns whether and when the order was
+    /// cancelled.
     AlreadyGone,
 }
 

@@ -21,10 +21,10 @@ pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
 }
 
 /// A stream of the records of all pages. The next page is requested when all records of the
-/// previous one have been taken.
+/// previous page have been taken.
 ///
-/// The stream ends with the first error that retries did not resolve. All records of earlier pages
-/// have been returned, so the same request with [`Error::cursor`] continues at the failed page.
+/// The stream ends with the first error that retries did not resolve, after all records of earlier
+/// pages. The same request with [`Error::cursor`] continues at the failed page.
 #[must_use = "nothing is sent before the first record is requested"]
 pub struct Pages<R: PagedRequest> {
     /// The remaining records of the current page.
@@ -44,18 +44,17 @@ impl<R: PagedRequest> Pages<R> {
 
     /// Returns the next record; `None` after the last one and after an error.
     ///
-    /// If the returned future is dropped, no record is lost, but the request in flight is aborted,
-    /// and the next call of this method sends it again. If a short timer drops the future again and
-    /// again, no request may ever complete. In this case call `StreamExt::next(&mut pages)`, which
-    /// keeps the request.
+    /// Dropping the returned future loses no record, but aborts the request in flight. The next
+    /// call sends the request again, so with a short timer, no request may ever complete. In this
+    /// case call `StreamExt::next(&mut pages)`, which keeps the request.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         let record = Record(self);
         std::future::poll_fn(|context| Pin::new(&mut *record.0).poll_next(context)).await
     }
 }
 
-/// The state of a call of [`Pages::next`]. When it is dropped, it aborts the call for the next
-/// page. Otherwise the abandoned call would keep its permit of `max_in_flight`.
+/// The state of a call of [`Pages::next`]. Dropping the state aborts the call for the next page,
+/// which would otherwise keep its permit of `max_in_flight`.
 struct Record<'a, R: PagedRequest>(&'a mut Pages<R>);
 
 impl<R: PagedRequest> Drop for Record<'_, R> {

@@ -1,17 +1,18 @@
-//! Reads the `X-RateLimit-*` headers. Most responses have them. They are missing if a proxy sends
-//! the response itself, or if the server rejects malformed HTTP before it counts the request.
+//! Reads the `X-RateLimit-*` headers. Some responses lack these headers, for example those that a
+//! proxy sends itself.
 
 use crate::retry_after::server_now;
 use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
 use std::time::Duration;
 
-/// The length of the minute window, plus 2 seconds. These 2 seconds are needed because the server
-/// rounds `X-RateLimit-Reset` up and `Date` down to whole seconds.
+/// The length of the minute window, plus 2 seconds. The server rounds `X-RateLimit-Reset` up and
+/// `Date` down to whole seconds.
 const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 
-/// The rate limit that a response reports: the account's minute window or day window, whichever has
-/// fewer requests left. For a request without a valid key, it is the limit of the client's address.
+/// The rate limit that a response reports. For a valid key, the response reports the account's
+/// minute or day window, whichever has fewer requests left. Otherwise, the response reports the
+/// limit of the client's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimit {
@@ -36,11 +37,8 @@ impl RateLimit {
     }
 
     /// Returns the time until the reset, by the server's clock if the response has `Date`. Returns
-    /// `None` if the reset has passed or is more than about a minute away.
-    ///
-    /// A later reset is the end of a day window or of a ban, or shows that a clock is wrong. Calls
-    /// do not wait for such a reset. If the service refuses requests, the `Retry-After` of a 429
-    /// says how long to wait.
+    /// `None` if the reset has passed or is more than about a minute away. A later reset usually
+    /// ends a day window or a ban, for which calls do not wait.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

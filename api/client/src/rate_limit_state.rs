@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The maximum response time of the service. A request that has no response after this time no
-/// longer counts as in flight, because the program may have stopped polling the call.
+/// The maximum response time of the service. After this time, a request no longer counts as in
+/// flight, because the program may have stopped polling the call.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum random wait that is added to the time until the limit allows requests again. Without
-/// it, all clients of an account would send their next requests at the same instant.
+/// The maximum random wait after the end of a rate limit. Without random waits, all clients of an
+/// account would send at the same instant.
 const MAX_JITTER: Duration = Duration::from_secs(1);
-/// The maximum time that is taken from a `Retry-After`. A longer `Retry-After` is shortened to this
-/// time, so that adding it to the current instant cannot overflow.
+/// The maximum time that is taken from a `Retry-After`. Adding a longer time to the current instant
+/// could overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 
 /// The time at which the next request may be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Next {
     Send,
-    /// Not now, because too many requests are in flight. Check again after the next response, or at
-    /// this time if no response arrives before.
+    /// Too many requests are in flight. Check again after the next response, or at this time at the
+    /// latest.
     AfterResponse(Instant),
     /// Send at this time and not before, because the rate limit is exhausted until then.
     HeldUntil(Instant),
@@ -32,21 +32,20 @@ pub(crate) struct ReportedLimit {
     pub(crate) remaining: Option<u64>,
     /// The time until the limit resets, if it is known and at most about a minute.
     pub(crate) resets_in: Option<Duration>,
-    /// The time for which a 429 forbids requests. This is the `Retry-After` of the response or,
-    /// without this header, the wait that the retry policy chose.
+    /// The time for which a 429 forbids requests. Without `Retry-After`, this is the wait that the
+    /// retry policy chose.
     pub(crate) hold: Option<Duration>,
 }
 
 /// The known state of a key's rate limit.
 ///
-/// Other programs may use the same account, so at most half of the remaining requests (rounded up)
-/// may be in flight. If no requests remain, calls wait until the limit resets. After the reset, or
-/// if its time is unknown, only one request is sent at first. Its response then reports how many
-/// remain.
+/// At most half of the remaining requests, rounded up, may be in flight, because other programs may
+/// use the same account. If no requests remain, calls wait until the limit resets. Then one request
+/// is sent first, because its response reports how many remain. If the time of the reset is
+/// unknown, this request is sent immediately.
 ///
-/// Before the first response that reports the remaining requests, the client assumes that one
-/// remains. The server may never send the rate limit headers, so each response without them doubles
-/// the assumed number.
+/// The client first assumes that one request remains. Until a response reports a number, each
+/// response doubles the assumed number, because the server may never send the rate limit headers.
 #[derive(Debug)]
 pub(crate) struct RateLimitState {
     /// The requests without a response, by number, with the time at which each was sent.
@@ -110,8 +109,8 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // The 429s of a burst report about the same end of the limit. The first 429 sets this
-            // end and adds jitter. Keep the result unless a later 429 reports a later end.
+            // The 429s of a burst report about the same end of the limit. Keep the end from the
+            // first 429, with its jitter, unless a later 429 reports a later end.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);
@@ -126,9 +125,8 @@ impl RateLimitState {
         self.in_flight.remove(&number);
     }
 
-    /// Updates the remaining requests. Responses may arrive out of order, so `remaining` is used
-    /// only in three cases: it is lower than before, the request was sent after the last update, or
-    /// the limit has reset.
+    /// Updates the remaining requests. Responses may arrive out of order, so the response to an
+    /// older request may only lower the number, unless the limit has reset.
     fn learn(&mut self, number: u64, now: Instant, remaining: u64, resets_at: Option<Instant>) {
         let is_later = self.learned_after.is_none_or(|sent| number > sent);
         let has_reset = self.resets_at.is_some_and(|at| at <= now);
@@ -140,8 +138,8 @@ impl RateLimitState {
     }
 
     /// Records a request that got no response, or a response that reports no limit. If the server
-    /// may have counted the request, reduces the number of remaining requests by one. Does so only
-    /// if an earlier response has reported this number. Never reduces it below 1.
+    /// may have counted the request, reduces a reported number of remaining requests by one, but
+    /// not below 1.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {
@@ -170,9 +168,9 @@ mod tests {
         assert_eq!(state.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
         state.record_response(1, now, remaining(59), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 30);
-        // With 58 requests remaining, at most 29 may be in flight. 29 are in flight, so no request
-        // is sent. With 57 requests remaining, the maximum is still 29 (half, rounded up). Only 28
-        // are in flight, so one request is sent.
+        // At 58 remaining requests, the maximum of 29 requests is in flight. At 57, the maximum is
+        // still 29, because half of 57 is rounded up. Only 28 are in flight, so one request is
+        // sent.
         state.record_response(2, now, remaining(58), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 0);
         state.record_response(3, now, remaining(57), 0.0);
@@ -244,8 +242,7 @@ mod tests {
         state.record_response(3, now, remaining(2), 0.0);
         state.record_response(2, now, remaining(3), 0.0);
         assert_eq!(send_all(&mut state, now), [4]);
-        // A response may report more remaining requests than an earlier one. This happens if the
-        // server's window ended a moment earlier than reported, or if the plan has changed.
+        // A later response may report more remaining requests, for example if the plan has changed.
         state.record_response(4, now, remaining(300), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 150);
     }

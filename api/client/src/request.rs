@@ -1,5 +1,5 @@
-//! Requests that have not been sent yet. For each operation, a generated type contains the
-//! parameters and sends the request with the method that progenitor generated.
+//! Requests that have not been sent yet. Each operation has a generated type that contains the
+//! parameters and sends the request.
 
 use crate::call::Call;
 use progenitor_client::ResponseValue;
@@ -12,8 +12,8 @@ pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// Returns the request's [`Call`]. A new request has the client's template. Before the module
-    /// `answer` sends the request, it replaces the template with a new call.
+    /// Returns the request's [`Call`]. A new request has the client's template, which the module
+    /// `answer` replaces before it sends the request.
     fn call(&mut self) -> &mut Call;
 
     /// Creates the span of the call, with the operation and the identifiers in its parameters.

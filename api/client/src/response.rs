@@ -49,9 +49,9 @@ impl<T> Response<T> {
         self.value
     }
 
-    /// The HTTP status. It is 304 if a method that ends in `_if_changed` found the value unchanged,
-    /// and 404 if the outcome of a cancellation is
-    /// [`AlreadyGone`](crate::CancelOrderOutcome::AlreadyGone).
+    /// The HTTP status. If a method that ends in `_if_changed` found the value unchanged, the
+    /// status is 304. If the outcome of a cancellation is
+    /// [`AlreadyGone`](crate::CancelOrderOutcome::AlreadyGone), the status is 404.
     pub fn status(&self) -> StatusCode {
         self.head.status
     }
@@ -72,8 +72,8 @@ impl<T> Response<T> {
         self.head.retry_after()
     }
 
-    /// The id of the last attempt in the server's log, if the response has `x-request-id`. Quote it
-    /// when you report a problem.
+    /// The id of the last attempt in the server's log, from `x-request-id` in the response. Quote
+    /// this id when you report a problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head.request_id()
     }

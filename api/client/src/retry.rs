@@ -1,18 +1,17 @@
-//! Decides whether a request is retried, and computes how long to wait before the next attempt.
-//! This module sends nothing and does not wait.
+//! The policy for retries. Computes the wait before the next attempt, but does not wait and sends
+//! nothing.
 
 use std::time::Duration;
 
 /// Decides when a request is retried, and how long a call waits for the rate limit.
 ///
 /// A request is retried after 429, 500, 502, 503 or 504. It is also retried if the connection is
-/// lost or silent for too long before the response begins. The wait is the time in `Retry-After`.
-/// Without this header, the wait doubles with each attempt and has jitter. All requests of this API
-/// are `GET` and `DELETE` requests, which are safe to repeat.
+/// lost or silent for too long before the response begins. Retries are safe, because this API has
+/// only `GET` and `DELETE` requests. The wait is the time in `Retry-After`. Without this header,
+/// the wait doubles with each attempt and has jitter.
 ///
-/// If no attempts remain, the call fails immediately with the error of the last attempt. It also
-/// fails in this way if the wait would end after [`total`](Self::total), for example during a ban.
-/// A call that waits for the rate limit fails with
+/// A call fails with the error of its last attempt if no attempts remain, or if the wait would end
+/// after [`total`](Self::total). A call that waits for the rate limit fails with
 /// [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the limit lasts longer than the
 /// remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +41,18 @@ impl RetryPolicy {
         Self { attempts: 1, ..Self::default() }
     }
 
-    /// Sets the maximum number of attempts, including the first. With 1 or 0, calls do not wait for
-    /// the rate limit either, as with [`never`](Self::never).
+    /// Sets the maximum number of attempts, including the first. With 1 or 0, calls also do not
+    /// wait for the rate limit.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
     }
 
-    /// Sets the time after which no attempt begins. The time starts when the call first waits for
-    /// the rate limit or sends its first attempt. Waiting for the rate limit uses up this time, but
-    /// does not count as an attempt. For example, 200 concurrent calls on a plan of 60 requests per
-    /// minute need a little more than three minutes.
+    /// Sets the time after which no attempt begins. The time starts with the first attempt, or with
+    /// the first wait for the rate limit.
+    ///
+    /// The waits for the rate limit use up this time, so many concurrent calls need more. On a plan
+    /// of 60 requests per minute, 200 calls need a little more than three minutes.
     pub fn total(mut self, total: Duration) -> Self {
         self.total = total;
         self
@@ -80,8 +80,7 @@ impl RetryPolicy {
         self.total
     }
 
-    /// Returns the wait before the next attempt, or `None` if no attempts remain. `retry_after` is
-    /// the value of `Retry-After` in the last response.
+    /// Returns the wait before the next attempt, or `None` if no attempts remain.
     pub(crate) fn next_wait(
         &self,
         attempts_made: u32,

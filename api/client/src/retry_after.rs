@@ -3,8 +3,8 @@
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
 
-/// Returns the time to wait, or zero for a date that has passed. The API sends whole seconds; a
-/// proxy in front of it may send a date. Any other value counts as missing.
+/// Returns the time to wait, or zero for a date that has passed. The API sends whole seconds, but a
+/// proxy may send a date.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

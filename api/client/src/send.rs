@@ -102,8 +102,8 @@ impl<'a> Attempts<'a> {
         turn.map(Some).map_err(|holds_for| Stopped::RateLimit { holds_for })
     }
 
-    /// Records the result of an attempt in the queue, so that after a 429 the other calls wait as
-    /// well. Returns the wait before the next attempt, or `None` if no attempts remain.
+    /// Records the result of an attempt in the queue, so that other calls also wait after a 429.
+    /// Returns the wait before the next attempt, if attempts remain.
     fn next_wait(
         &self,
         result: &reqwest::Result<Response>,
@@ -149,10 +149,9 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns the error that progenitor gets if the client itself ends a call. Progenitor requires an
-/// error of reqwest, and programs cannot construct one. So this function converts a made-up
-/// response to an error. The error is never shown, because [`Error::new`](crate::Error) uses
-/// [`Sent::stopped`] instead.
+/// Returns the error that progenitor gets if the client itself ends a call. Programs cannot
+/// construct errors of reqwest, so this function converts a made-up response. The error is never
+/// shown.
 fn placeholder_error() -> reqwest::Result<Response> {
     let mut response = http::Response::new("");
     *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
@@ -189,8 +188,8 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     }
 }
 
-/// True if the server may have executed the request. A request that got a 429, or for which no
-/// connection was opened, was not executed.
+/// True if the server may have executed the request. After a 429 or without a connection, the
+/// server has not executed the request.
 fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     match result {
         Ok(response) => response.status().is_server_error(),
@@ -223,9 +222,8 @@ mod tests {
         Response::from(response.body("").unwrap())
     }
 
-    /// Runs a call against a server that responds with 429 to the first `times` requests, and with
-    /// 200 afterwards. Returns the status, the number of requests, and the seconds that passed on
-    /// the paused clock.
+    /// Runs a call that gets 429 for the first `times` requests, and then 200. Returns the status,
+    /// the number of requests, and the seconds on the paused clock.
     async fn run(
         policy: RetryPolicy,
         times: usize,
@@ -255,8 +253,8 @@ mod tests {
     async fn backs_off_without_retry_after() {
         let (status, sent, seconds) = run(RetryPolicy::default(), 3, None).await;
         assert_eq!((status, sent), (200, 4));
-        // The waits are 0.5, 1 and 2 seconds, and each is shortened by up to half. Each of the
-        // three 429s adds up to a second of jitter.
+        // The waits are 0.5, 1 and 2 seconds, and jitter shortens each by up to half. Each 429 adds
+        // up to a second of jitter.
         assert!((1.75..6.6).contains(&seconds), "{seconds}");
     }
 
@@ -284,8 +282,8 @@ mod tests {
         assert_eq!(run(RetryPolicy::never(), 1, Some("1")).await, (429, 1, 0.0));
     }
 
-    /// Sends a request whose first attempt gets this status, and whose second attempt gets a 404.
-    /// Returns the record of the attempts.
+    /// Sends a request that first gets this status, and then a 404. Returns the record of the
+    /// attempts.
     async fn run_after(method: Method, status: u16) -> Sent {
         let sent = Cell::new(0);
         let call = Call::new(RetryPolicy::default(), Observer::default());

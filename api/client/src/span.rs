@@ -1,5 +1,5 @@
 //! With the feature `tracing`, records the result of a call in its span, and emits an event for
-//! each attempt that is retried.
+//! each retry.
 
 use crate::attempt::Attempt;
 use crate::error::Error;
@@ -40,8 +40,8 @@ pub(crate) async fn in_span<T>(
 #[cfg(feature = "tracing")]
 pub(crate) fn trace_retry(attempt: &Attempt<'_>) {
     if attempt.wait.is_some() {
-        // The span gets its status and request id only at the end of the call. So the event
-        // contains the status and the request id of this attempt.
+        // The event contains the status and request id of this attempt, because the span gets only
+        // those of the last attempt.
         tracing::warn!(target: "store_orders_client", "{attempt}");
     }
 }

@@ -1,5 +1,4 @@
-//! Version 2 of the API: lists orders in pages, with filters and the status of each order, looks up
-//! single orders, and cancels orders.
+//! Version 2 of the API: pages of orders with filters, single orders, and cancellations.
 //!
 //! [`Client::v2`](crate::Client::v2) returns the client of this version. Each page of a list is a
 //! separate call with its own retries, waits and span.
@@ -217,11 +216,12 @@ impl ClientV2 {
     ///
     /// # Errors
     ///
-    /// [`PreconditionFailed`](crate::ErrorCode::PreconditionFailed) if the order is still pending
-    /// but has changed, or if it is pending and the `ETag` begins with `W/`, and the errors of
-    /// [`cancel_order`](Self::cancel_order). A retry after a lost response never fails with this
-    /// code if an earlier attempt cancelled the order: the outcome is then
-    /// [`AlreadyGone`](CancelOrderOutcome::AlreadyGone).
+    /// [`PreconditionFailed`](crate::ErrorCode::PreconditionFailed) if the order is pending but has
+    /// changed, or is pending and the `ETag` begins with `W/`. Also the errors of
+    /// [`cancel_order`](Self::cancel_order).
+    ///
+    /// If an earlier attempt of this call cancelled the order, a retry does not fail with this
+    /// code. The outcome is then [`AlreadyGone`](CancelOrderOutcome::AlreadyGone).
     pub async fn cancel_order_if_unchanged(
         &self,
         order_id: impl Into<OrderId>,

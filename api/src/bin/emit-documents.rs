@@ -1,5 +1,5 @@
-//! Prints the documents that the contracts of all versions emit, as a JSON array. `cargo xtask
-//! check` compares these documents with the files in `spec/`.
+//! Prints a JSON array of the documents that the contracts emit. `cargo xtask check` compares the
+//! documents with the files in `spec/`.
 
 use std::error::Error;
 use std::io::Write;

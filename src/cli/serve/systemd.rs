@@ -5,8 +5,8 @@ use sd_notify::NotifyState;
 use slog::{Logger, warn};
 use std::time::Duration;
 
-/// The maximum duration of a batch of cancellations. If a batch runs for longer, it counts as hung,
-/// because writing to a local disk or waiting for a lock takes less time.
+/// The time after which a batch of cancellations counts as hung. Writing to a local disk or waiting
+/// for a lock takes less time.
 const MAX_BATCH_DURATION: Duration = Duration::from_secs(30);
 
 /// Sends a state to systemd. A failure is only logged, because the server can run without systemd.
@@ -16,8 +16,8 @@ pub fn notify(log: &Logger, state: NotifyState<'_>) {
     }
 }
 
-/// Notifies systemd at regular intervals, if the unit sets `WatchdogSec`. The interval is half of
-/// `WatchdogSec`. Sends nothing while a batch hangs, so that systemd restarts the server.
+/// Notifies systemd's watchdog, if the unit sets `WatchdogSec`. Sends nothing while a batch hangs,
+/// so that systemd restarts the server.
 pub async fn keep_watchdog(batch: RunningBatch, log: Logger) {
     let Some(timeout) = sd_notify::watchdog_enabled() else { return };
     let mut tick = tokio::time::interval(timeout / 2);

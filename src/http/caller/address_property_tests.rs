@@ -123,8 +123,7 @@ fn to_canonical(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// True if the address is in the network. Both must be IPv4 or both must be IPv6, and their first
-/// `length` bits must be equal.
+/// True if the address is in the network. An IPv4 address is never in an IPv6 network.
 fn is_in(ip: IpAddr, (network, length): (IpAddr, u8)) -> bool {
     let bits = |ip: IpAddr| -> Vec<bool> {
         let octets = match ip {

@@ -1,13 +1,12 @@
-//! Tests two properties of `bearer`. It finds the same tokens as a simple parser (RFC 6750, 2.1). A
-//! key with additional characters before or after it is invalid.
+//! Tests that `bearer` finds the same tokens as a simple parser (RFC 6750, 2.1). Also tests that
+//! additional characters make a key invalid.
 
 use super::*;
 use crate::api_key::{ApiKey, Environment, digest_of};
 use http::HeaderValue;
 use proptest::prelude::*;
 
-/// Parses a header value in a simple way. Returns the text after `Bearer` and one or more spaces,
-/// unless this text is empty.
+/// Returns the text after `Bearer` and one or more spaces, unless this text is empty.
 fn token(value: &[u8]) -> Option<Vec<u8>> {
     let letters: String = value.iter().map(|byte| char::from(*byte)).collect();
     let (scheme, rest) = letters.split_once(' ')?;

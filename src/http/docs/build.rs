@@ -1,5 +1,5 @@
-//! The package's build script: compresses Scalar's script bundle once for all responses. The bundle
-//! comes from a crate; nothing is downloaded.
+//! The package's build script, which compresses Scalar's script bundle. The bundle comes from a
+//! crate, so the build script downloads nothing.
 
 use flate2::{Compression, write::GzEncoder};
 use std::error::Error;

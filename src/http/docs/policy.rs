@@ -15,10 +15,9 @@ pub enum Policy {
     Document,
 }
 
-// Inline styles need 'unsafe-inline', because Scalar creates <style> elements at run time. Their
-// colours are computed from Scalar's configuration, so the policy cannot list the hashes of these
-// styles. Styles run no code, and the policy blocks everything that they could load from other
-// servers. Inline scripts stay forbidden.
+// Scalar computes inline styles at run time. So the policy must allow 'unsafe-inline', because it
+// cannot list the hashes of these styles. Styles run no code, and the policy lets them load nothing
+// from other servers.
 const REFERENCE: &str = "default-src 'none'; script-src 'self'; \
     style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self'; font-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

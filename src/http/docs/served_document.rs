@@ -15,10 +15,9 @@ pub fn served_documents(
     DOCUMENTS.iter().map(|document| served_document(document, settings, environment)).collect()
 }
 
-/// Returns the document with the operator's settings. In `servers`, the address of this server's
-/// environment comes first. If no address is set, `servers` contains only the base path, which
-/// clients resolve against the document's address. Addresses are never taken from a request.
-/// Contact fields that are not set are left out.
+/// Returns the document with the operator's settings. The address of this server's environment
+/// comes first. If no address is set, `servers` contains only the base path, because addresses are
+/// never taken from a request.
 pub fn served_document(
     document: &Document,
     settings: &DocumentSettings,
@@ -52,8 +51,7 @@ fn addresses(document: &Document, settings: &DocumentSettings, here: Environment
         .filter_map(|(environment, url, name)| {
             let prefix = environment.prefix();
             let description = format!("{name}: accepts keys that begin with {prefix}");
-            // The URL in the settings ends with the base path of v1. Replace this with the base
-            // path of the document.
+            // The URL in the settings ends with the base path of v1, so replace that path.
             let url = url.as_ref()?.to_string();
             let host = url.strip_suffix(BASE_PATH).unwrap_or(&url);
             let url = format!("{host}{}", document.base_path);

@@ -1,6 +1,5 @@
-//! Property tests of `accepts_gzip`. For a generated header, the result must agree with the
-//! header's weights (RFC 9110, 12.4.2 and 12.5.3). A header of random bytes must accept gzip only
-//! if it contains `gzip` or `*`.
+//! Tests that `accepts_gzip` agrees with the weights in a generated header (RFC 9110, 12.4.2 and
+//! 12.5.3). A header of random bytes must accept gzip only if it contains `gzip` or `*`.
 
 use super::*;
 use http::HeaderValue;
@@ -50,8 +49,8 @@ fn coding(name: &'static str) -> impl Strategy<Value = Coding> {
     )
 }
 
-/// Generates codings, each at most once, and the lines of a header that contains them. Some
-/// elements of the header are empty.
+/// Generates distinct codings and the header lines that contain them. Some elements of the header
+/// are empty.
 fn lines() -> impl Strategy<Value = (Vec<Coding>, Vec<String>)> {
     let names = ["gzip", "*", "br", "deflate", "identity", "zstd", "gzipped"];
     let alias = any::<bool>();

@@ -16,14 +16,14 @@ pub struct PagesBuilder {
     pages: Vec<Arc<Page>>,
     orders: Vec<Order>,
     v1: Encoded,
-    /// The new pages in version 2. `None` if a page is encoded in version 2 only when a request
-    /// first needs it.
+    /// The new pages in version 2. `None` if pages are encoded only when a request first needs
+    /// them.
     v2: Option<Encoded>,
 }
 
 impl PagesBuilder {
-    /// Creates a builder. If `encodes_v2` is true, new pages are encoded in version 2 immediately.
-    /// Otherwise, a page is encoded in version 2 when a request first needs it.
+    /// Creates a builder. If `encodes_v2` is false, a page is encoded in version 2 when a request
+    /// first needs it.
     pub fn new(sizes: Sizes, encodes_v2: bool) -> PagesBuilder {
         let v2 = encodes_v2.then(Encoded::default);
         PagesBuilder { sizes, pages: Vec::new(), orders: Vec::new(), v1: Encoded::default(), v2 }
@@ -77,8 +77,8 @@ impl PagesBuilder {
         Snapshot::new(self.pages, self.sizes, content)
     }
 
-    /// Closes the page that is being filled if orders of this total length do not fit into it.
-    /// Returns the separator that precedes the orders.
+    /// Closes the page that is being filled if orders of this length do not fit. Returns the
+    /// separator that precedes the orders.
     fn begin_order(&mut self, bytes: usize) -> u8 {
         if self.v1.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
             self.close_page();
@@ -97,8 +97,7 @@ impl PagesBuilder {
         if self.orders.is_empty() {
             return;
         }
-        // A page that is nearly full keeps its buffer without a copy, because at most an eighth of
-        // the buffer is unused.
+        // Do not copy the buffer of a nearly full page, because at most an eighth is unused.
         let bytes = if self.v1.bytes.len() > self.sizes.page_bytes / 8 * 7 {
             std::mem::take(&mut self.v1.bytes)
         } else {
@@ -118,8 +117,7 @@ impl PagesBuilder {
         self.add(Arc::new(Page::new(Bytes::from(bytes), orders)));
     }
 
-    /// Adds a page. If the page before it was the last page of an older list, removes the `]` at
-    /// the end of that page.
+    /// Adds a page. Removes the `]` of the preceding page if that page ended an older list.
     fn add(&mut self, page: Arc<Page>) {
         if let Some(before) = self.pages.last_mut()
             && before.is_last()

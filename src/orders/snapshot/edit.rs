@@ -11,8 +11,7 @@ use store_orders_api::v1;
 /// Creates a new snapshot by applying changes to an old one. The caller must apply the changes in
 /// ascending order of id, and each id only once.
 ///
-/// The new snapshot shares unchanged pages with the old snapshot. The exceptions are pages that
-/// [`PagesBuilder::push_page`] copies.
+/// The new snapshot shares most unchanged pages with the old snapshot.
 #[derive(Debug)]
 pub struct Edit<'a> {
     old: std::slice::Iter<'a, Arc<Page>>,
@@ -34,8 +33,8 @@ impl<'a> Edit<'a> {
         Edit {
             old: snapshot.pages().iter(),
             open: None,
-            // If version 2 is in use, encode the changed pages for version 2 now. So no request
-            // waits for this encoding.
+            // If version 2 is in use, encode the changed pages now, so that no request waits for
+            // the encoding.
             new: PagesBuilder::new(
                 snapshot.sizes(),
                 snapshot.pages().iter().any(|page| page.has_v2()),
@@ -79,8 +78,8 @@ impl<'a> Edit<'a> {
         self.new.finish(self.content)
     }
 
-    /// Copies the orders of the open page whose ids are below `id`, and drops the order with this
-    /// id. Without `id`, copies all remaining orders of the page.
+    /// Copies the open page's orders below `id`, and drops the order `id`. Without `id`, copies all
+    /// remaining orders of the page.
     fn copy_open(&mut self, id: Option<i64>) {
         let Some(OpenPage { page, mut consumed }) = self.open.take() else { return };
         let rest = page.orders().get(consumed..).unwrap_or_default();
@@ -148,8 +147,8 @@ pub mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Returns random changes by id: a new quantity, or `None` for an order to remove. In every
-    /// fourth round, there are so many changes that several pages change.
+    /// Returns random changes by id. Each change is a new quantity, or `None` to remove the order.
+    /// In every fourth round, several pages change.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {

@@ -1,8 +1,8 @@
 //! Builds one gzip member from parts that are compressed independently (RFC 1951, RFC 1952).
 //!
-//! Each part is compressed to raw deflate blocks that end with a full flush. So the blocks end on a
-//! byte boundary, and later blocks do not refer back to them. Therefore a header, the blocks of any
-//! number of parts, an empty last block, the CRC and the length form a valid gzip file.
+//! Each part ends with a full flush. So its blocks end on a byte boundary, and later blocks do not
+//! refer back to them. Therefore any number of parts, with a header and an end, form a valid gzip
+//! file.
 
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
@@ -72,8 +72,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Adds the next part of the file. The parts must be added in the sequence in which the file
-    /// contains them.
+    /// Adds the next part. The caller must add the parts in the sequence of the file.
     pub fn add(&mut self, part: &Deflated) {
         self.crc.combine(&crc32fast::Hasher::new_with_initial_len(part.crc, part.length));
         self.length += part.length;

@@ -10,8 +10,8 @@ use store_orders_api::v2;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// The memory that an order takes in addition to its JSON: its fields, and the offset at which its
-/// JSON in version 1 ends.
+/// The memory that an order takes in addition to its JSON. The `u32` is the order's entry in
+/// `v1_ends`.
 const ORDER_BYTES: usize = size_of::<Order>() + size_of::<u32>();
 
 #[derive(Debug)]
@@ -30,8 +30,7 @@ pub struct PageOrders {
     pub orders: Vec<Order>,
     /// For each order, the offset in `Page::bytes` at which the order's JSON in version 1 ends.
     pub v1_ends: Vec<u32>,
-    /// The JSON in version 2. It is encoded only if version 2 is used, so that it takes no memory
-    /// if all clients use version 1.
+    /// The JSON in version 2. Takes no memory until version 2 is used.
     pub v2: OnceLock<Encoded>,
 }
 
@@ -48,8 +47,8 @@ impl Page {
         EncodedOrders { bytes: &self.bytes, ends: &self.orders.v1_ends }
     }
 
-    /// Returns the orders' JSON in version 2. If the page has no such JSON yet, this call encodes
-    /// the orders, which takes less than a millisecond.
+    /// Returns the orders' JSON in version 2. If necessary, encodes the orders, which takes less
+    /// than a millisecond.
     pub fn v2(&self) -> EncodedOrders<'_> {
         let encode = || Encoded::new(self.orders().iter().map(v2::Order::from));
         self.orders.v2.get_or_init(encode).orders()
@@ -64,8 +63,7 @@ impl Page {
         self.bytes.ends_with(b"]")
     }
 
-    /// True if the last order on the page has the id `id` or a higher one. If the list contains the
-    /// order `id`, the order is then on this page or an earlier one.
+    /// True if the page's last id is `id` or higher. The order `id` is then not on a later page.
     pub fn reaches(&self, id: i64) -> bool {
         self.orders().last().is_some_and(|last| last.id >= id)
     }
@@ -76,9 +74,8 @@ impl Page {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: OnceCell::new() })
     }
 
-    /// Returns the page's memory in bytes. This includes the page's orders and their JSON in
-    /// version 1. The JSON in version 2 and the compressed bytes are included only if the page
-    /// already has them.
+    /// Returns the page's memory in bytes. Includes the JSON in version 2 and the compressed bytes
+    /// only if the page already has them.
     pub fn held_bytes(&self) -> usize {
         let compressed = self.deflated().map_or(0, |deflated| deflated.blocks.len());
         let v2 = self.orders.v2.get().map_or(0, Encoded::held_bytes);

@@ -1,26 +1,25 @@
 //! The sizes of pages, turns, short lists and searches. A turn is a piece of a list that a response
-//! sends, or that a search scans, before it yields. The sizes are parameters, so that tests can run
-//! the same code on short lists.
+//! sends, or a search scans, before it yields. Tests use smaller sizes to run the same code on
+//! short lists.
 
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// The maximum size of a page in bytes, as encoded for version 1. It includes the end of the
-    /// JSON array. If one order changes, its page is copied, and a page is always compressed as a
-    /// whole. So larger pages make changes and compression slower.
+    /// The maximum size of a page in bytes, as encoded for version 1. Includes the end of the JSON
+    /// array. A page is copied and compressed as a whole, so larger pages make changes and
+    /// compression slower.
     pub page_bytes: usize,
     /// The number of bytes of a long list that a response sends before it yields to other requests.
     pub turn_bytes: usize,
-    /// The maximum size of a short list in bytes. A response that sends a short list as plain JSON
-    /// does not yield to other requests.
+    /// The maximum size of a short list in bytes. A plain response does not yield while it sends a
+    /// short list.
     pub short_list_bytes: usize,
     /// The number of pages that are compressed in advance while a page is sent.
     pub pages_ahead: usize,
-    /// The number of orders that a search scans before it yields to other requests. The search
-    /// yields at the next page boundary.
+    /// The number of orders after which a search yields to other requests, at the next page
+    /// boundary.
     pub turn_orders: usize,
-    /// The number of orders after which a search stops. The search stops at the next page boundary.
-    /// The response may then list fewer orders than the request's limit. The next request continues
-    /// the search.
+    /// The number of orders after which a search stops, at the next page boundary. The response may
+    /// then list fewer orders than the request's limit.
     pub search_orders: usize,
 }
 
@@ -37,7 +36,6 @@ impl Default for Sizes {
     }
 }
 
-/// The size of a turn in bytes. It is a little less than the largest TCP segment on the loopback
-/// interface (65,483 bytes). A turn of 64 KiB would need a second segment of only 53 bytes, which
-/// costs a third of the throughput.
+/// The size of a turn in bytes, less than the largest TCP segment on the loopback interface (65,483
+/// bytes). A turn of 64 KiB would need a second segment, which costs a third of the throughput.
 const TURN_BYTES: usize = 62 * 1024;

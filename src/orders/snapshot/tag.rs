@@ -1,15 +1,16 @@
-//! Entity tags (RFC 9110, 8.8.3), which are hashes of the content. They are the same on every
-//! server, after a restart or a restore, and in every encoding. The tags of lists, and of the pages
-//! of version 2, are weak, because both can be sent plain or as gzip. An order is sent in one
-//! encoding only, so its tag is strong. 128 bits make accidental collisions negligible, and a
-//! deliberate one would gain nothing.
+//! Entity tags (RFC 9110, 8.8.3), which are hashes of the content. So they are the same on every
+//! server, and after a restart or a restore.
+//!
+//! The tags of lists and of version 2 pages are weak, because both can be sent plain or as gzip. An
+//! order is sent in one encoding only, so its tag is strong. 128 bits make accidental collisions
+//! negligible, and a deliberate collision would gain nothing.
 
 use http::HeaderValue;
 use twox_hash::XxHash3_128;
 
-/// The sum of the hashes of a list's orders, each encoded in version 1. An edit of the list adds
-/// and subtracts only the orders that it changes. The sum ignores the sequence of the orders. This
-/// is sufficient, because lists are always sorted by id.
+/// The sum of the hashes of a list's orders, each encoded in version 1. So an edit adds and
+/// subtracts only the orders that it changes. The sum ignores the sequence, because lists are
+/// always sorted by id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContentHash(u128);
 

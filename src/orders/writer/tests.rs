@@ -38,9 +38,8 @@ async fn queued_requests_form_one_batch_up_to_the_maximum_size() {
     assert_eq!(batch_sizes(all).await, [LARGEST_BATCH, 20]);
 }
 
-/// The store has stalled, so some requests have only 0.6 s left, while others have just arrived.
-/// These two kinds must not share a batch, because a batch fails at the earliest deadline of its
-/// requests.
+/// A batch fails at the earliest deadline of its requests. So requests with little time left must
+/// not share a batch with new requests.
 #[tokio::test]
 async fn requests_with_distant_deadlines_are_in_different_batches() {
     let now = Instant::now();
@@ -105,8 +104,7 @@ async fn no_request_waits_long_for_a_store_that_cannot_write() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let first = cancel(&writer, 1).await;
     assert!(matches!(first, Err(CancelError::TimedOut)), "{first:?}");
-    // The first batch is still waiting for the store. It may have begun late, so wait until it
-    // counts as stuck.
+    // The first batch may have begun late, so wait until it counts as stuck.
     wait_until("the batch is stuck", || async { writer.require_not_stuck().is_err() }).await;
     let second = cancel(&writer, 2).await;
     assert!(matches!(second, Err(CancelError::Stuck(_))), "{second:?}");

@@ -8,8 +8,8 @@ use crate::rate_limiter::window::FixedWindow;
 use crate::rate_limiter::{AccountUsage, CountsReport, ReportError, Window, WindowUsage};
 use std::path::Path;
 
-/// The counts in a counts file. While a server runs, the file lacks the requests that the server
-/// has counted since it last began to write the file. `None` if the store has no counts file.
+/// The counts in a counts file, or `None` if the store has no such file. While a server runs, the
+/// file may lack the latest requests.
 #[derive(Debug)]
 pub struct CountsFileReport(Option<SavedCounts>);
 
@@ -45,8 +45,8 @@ impl CountsReport for CountsFileReport {
     }
 }
 
-/// Checks the counts file in this directory for the command `check`. Returns the number of accounts
-/// in it, or `None` if there is no file.
+/// Checks the counts file for the command `check`. Returns the number of accounts in the file, or
+/// `None` if there is no file.
 pub fn check(directory: &Path) -> Result<Option<usize>, String> {
     let saved = SavedCounts::read(&directory.join(FILE_NAME));
     let accounts = saved.map(|saved| saved.map(|saved| saved.limits.accounts.len()));

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// The pause between two writes. A crash loses at most the requests counted during one pause and
-/// one write. If the write takes less than half a second, the crash loses the counts of less than a
-/// second.
+/// The pause between two writes. A crash loses at most the requests of one pause and one write,
+/// usually less than a second.
 pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A write that takes longer is logged, because a hanging write returns no error.
@@ -51,16 +50,16 @@ impl CountsPersister {
         Ok(CountsPersister { running, ended })
     }
 
-    /// Writes the file a last time and stops the thread. Waits until the thread has stopped, at
-    /// most for `longest`. Returns true if the write completed.
+    /// Writes the file a last time and waits until the thread stops, at most for `longest`. Returns
+    /// true if the write completed.
     pub async fn finish(self, longest: Duration) -> bool {
         drop(self.running);
         timeout(longest, self.ended).await == Ok(Ok(true))
     }
 }
 
-/// Starts the thread that logs hanging writes. The caller must send a message at the beginning and
-/// another at the end of each write. Dropping the sender stops the thread.
+/// Starts the thread that logs hanging writes. Send a message before and after each write. Drop the
+/// sender to stop the thread.
 fn log_slow_writes(log: Logger) -> io::Result<Sender<()>> {
     let (progress, messages) = channel();
     let run = move || {

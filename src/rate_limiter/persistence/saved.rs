@@ -1,8 +1,8 @@
-//! Reads and writes the counts file. Its first line contains a version and a checksum, and the rest
-//! is the encoded [`SavedCounts`]. A write completes a file with another name and then renames it.
-//! So readers always see a complete file.
+//! Reads and writes the counts file. The first line has a version and a checksum, and the rest is
+//! the encoded [`SavedCounts`]. A write replaces the file by a rename, so readers see no partial
+//! write.
 //!
-//! Timestamps are wall times. See [`rate_limiter`](crate::rate_limiter) for what happens if the
+//! Timestamps are wall times. [`rate_limiter`](crate::rate_limiter) explains what happens if the
 //! clock is set.
 
 use crate::private_file::{open_private_file, private_file};

@@ -85,8 +85,9 @@ impl<I> Default for Seen<I> {
 
 impl<I> Seen<I> {
     /// Records `change` as the last seen change, unless a later one is already recorded. Fails if
-    /// the primary's journal lacks the previously seen change (`is_known` is false). Call this
-    /// before you use the rows that came with the change.
+    /// the primary's journal lacks the previously seen change (`is_known` is false).
+    ///
+    /// Call this method before you use the rows that came with the change.
     pub fn accept(
         &mut self,
         history: u64,
@@ -134,8 +135,8 @@ pub enum AnswerRejected {
     OtherHistory,
 }
 
-/// A primary's answer to a query of its journal: the journal's last change, and whether the journal
-/// contains the change that this process saw last.
+/// A primary's answer to a query of its journal. The answer also tells whether the journal contains
+/// the change that this process saw last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Answer<I> {
     last: Change<I>,
@@ -145,17 +146,17 @@ pub struct Answer<I> {
 }
 
 impl<I> Answer<I> {
-    /// Creates an answer. `last` is the journal's last row. `orders` and `keys` are the numbers of
-    /// the last changes of orders and of keys. `is_known` is true if the journal has the change
-    /// that the query looked up.
+    /// Creates an answer. `orders` and `keys` are the numbers of the last changes of orders and of
+    /// keys. `is_known` is true if the journal has the change that the query looked up.
     pub fn new(last: Change<I>, orders: i64, keys: i64, is_known: bool) -> Answer<I> {
         Answer { last, orders, keys, is_known }
     }
 
     /// Returns the last changes for a list request, and records them as seen. `now` is the time at
-    /// which the answer arrives. Fails if the lease is no longer valid then. In that case, the
-    /// answer may lack changes that were acknowledged before the query. Also fails if the journal
-    /// lacks the last seen change.
+    /// which the answer arrives.
+    ///
+    /// Fails if the lease has expired by then, because the answer may lack acknowledged changes.
+    /// Also fails if the journal lacks the last seen change.
     pub fn accept_under_lease<T: Time>(
         self,
         history: u64,
@@ -169,9 +170,8 @@ impl<I> Answer<I> {
         self.accept(history, seen)
     }
 
-    /// Returns the last changes for the key cache, and records them as seen. They include every
-    /// change that was acknowledged before their `as_of`. Fails if no heartbeat has been confirmed
-    /// yet, or if the journal lacks the last seen change.
+    /// Returns the last changes for the key cache, and records them as seen. Fails before the first
+    /// confirmed heartbeat, or if the journal lacks the last seen change.
     pub fn with_as_of<T: Time>(
         self,
         history: u64,
@@ -190,9 +190,8 @@ impl<I> Answer<I> {
         Ok(LastChanges::new(history, self.orders, self.keys))
     }
 
-    /// Returns the history and the last change with which a new session begins. The session's
-    /// primary has sent this answer. If the primary's journal lacks the last seen change, the
-    /// session begins a new history.
+    /// Returns the history and the last change with which a new session begins. The session begins
+    /// a new history if the primary's journal lacks the last seen change.
     pub fn opening(self, seen: &Seen<I>) -> Opening<I> {
         let previous = seen.last.as_ref().map(|(history, _)| *history);
         let history = previous.map_or(0, |history| history + u64::from(!self.is_known));

@@ -7,8 +7,8 @@ use super::position::{LastChanges, Position};
 use std::time::Duration;
 
 /// The time for which cached keys stay valid after they were last known to be current. A revocation
-/// takes effect within this time. If the store does not respond for longer, no key is accepted
-/// until it responds again.
+/// takes effect within this time. If the store does not answer for longer, no key is accepted until
+/// the store answers again.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
 /// Returns the time until which keys are valid if they were current at `as_of`.
@@ -26,9 +26,9 @@ pub enum KeysCatchUp {
     Empty(Position),
 }
 
-/// Decides how the key cache catches up with the store. The cache reflects the changes up to
-/// `cached`, and the last change in the store is `stored`. If `rows_after` is set, the store's
-/// response contains all rows that changed after `rows_after`.
+/// Decides how the key cache, at the position `cached`, catches up with the store, at the position
+/// `stored`. If `rows_after` is set, the store's answer contains all rows that changed after
+/// `rows_after`.
 pub fn keys_catch_up(
     cached: Position,
     stored: Position,
@@ -43,9 +43,8 @@ pub fn keys_catch_up(
     }
 }
 
-/// True if a key that was read at the change `read` may enter a cache that reflects the change
-/// `cached`. A key that was read before `cached` may be outdated. It may not enter, because the
-/// cache does not read the changes up to `cached` again.
+/// True if a key that was read at the change `read` may enter a cache at the change `cached`. A key
+/// that was read earlier may be outdated, and the cache would not notice.
 pub fn may_enter_cache(read: Position, cached: Position) -> bool {
     !cached.has_more_than(read)
 }
@@ -60,8 +59,8 @@ pub struct ChangesAsOf<T> {
 
 impl<T: Time> ChangesAsOf<T> {
     /// Creates the result of a query for the last changes. `as_of` is the time at which the query
-    /// started. With PostgreSQL, the last confirmed heartbeat may have been sent earlier. Then
-    /// `as_of` is the time at which this heartbeat was sent.
+    /// started. With PostgreSQL, `as_of` is the time at which the last confirmed heartbeat was
+    /// sent, if this time is earlier.
     pub fn new(last_changes: LastChanges, as_of: T) -> ChangesAsOf<T> {
         ChangesAsOf { last_changes, as_of }
     }

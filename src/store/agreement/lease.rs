@@ -91,8 +91,8 @@
 use std::ops::Add;
 use std::time::Duration;
 
-/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. So when a
-/// session reaches a new primary, leases on the old primary can still be valid for up to this long.
+/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. When a
+/// session reaches a new primary, leases on the old primary may be valid for up to this duration.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
@@ -125,18 +125,17 @@ impl<T: Time> Lease<T> {
         Confirmed(())
     }
 
-    /// True if the lease has not expired at the time `now`. Only then may the server use a result
-    /// that arrives at this time.
+    /// True if the lease is valid at `now`. The server may use a result only if the lease is valid
+    /// when the result arrives.
     pub fn is_valid(&self, now: T) -> bool {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// Returns a time for the reply to a query. The reply includes every change that was
-    /// acknowledged before this time.
+    /// Returns a time for the answer to a query that started at `asked`. The answer includes every
+    /// change that was acknowledged before this time.
     ///
-    /// The time is the earlier of two instants. At one of them (`asked`), the query started. At the
-    /// other, the last confirmed heartbeat was sent, and the primary had not been replaced. Returns
-    /// `None` before the first heartbeat is confirmed.
+    /// The time is not later than the sending of the last confirmed heartbeat, because the primary
+    /// may have been replaced since. Returns `None` before the first heartbeat is confirmed.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
@@ -154,8 +153,8 @@ pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
     /// Returns the wait of a new session, which opened its first connection to `server` at
-    /// `opened`. `before` has the server and the wait of the previous session. If the server is the
-    /// same, the new session waits only for the rest of that wait.
+    /// `opened`. `before` has the server and the wait of the previous session. With the same
+    /// server, the new session waits only for the rest of that wait.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,
@@ -190,8 +189,7 @@ mod tests {
         assert_eq!(OldLeaseWait::for_session(ms(300), &old, long_ago).until, ms(300));
         let first = OldLeaseWait::for_session(ms(0), &new, long_ago);
         assert_eq!(first.until, ms(1_000));
-        // Further sessions to the same server do not prolong the wait. The first one below opens
-        // during the wait, the second one after it.
+        // Further sessions to the same server do not prolong the wait, during the wait or after it.
         let before = Some((&new, first));
         assert_eq!(OldLeaseWait::for_session(ms(200), &new, before).until, ms(1_000));
         assert_eq!(OldLeaseWait::for_session(ms(2_000), &new, before).until, ms(2_000));

@@ -2,7 +2,7 @@
 
 use super::position::Position;
 
-/// A list in memory: a snapshot of the orders, and the orders that this process has cancelled since
+/// A list in memory. It consists of a snapshot and the orders that this process has cancelled since
 /// the snapshot was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListState<S, R> {
@@ -41,9 +41,10 @@ impl<S, R: Default> ListState<S, R> {
     }
 
     /// Adds a batch of this process's cancellations to the pending removals. `batch` has the
-    /// store's positions before and after the batch. Adds nothing if `batch` is `None`, or if the
-    /// list is not at the position before the batch. Then a later refresh reads the rows of the
-    /// missing changes and removes the orders.
+    /// store's positions before and after the batch.
+    ///
+    /// Adds nothing if `batch` is `None`, or if the list is not at the position before the batch. A
+    /// later refresh then removes the orders.
     pub fn add_removals(&mut self, batch: Option<(Position, Position)>, add: impl FnOnce(&mut R)) {
         let position = self.position.after(batch);
         if position != self.position {
@@ -52,9 +53,8 @@ impl<S, R: Default> ListState<S, R> {
         }
     }
 
-    /// Plans how the snapshot catches up with the store. `stored` is the position of the store. If
-    /// `rows_after` is set, the store's reply has all rows that changed after the position
-    /// `rows_after`.
+    /// Plans how the snapshot catches up with the store, which is at the position `stored`. If
+    /// `rows_after` is set, the store's answer has all rows that changed after `rows_after`.
     pub fn plan(&self, stored: Position, rows_after: Option<Position>) -> CatchUp {
         if !stored.has_more_than(self.snapshot_position) {
             return CatchUp::Nothing;
@@ -74,10 +74,9 @@ impl<S, R: Default> ListState<S, R> {
     /// Replaces the snapshot with `snapshot`, which is at the position `new`, and returns the old
     /// one.
     ///
-    /// If the list is at a later position of the same history, orders were cancelled while the new
-    /// snapshot was made. The new snapshot still contains these orders, so their removals stay
-    /// pending. `remove_done` must delete all other removals. In any other case, no removal stays
-    /// pending, because the new snapshot includes all removals or belongs to a new history.
+    /// Orders may have been cancelled while the new snapshot was made. Their removals stay pending,
+    /// because the snapshot still contains these orders. `remove_done` must delete all other
+    /// removals.
     pub fn publish(&mut self, snapshot: S, new: Position, remove_done: impl FnOnce(&mut R)) -> S {
         self.snapshot_position = new;
         if new.history == self.position.history && new.number < self.position.number {
@@ -100,9 +99,8 @@ mod tests {
         Position { history: 1, number }
     }
 
-    /// Adds a batch of cancellations to the list. The batch raised the change number from
-    /// `numbers.0` to `numbers.1`, and cancelled the order with the id `numbers.1`. Returns true if
-    /// this adds a pending removal.
+    /// Adds a batch that raised the change number from `numbers.0` to `numbers.1` and cancelled the
+    /// order `numbers.1`. Returns true if this adds a pending removal.
     fn cancel(list: &mut List, history: u64, numbers: (i64, i64)) -> bool {
         let before = list.pending_removals.len();
         let position = |number| Position { history, number };
@@ -111,8 +109,8 @@ mod tests {
         list.pending_removals.len() > before
     }
 
-    /// Publishes a snapshot at the position `applied`. If the list is at a later position, the
-    /// snapshot includes only the first pending removal. Returns the removals that stay pending.
+    /// Publishes a snapshot at the position `applied`, and returns the removals that stay pending.
+    /// If the list is at a later position, the snapshot includes only the first pending removal.
     fn publish(list: &mut List, applied: Position) -> &[i64] {
         list.publish((), applied, |removals| drop(removals.drain(..1)));
         &list.pending_removals
@@ -123,8 +121,8 @@ mod tests {
         let mut list = List::new((), change(5));
         assert!(cancel(&mut list, 1, (5, 6)));
         assert_eq!(list.position(), change(6));
-        // The first batch follows change 7, which another process made and the list lacks. The
-        // second batch belongs to another history.
+        // The list lacks change 7, which another process made. The second batch belongs to another
+        // history.
         assert!(!cancel(&mut list, 1, (7, 8)));
         assert!(!cancel(&mut list, 2, (6, 7)));
         assert_eq!(list.position(), change(6));

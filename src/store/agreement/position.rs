@@ -1,12 +1,12 @@
-//! Defines the position in the store's history that a list, a cache or a reply of the store has
-//! reached. Each change writes its number to the rows that it changes, in the same transaction.
+//! Defines the position that a list, a cache or an answer of the store has reached. Each change
+//! writes its number to the changed rows, in the same transaction.
 
-/// The last change that a list, a cache or an answer includes, and the history of this change.
-/// Orders have one position. Accounts and keys together have another.
+/// The last change that a list, a cache or an answer includes. Orders have one position. Accounts
+/// and keys together have another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// The number of the history. The process counts the histories that it follows, from 0 (see
-    /// [`journal`](super::journal)). Always 0 on an engine without failover.
+    /// The number of the [history](super::journal). The process numbers its histories from 0. An
+    /// engine without failover has only history 0.
     pub history: u64,
     /// The number of the last change, or 0 before the first change.
     pub number: i64,
@@ -28,13 +28,11 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the position of a list after it has removed the orders of a batch. `self` is the
-    /// list's position before the removal. `batch` contains the store's positions before and after
-    /// the batch.
+    /// Returns the position of a list, which was at `self`, after it has removed the orders of a
+    /// batch. `batch` contains the store's positions before and after the batch.
     ///
-    /// If the list was at the store's position before the batch, it reaches the position after the
-    /// batch. Otherwise, the list lacks another change, so its position stays the same. The
-    /// position also stays the same if `batch` is `None`.
+    /// If the list was not at the position before the batch, its position stays the same, because
+    /// the list lacks another change.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

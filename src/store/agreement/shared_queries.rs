@@ -1,6 +1,6 @@
-//! Shares queries for the last changes among list requests. Several queries can be in flight at the
-//! same time. A list request uses the first query that is sent after the request arrived, because
-//! an earlier query may miss a change that was committed before the request arrived.
+//! Shares queries for the last changes among list requests. A list request uses the first query
+//! that is sent after the request arrived. An earlier query may miss a change that was committed
+//! before the request arrived.
 
 use super::lease::Time;
 use std::time::Duration;
@@ -48,10 +48,9 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// Returns the earliest time at which the next query may be sent. The last query was sent at
-/// `sent`, and at most `most` queries may be in flight. Distributes these queries evenly over one
-/// round trip. Otherwise a burst of list requests would send all of them at nearly the same time.
-/// The next request would then wait for almost a round trip until a query may be sent again.
+/// Returns the earliest time at which the next query may be sent, after the last one was sent at
+/// `sent`. Distributes the `most` queries evenly over one round trip. Otherwise, a burst of
+/// requests could use all queries at once, and the next request would wait for almost a round trip.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;
     if share < TIMER_RESOLUTION { sent } else { sent + share }

@@ -14,8 +14,8 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
 
 pub trait AccountCommands {
-    /// Creates an account. An Enterprise account needs limits of its own (`own`); for every other
-    /// plan, `own` must be `None`. Fails if an account has this name, even a closed one.
+    /// Creates an account. `own` must have the limits of an Enterprise account, and be `None` for
+    /// every other plan. Fails if an account has this name, even a closed one.
     fn create_account(
         &self,
         name: &str,
@@ -27,26 +27,23 @@ pub trait AccountCommands {
     /// Renames an account. Fails if another account has the new name.
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError>;
 
-    /// Closes an account for good. From then on, servers refuse all its keys. Returns how many of
-    /// its keys had not been revoked, or 0 if the account was already closed. The name stays taken,
-    /// so a new account needs a different one.
+    /// Closes an account for good, so that servers refuse all its keys. Returns how many of its
+    /// keys had not been revoked, or 0 if the account was already closed. The name stays taken.
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError>;
 
     /// Moves an account to another plan. A running server applies the new limits within a second.
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
 
-    /// Returns every account, sorted by name, with the number of its valid keys. A key is valid if
-    /// it is neither revoked nor expired at `now_ms`. A closed account has no valid keys.
+    /// Returns every account, sorted by name, with the number of its keys that are valid at
+    /// `now_ms`. A closed account has no valid keys.
     fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError>;
 
-    /// Returns the name of the account with this name or this id. Ids are accepted because logs
-    /// show ids. If one account has the name and another account has the id, the name wins. Does
-    /// not count the account's keys, so it is fast even if there are many keys.
+    /// Returns the name of the account with this name or this id, because logs show ids. If one
+    /// account has the name and another has the id, the name wins.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
-    /// Returns an account and the number of its valid keys. Resolves the name or id as
-    /// [`AccountCommands::resolve_account`] does. Counts the keys as [`AccountCommands::accounts`]
-    /// does.
+    /// Returns an account, found by name or id, and the number of its keys that are valid at
+    /// `now_ms`.
     fn account(&self, name_or_id: &str, now_ms: i64) -> Result<(Account, i64), StoreError>;
 }
 
@@ -98,8 +95,8 @@ impl<E: Engine> AccountCommands for E {
             statements.execute(&update, &[&id, &utc_text(&at)])?;
             Ok(Some(id))
         })?;
-        // SQLite blocks all other writes during a change, so count the keys in a separate read. No
-        // key can be added before this read, because the account is already closed.
+        // Count the keys after the change, because SQLite blocks all other writes during a change.
+        // No key can be added in between, because the account is already closed.
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
         let ended = self
@@ -157,8 +154,7 @@ fn account_row(statements: &dyn Statements, name: &str) -> Result<Account, Store
     find_account(statements, name)?.ok_or_else(|| no_account(name))
 }
 
-/// Returns the id of the account with this name. Fails if there is no such account or if it is
-/// closed.
+/// Returns the id of the account with this name. Fails if the account does not exist or is closed.
 pub fn open_account(statements: &dyn Statements, name: &str) -> Result<i64, StoreError> {
     let Account { id, closed_at, .. } = account_row(statements, name)?;
     if closed_at.is_some() { Err(account_closed(name)) } else { Ok(id) }

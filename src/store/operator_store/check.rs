@@ -10,8 +10,8 @@ use serde::Serialize;
 use std::fmt::Display;
 use store_orders_api::types::MAX_ID;
 
-/// One check reports at most this many problems, and one warning names at most this many rows. This
-/// keeps the report of a badly damaged store readable.
+/// The maximum number of problems per check, and of rows in a warning. The limit keeps the report
+/// of a badly damaged store readable.
 pub const MAX_PROBLEMS: usize = 20;
 
 const DATES: [(&str, &str); 4] = [
@@ -44,24 +44,20 @@ pub struct CheckReport {
 
 impl CheckReport {
     /// Returns the value in `result`. If `result` is an error, adds the problem that `what` cannot
-    /// be read, and returns `None`.
+    /// be read.
     pub fn read<T, E: Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
 
-    /// Reports a problem if `table` does not have exactly one row. The row of `identity` has the
-    /// store's id. In PostgreSQL, changes lock the row of `change_lock`. In SQLite, the row of
-    /// `last_changes` has the change numbers.
     pub fn require_one_row(&mut self, table: &str, rows: i64) {
         if rows != 1 {
             self.problems.push(format!("{table}: {rows} rows instead of one"));
         }
     }
 
-    /// Reports a problem if a row has a higher change number than the last change that `table`
-    /// records. `rows` are the rows of `table`. A server looks for changed rows only when the last
-    /// change's number rises, so it would see such a row late or never. The last three parameters
-    /// are the highest change numbers of orders, keys and accounts.
+    /// Reports a problem if a row has a higher change number than the last change in `rows`, the
+    /// rows of `table`. Servers would see such a row late or never. The last three parameters are
+    /// the highest change numbers of orders, keys and accounts.
     pub fn check_change_numbers(
         &mut self,
         table: &str,
@@ -91,12 +87,11 @@ impl CheckReport {
     }
 }
 
-/// Checks the dates and the ids, and counts the rows. Dates must exist in the calendar, which the
-/// schema cannot check. Ids must be numbers that JavaScript can read exactly. Data that cannot be
-/// read is a problem in the report.
+/// Counts the rows. Checks that dates exist in the calendar, and that JavaScript can read ids
+/// exactly. Reports unreadable data as a problem.
 ///
-/// Dates and ids are read in pages, so that each read is short. During a read, the embedded store's
-/// write-ahead log cannot be emptied.
+/// Reads dates and ids in pages, because the embedded store's write-ahead log cannot be emptied
+/// during a read.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);

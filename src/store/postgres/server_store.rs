@@ -222,8 +222,7 @@ impl Store for PostgresStore {
     }
 
     async fn try_write(&self) -> Result<(), StoreError> {
-        // An empty batch takes the change lock and needs the same rights as any other batch, but
-        // locks and changes no order.
+        // An empty batch tests the change lock and the write rights, but changes no order.
         let (empty, deadline) = (Batch::new(&[], Instant::now()), Instant::now() + TEST_LIMIT);
         self.execute(&empty, deadline).await.map(drop)
     }
@@ -276,9 +275,8 @@ fn is_transient(error: &StoreError) -> bool {
     )
 }
 
-/// The number of rows in a page. One statement reads one page, so a long read consists of several
-/// statements with separate snapshots. A single snapshot that lasts for seconds would keep vacuum
-/// from removing dead rows of the store's tables.
+/// The number of rows in a page. One statement reads one page, because a snapshot that lasts for
+/// seconds keeps vacuum from removing dead rows.
 pub const PAGE_ROWS: i64 = 50_000;
 
 /// Selects a page of the orders that are not cancelled, starting at id `$1`, with at most `$2`
@@ -290,8 +288,8 @@ fn all_orders() -> String {
     )
 }
 
-/// Selects a page of the orders that changed after the change `$1`. A change is never split between
-/// two pages, so a page may have more rows than [`PAGE_ROWS`].
+/// Selects a page of the orders that changed after the change `$1`. The page may exceed
+/// [`PAGE_ROWS`], because a change is never split.
 fn changed_orders() -> String {
     format!(
         "SELECT {}, change_number
@@ -303,9 +301,8 @@ fn changed_orders() -> String {
     )
 }
 
-/// Sends all orders that are not cancelled, page by page. If an order changes during the read, its
-/// old or its new state may be sent. Returns the position of the last change before the read. So
-/// the caller reads such an order again later.
+/// Sends all orders that are not cancelled, page by page. Returns the position of the last change
+/// before the read, because an order that changes during the read may be sent in its old state.
 async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, StoreError> {
     let read = with_scan_connection(session, async |client, before| {
         let (query, mut from) = (all_orders(), Some(i64::MIN));
@@ -333,9 +330,8 @@ async fn send_changed(
     Ok(read.await?.0)
 }
 
-/// Calls `read_rows` with a separate connection and the last changes before the read. Returns the
-/// result of `read_rows`, and the last changes after the read. The connection is separate because a
-/// long read on a shared one would delay other requests.
+/// Calls `read_rows` with the last changes before the read. Also returns the last changes after the
+/// read. Uses a separate connection, because a long read would delay other requests.
 async fn with_scan_connection<T>(
     session: &Session,
     read_rows: impl AsyncFnOnce(&Client, LastChanges) -> Result<T, StoreError>,

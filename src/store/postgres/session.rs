@@ -70,8 +70,7 @@ use state::SessionState;
 use std::sync::Arc;
 use writer::BatchWriter;
 
-/// Six connections to one server. Other modules use its `pub(super)` fields directly. They cannot
-/// replace a field, because they share the session in an `Arc`.
+/// Six connections to one server.
 pub struct Session {
     pub(super) writer: BatchWriter,
     pub(super) lists: ListReader,
@@ -150,8 +149,8 @@ impl Session {
         self.state.ended().await
     }
 
-    /// Opens another connection to the server of this session, for long work that must not delay
-    /// other work. If the new connection is lost, the session continues.
+    /// Opens another connection to this session's server, for long work. If the new connection is
+    /// lost, the session continues.
     pub async fn open_another(&self, role: &Role) -> Result<Connection, StoreError> {
         let opened = connect_to(&self.url, &self.target, role, CONNECT_LIMIT).await;
         let connection = opened.map_err(|error| unreachable_because(error.to_string()))?;

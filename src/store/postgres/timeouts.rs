@@ -15,8 +15,7 @@ pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// TCP keepalive: idle time, interval, number of probes. The idle time and the probes together take
-/// as long as [`UNACKNOWLEDGED_LIMIT`], so a lost peer is detected equally fast with and without
-/// unacknowledged data.
+/// [`UNACKNOWLEDGED_LIMIT`], so a lost peer is detected equally fast on an idle connection.
 pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 pub const KEEPALIVE_RETRIES: u32 = 4;
@@ -26,7 +25,7 @@ pub const KEEPALIVE_RETRIES: u32 = 4;
 pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
 /// The maximum time for which a server's commit may wait for standbys. If a commit has waited
-/// longer on a primary, no session is opened to this primary.
+/// longer, no session is opened to its primary.
 pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
@@ -37,12 +36,12 @@ pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 /// Pause after a failed attempt to open a session, and before a batch is sent again.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The minimum time before its deadline at which a batch may be sent. With less time, the result of
-/// the batch would probably be late, and a late result ends the session.
+/// The minimum time that a batch must have left to be sent. With less time, the result would
+/// probably be late and end the session.
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
-/// The maximum time that a batch waits for each of its two locks, the change lock and the row of an
-/// order. It waits less if little time is left before its deadline.
+/// The maximum time that a batch waits for each of its two locks, the change lock and an order's
+/// row. The wait is shorter if the deadline is near.
 pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// The time reserved for executing a batch, in addition to its two lock waits.
@@ -78,17 +77,16 @@ pub const COUNT_FAILURE_DURATION: Duration = Duration::from_secs(2);
 /// Interval at which a command polls for heartbeats.
 pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A server that can reach the database sends a heartbeat within this time, even if it must open a
-/// new session first.
+/// A server that can reach the database sends a heartbeat within this time. The time includes
+/// opening a new session.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After a server has written its row, it counts as running for this time. A running server writes
-/// its row at least every 10 s. If a server is killed, long commands continue to pause for its
-/// requests during this time.
+/// After a server has written its row, it is treated as running for this time. A running server
+/// writes its row at least every 10 s.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
-/// If a server has sent no heartbeat for at least this time, the other servers remove its row from
-/// the table `replicas`. If it was only suspended, it adds its row again.
+/// If a server has sent no heartbeat for at least this time, the other servers remove its row. A
+/// suspended server adds its row again when it resumes.
 pub const SILENT_FOR: Duration = Duration::from_secs(120);
 
 /// Timeouts that PostgreSQL enforces, in milliseconds. 0 means no limit.
@@ -109,8 +107,8 @@ pub const WRITER: ServerTimeouts = timeouts(LOCK_WAIT.as_millis() as u64, 10_000
 /// keys that changed.
 pub const FRESHNESS: ServerTimeouts = timeouts(100, 2_000, 10_000);
 
-/// The maximum number of freshness queries in flight on one connection. Because several may be in
-/// flight, a list request seldom waits for the answer to an earlier query.
+/// The maximum number of freshness queries in flight on one connection. With several in flight, a
+/// list request seldom waits for an earlier query.
 pub const MAX_LIST_QUERIES: usize = 8;
 
 pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
@@ -123,9 +121,8 @@ pub const MAINTENANCE: ServerTimeouts = READER;
 /// server's row.
 pub const HEARTBEAT: ServerTimeouts = timeouts(250, 5_000, 10_000);
 
-/// The maximum number of batches of counts that are in flight at the same time. If they start at
-/// equal intervals, a batch starts every quarter of a round trip. So a request waits at most this
-/// long until its batch can be sent.
+/// The maximum number of batches of counts that are in flight. With four, a request usually waits
+/// at most a quarter of a round trip until its batch is sent.
 pub const CONCURRENT_COUNTS: usize = 4;
 
 pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
@@ -133,8 +130,7 @@ pub const LIMITER: ServerTimeouts = timeouts(500, 650, 10_000);
 pub const LONG_READER: ServerTimeouts = timeouts(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
 /// Timeouts for one command. Each wait for a lock ends after the documented [`COMMAND_TIMEOUT`].
-/// Statements have no timeout, because those of `check`, `restore` and `migrate` may process whole
-/// tables.
+/// Statements have no timeout, because some commands process whole tables.
 pub const COMMAND: ServerTimeouts = timeouts(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
 const fn timeouts(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerTimeouts {
@@ -149,8 +145,7 @@ const _: () = {
     // The assertions ensure these rules, in this order:
     //
     // - A cancellation that waits for both locks is answered in time.
-    // - A cancellation can wait for a session to open, and then for leases on an older primary to
-    //   expire. It is still answered in time.
+    // - A cancellation that waits for a session and for older leases is answered in time.
     // - A batch that has only the minimum time left can still be executed.
     // - A suspended writer loses the change lock before a waiting request times out.
     assert!(2 * ms(LOCK_WAIT) + ms(BATCH_EXECUTION_TIME) < ms(REQUEST_TIMEOUT));
@@ -175,26 +170,24 @@ const _: () = {
     assert!(silent_ms == ms(UNACKNOWLEDGED_LIMIT));
     // A server's lease expires before its row is removed.
     assert!(ms(LEASE) < ms(SILENT_FOR));
-    // PostgreSQL ends slow statements of the reader before READ_LIMIT. PostgreSQL also ends each
-    // freshness query that waits for a lock before READ_LIMIT. Otherwise their late replies would
-    // end the session.
+    // PostgreSQL ends the reader's slow statements before READ_LIMIT. It also ends a freshness
+    // query's lock wait before READ_LIMIT. Otherwise, late replies would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A lookup of a row is answered in time even if all lookups before it wait for a lock.
     assert!(ROW_LOOKUPS as u64 * READER.lock_ms < ms(READ_LIMIT));
-    // The removal of old rows and the recording of uses share a connection. Both are done in time
-    // even if they run at the same time and each needs two slow statements.
+    // The removal of old rows and the recording of uses share a connection. Both finish in time
+    // even if each needs two slow statements.
     assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));
     // Even if all freshness queries wait for a lock, keys stay current and the session stays open.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
-    // A batch is counted in time even if it must first wait for all other batches and for a removal
-    // of expired rows.
+    // A batch is counted in time even if it waits for all other batches and a removal of expired
+    // rows.
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // After a request was counted, there is time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // `count.sql` compares a batch's time with the time at which the account's row was last
-    // counted. If the row is more than a second ahead, `count.sql` concludes that the clock was set
-    // back. So no batch may wait for a second.
+    // No batch may wait for a second. Otherwise, `count.sql` could wrongly conclude that the clock
+    // was set back.
     assert!(LIMITER.statement_ms < 1_000);
 };

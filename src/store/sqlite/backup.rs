@@ -34,9 +34,8 @@ const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Called after each step with the number of copied pages and the total.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
-/// Converts an error that occurred while copying `file` to `target`. Replaces some messages,
-/// because their advice, such as to choose another `--data-dir`, makes sense only for a store in
-/// use.
+/// Converts an error that occurred while copying `file` to `target`. Replaces some messages whose
+/// advice makes sense only for a store in use.
 fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Damaged(damage) => unsound(file, damage),
@@ -73,7 +72,7 @@ fn interrupted() -> StoreError {
 
 /// Copies a snapshot of the store in this directory to a new file that only its owner can read.
 /// Servers and commands can keep running. Returns the file's length in bytes. Fails if the file
-/// exists. If interrupted, removes the unfinished copy and fails.
+/// exists. If interrupted, fails and leaves no file.
 pub fn back_up(
     directory: &Path,
     file: &Path,
@@ -119,9 +118,9 @@ pub struct Replaced {
     pub old: Option<PathBuf>,
 }
 
-/// Restores a backup as the store of this directory, which must not have one. No server can start
-/// until the restore ends. The restored store gets a new id. The ids of its next accounts and keys
-/// begin far above those in the backup, because the old store may have used the ids in between.
+/// Restores a backup as the store of this directory, which must not have a store. No server can
+/// start until the restore ends. The restored store gets a new id. New accounts and keys skip ids
+/// that the old store may have used.
 pub fn restore(
     file: &Path,
     directory: &Path,
@@ -130,8 +129,8 @@ pub fn restore(
     Ok(restore_over(false, file, directory, progress)?.report)
 }
 
-/// Restores a backup as [`restore`] does, but the directory may already have a store. Once the copy
-/// is complete, moves the files of that old store aside.
+/// Restores a backup as [`restore`] does, but moves the files of an existing store aside. The files
+/// are moved only after the copy is complete.
 pub fn replace(
     file: &Path,
     directory: &Path,
@@ -168,8 +167,8 @@ fn restore_over(
     Ok(Replaced { report, old })
 }
 
-/// Fails if the directory has a store, leftover files of a store, or an unfinished replacement.
-/// SQLite would apply a leftover write-ahead log or rollback journal to the restored store.
+/// Fails if the directory has a store, a leftover write-ahead log or journal, or an unfinished
+/// replacement. SQLite would apply a leftover log or journal to the restored store.
 fn refuse_old_store(directory: &Path) -> Result<(), StoreError> {
     let store = directory.join(FILE_NAME);
     let [log, journal] = [LOG, JOURNAL].map(|ending| side_file(&store, ending));
@@ -186,8 +185,8 @@ fn refuse_old_store(directory: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Creates an empty store in this directory. The file gets its name only when it is complete. So a
-/// process that is killed does not leave an incomplete file with that name.
+/// Creates an empty store in this directory. The file gets its name only when it is complete, so a
+/// killed process leaves no incomplete store.
 pub fn create_store(directory: &Path) -> Result<(), StoreError> {
     let path = directory.join(FILE_NAME);
     refuse_existing(&path)?;
@@ -202,22 +201,21 @@ pub fn create_store(directory: &Path) -> Result<(), StoreError> {
 /// file.
 struct StagedCopy {
     target: PathBuf,
-    /// A directory on the target's file system, so that a rename can publish the copy. Files that
-    /// SQLite creates next to the copy are removed with the directory.
+    /// A directory on the target's file system, so that a rename can publish the copy. SQLite's
+    /// files next to the copy are removed with the directory.
     directory: TempDir,
-    /// The open directory. It is locked while this value exists, so that other processes do not
-    /// take it for abandoned and remove it.
+    /// The open directory. Its lock shows other processes that the directory is in use, so they do
+    /// not remove it.
     _lock: File,
 }
 
 impl StagedCopy {
-    /// Creates an empty file in a new temporary directory next to the target. The directory's name
-    /// begins with `prefix`. First removes the directories with this prefix that killed processes
-    /// have left there.
+    /// Creates an empty file in a new temporary directory next to the target. First removes
+    /// directories with the same `prefix` that killed processes have left.
     fn create(target: &Path, prefix: &str) -> Result<StagedCopy, StoreError> {
         let unwritable = |error: io::Error| StoreError::unwritable(target, error);
-        // Check first that the target's directory exists. If it were missing, the error of
-        // `tempdir_in` would name the temporary directory instead.
+        // Check that the target's directory exists, because the error of `tempdir_in` would name
+        // the temporary directory.
         std::fs::metadata(parent(target)).map_err(unwritable)?;
         remove_abandoned(parent(target), prefix);
         let directory = tempfile::Builder::new()
@@ -226,8 +224,7 @@ impl StagedCopy {
             .map_err(unwritable)?;
         let lock = File::open(directory.path()).map_err(unwritable)?;
         // Ignore an error, because some network file systems cannot lock directories. On such a
-        // file system, no process removes this directory, because a process removes a directory
-        // only after locking it.
+        // file system, no other process can lock and remove this directory.
         let _ = lock.lock();
         let copy = StagedCopy { target: target.to_path_buf(), directory, _lock: lock };
         private_file(&copy.path(), parent(target)).map_err(unwritable)?;
@@ -248,8 +245,8 @@ impl StagedCopy {
         let fill = || {
             let mut copy = self.connect()?;
             copy_pages(source, &mut copy, progress, is_interrupted)?;
-            // Leave WAL mode, so that the copy is a single file that can be moved. Outside WAL
-            // mode, the copy can also be read in a read-only directory.
+            // Leave WAL mode, so that the copy is a single file. Such a copy can also be read in a
+            // read-only directory.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
         };
@@ -310,9 +307,8 @@ fn copy_pages(
     Ok(())
 }
 
-/// Removes the temporary directories in `directory` whose names begin with `prefix`. Killed
-/// processes have left these directories. Skips locked directories, because running processes still
-/// use them. Also skips directories that this user may not remove.
+/// Removes the temporary directories with this `prefix` that killed processes have left. Skips
+/// locked directories, because running processes still use them.
 fn remove_abandoned(directory: &Path, prefix: &str) {
     let mut open = OpenOptions::new();
     open.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed());

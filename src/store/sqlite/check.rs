@@ -40,9 +40,8 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
 }
 
 /// Runs all checks. They do not share one snapshot, because a server's write-ahead log cannot be
-/// emptied while a snapshot is open. Each of SQLite's own checks still reads whole tables in one
-/// snapshot, because it cannot be split (see [`crate::damage_check`]). A count of rows keeps a
-/// snapshot only while it reads one table.
+/// emptied while a snapshot is open. Each of SQLite's own checks still needs one snapshot (see
+/// [`crate::damage_check`]).
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
     check_structure(&mut report, connection);
@@ -74,8 +73,8 @@ fn check_references(report: &mut CheckReport, connection: &Connection) {
 }
 
 fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
-    // Read everything in one transaction. Otherwise, after a change between two of these
-    // statements, a correct row would seem to have too high a number.
+    // Read everything in one transaction. Otherwise, after a change between two statements, a
+    // correct row's number would seem too high.
     let transaction = report.read("a snapshot", connection.unchecked_transaction());
     let connection = transaction.as_deref().unwrap_or(connection);
     let last_changes = rows(connection, SELECT_LAST_CHANGES, last_changes_in);
@@ -116,8 +115,8 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let mut connection = open_existing(store.path(), access).unwrap();
-        // SQLite calls this closure repeatedly during the checks. The first call, during the first
-        // check, imports an order. The later calls import nothing new.
+        // SQLite calls this closure repeatedly during the checks. Only the first call imports a new
+        // order.
         let change = move || {
             store.import(Records::Orders(&[Order::pending(1)]), true).unwrap();
             false

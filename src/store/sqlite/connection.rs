@@ -6,8 +6,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long SQLite waits for a lock, for example while a store is opened and migrated. Once the
-/// store is open, writes wait in [`WriteGuard`] instead.
+/// How long SQLite waits for a lock, for example during a migration. Writes to an open store wait
+/// in [`WriteGuard`] instead.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The number of statements that a connection caches. It is large enough for all statements of a
@@ -32,8 +32,7 @@ pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connecti
 }
 
 /// Resolves symbolic links in the path of the file's directory, because SQLITE_OPEN_NOFOLLOW
-/// refuses a link in any part of a path. So the path may contain links, but the file itself must
-/// not be one.
+/// refuses a link in any part of a path. The file itself must not be a link.
 fn resolve_directory(path: &Path) -> PathBuf {
     let resolve = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
     resolve().unwrap_or_else(|| path.to_path_buf())
@@ -61,13 +60,11 @@ pub fn in_transaction<T>(
 }
 
 /// Recognizes errors that show damage. Any other error becomes a failed read, because most
-/// statements read. If the statement does something else, the caller replaces the failed action
-/// with `doing`.
+/// statements read. After other statements, the caller must name the action with `doing`.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         let is_damage = match &source {
-            // The tables are STRICT, so each column has a type. A value of a different type comes
-            // from a damaged page.
+            // The tables are STRICT, so a value of a different type comes from a damaged page.
             rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::Utf8Error(..) => true,
             other => matches!(
                 other.sqlite_error_code(),

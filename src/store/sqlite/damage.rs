@@ -4,8 +4,8 @@ use super::connection::doing;
 use crate::store::{GivesUp, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
-/// The number of instructions of SQLite's virtual machine between two calls of `gives_up`. SQLite
-/// executes this number of instructions in about a millisecond.
+/// The number of SQLite's virtual-machine instructions between two calls of `gives_up`. SQLite
+/// executes them in about a millisecond.
 const STEPS: i32 = 1_000;
 
 /// Returns the first structural problem, if there is one. Fails once `gives_up` returns true.
@@ -17,8 +17,8 @@ pub fn quick_check_until(
     first_problem(connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)))
 }
 
-/// Returns the problems in a row of one of SQLite's checks. Below a heading with the name of the
-/// database, the row has one line per problem.
+/// Returns the problems in a row of one of SQLite's checks. The row may begin with the name of the
+/// database, and then has one line per problem.
 pub fn problems_in(row: &str) -> impl Iterator<Item = &str> {
     row.lines().filter(|line| *line != "ok" && !line.is_empty() && !line.starts_with("***"))
 }

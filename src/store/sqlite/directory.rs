@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 
 pub const FILE_NAME: &str = "store.sqlite";
 
-/// The name of an empty file in the data directory. A command locks this file while it waits to
-/// write. The file is never removed. Otherwise, one process could lock the removed file, which it
-/// still has open, while another process locks a new file.
+/// The name of an empty file that a command locks while it waits to write. The file is never
+/// removed. Otherwise, two processes could lock different files of this name.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
 /// The audit log in the data directory, to which commands append a line for each change.
@@ -25,8 +24,8 @@ pub const AUDIT_LOG_NAME: &str = "audit.log";
 /// The prefix of the temporary directory in which a restore prepares the store's file.
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 
-/// The directory to which a restore moves the files of the old store. The restore renames the
-/// directory after it has moved all files.
+/// The directory to which a restore moves the files of the old store. After all files are moved,
+/// the restore renames the directory.
 pub const UNFINISHED_REPLACEMENT: &str = ".store-orders-replaced";
 
 /// An empty file. Its modification time, which `backup` sets, is the time of the last backup.
@@ -54,8 +53,8 @@ pub fn exists(directory: &Path) -> Result<bool, StoreError> {
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })
 }
 
-/// Returns true if the file exists. Fails if this user may not read it. Does not open the file,
-/// because closing it would release SQLite's locks on it (fcntl(2), "Advisory record locking").
+/// True if the file exists. Fails if this user may not read it. Does not open the file, because
+/// closing it would release SQLite's locks (see fcntl(2)).
 pub fn is_readable(file: &Path) -> io::Result<bool> {
     match rustix::fs::access(file, Access::READ_OK) {
         Ok(()) => Ok(true),
@@ -64,9 +63,8 @@ pub fn is_readable(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// Converts an error that occurred while opening a store. SQLite's error does not say that this
-/// user cannot create files in the store's directory. If that is the cause, the new error says so.
-/// Any other error stays the same.
+/// Replaces SQLite's error if this user cannot create files in the store's directory, because
+/// SQLite's message does not name this cause. Any other error stays the same.
 pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
     if !matches!(error, StoreError::Engine { .. }) {
         return error;
@@ -85,12 +83,12 @@ pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
     StoreError::Unusable(format!("the data directory {} {why}", directory.display()))
 }
 
-/// Returns the path of the store's file in this directory. Fails if the file does not exist or is
-/// empty, or if it is a mount point. Also fails if the file, its write-ahead log or the log's index
-/// is a link or has a second hard link.
+/// Returns the path of the store's file in this directory. Fails if the file is missing, empty or a
+/// mount point. Also fails if the file, its write-ahead log or the log's index is a link or has a
+/// second hard link.
 ///
-/// SQLite finds the log and the locks by the file's name. So processes that open the store by
-/// different names would overwrite each other's changes.
+/// SQLite finds the log and the locks by the file's name. So processes that use different names
+/// would overwrite each other's changes.
 pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
     if !exists(directory)? {
@@ -116,8 +114,8 @@ pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Returns the path of the store's file with this ending appended. SQLite names the files that it
-/// keeps next to a database in the same way.
+/// Returns the store's path with this ending appended, as SQLite names the files next to a
+/// database.
 pub fn side_file(store: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(store);
     path.push(ending);
@@ -157,13 +155,11 @@ fn is_mounted(_: &Path) -> bool {
     false
 }
 
-/// Files that show that a directory had a store: its write-ahead log, the saved request counts, and
-/// the lock file of commands.
+/// Files that show that the directory once had a store.
 const TRACES: [&str; 3] = ["store.sqlite-wal", COUNTS_FILE_NAME, INTENT_FILE_NAME];
 
-/// Fails if the directory lost its store, or if a restore into it did not finish. If an empty store
-/// were created instead, it would hide the loss, and SQLite would apply the lost store's
-/// write-ahead log to the new store.
+/// Fails if the directory lost its store, or if a restore into it did not finish. A new empty store
+/// would hide the loss, and SQLite would apply the lost store's write-ahead log to it.
 pub fn require_no_traces(directory: &Path) -> Result<(), StoreError> {
     let unfinished = std::fs::read_dir(directory)
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?

@@ -1,5 +1,4 @@
-//! Reads the id of a store. Gives a restored store a new id, and leaves a gap before the ids of its
-//! next accounts and keys.
+//! Reads the id of a store, and makes a restored store independent of the original.
 
 use super::connection::doing;
 use crate::store::StoreError;
@@ -10,9 +9,9 @@ pub fn store_id(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))
 }
 
-/// Makes a copy of a store independent of the original. The copy gets a new id. Its next accounts
-/// and keys get ids that begin [`ID_GAP`] above the highest id so far. Must be called before
-/// another process can open the copy.
+/// Makes a copy of a store independent of the original. The copy's next accounts and keys get ids
+/// that begin [`ID_GAP`] above the highest id so far. Must be called before another process can
+/// open the copy.
 pub fn begin_new_store(copy: &mut Connection) -> Result<(), StoreError> {
     let mut write = || {
         let transaction = copy.transaction()?;

@@ -1,14 +1,11 @@
-//! Reads and raises the numbers of the last changes, which are in the only row of the table
-//! `last_changes`. Rows of orders, accounts and keys have the number of their last change in the
-//! column `change_number`.
+//! Reads and raises the numbers of the last changes, which are in the table `last_changes`.
 //!
-//! Each list request and each refresh of the keys needs these numbers. So they are cached, and read
-//! again only if the header of SQLite's WAL index (`store.sqlite-shm`) has changed. Every commit of
-//! any process changes the header before it returns, so an equal header means that nothing was
-//! committed (<https://sqlite.org/walformat.html>, 2.1: `iChange` counts transactions). Reading the
-//! header takes 39 instructions and one system call (1.5 µs on a busy machine). `PRAGMA
-//! data_version` would take 2,112 instructions and two system calls (7 µs). Measured with SQLite
-//! 3.54, callgrind and strace.
+//! The numbers are cached, because each list request needs them. They are read again only if the
+//! header of SQLite's WAL index (`store.sqlite-shm`) has changed. Every commit changes the header
+//! before the commit returns (<https://sqlite.org/walformat.html>, 2.1, `iChange`).
+//!
+//! Reading the header takes 1.5 µs on a busy machine. `PRAGMA data_version` would take 7 µs (SQLite
+//! 3.54).
 
 use super::connection::connect;
 use super::directory::{LOG_INDEX, side_file};
@@ -63,8 +60,8 @@ pub fn set_change_number(
 pub struct CachedLastChanges {
     connection: Connection,
     wal_index: WalIndex,
-    /// The header of the WAL index just before `last_changes` was read. `None` at first, or if the
-    /// header could not be read. While this is `None`, each call of `get` queries SQLite.
+    /// The header of the WAL index just before `last_changes` was read. While this is `None`, each
+    /// call of `get` queries SQLite.
     header: Option<Header>,
     last_changes: LastChanges,
 }
@@ -103,21 +100,21 @@ type Header = [u8; HEADER_BYTES];
 
 #[derive(Debug)]
 struct WalIndex {
-    /// Never closed. If a process closes any handle to a file, the process loses all its locks on
-    /// the file (fcntl(2)). These include the locks of SQLite's connections.
+    /// Never closed. Closing any handle to the file would release SQLite's locks on the file
+    /// (fcntl(2)).
     file: Option<&'static File>,
 }
 
 impl WalIndex {
     /// Opens the index of the store at this path. A connection that has read the store must stay
-    /// open, because it keeps the index file from being deleted.
+    /// open, or SQLite may delete the index file.
     fn open(store: &Path) -> WalIndex {
         let file = File::open(side_file(store, LOG_INDEX));
         WalIndex { file: file.ok().map(|file| &*Box::leak(Box::new(file))) }
     }
 
-    /// Reads the header. Returns `None` if it cannot be read or has a different format; the caller
-    /// must then query SQLite.
+    /// Returns `None` if the header cannot be read or has a different format. The caller must then
+    /// query SQLite.
     fn header(&self) -> Option<Header> {
         let mut header = [0; HEADER_BYTES];
         self.file?.read_exact_at(&mut header, 0).ok()?;

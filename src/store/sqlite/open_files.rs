@@ -1,7 +1,6 @@
 //! Detects that the files of an open store were removed, replaced or overwritten. SQLite does not
-//! notice this, and continues to use the files that it has open. Then one of two things can happen.
-//! After the next start, changes that this process has acknowledged are missing. Or another process
-//! uses the new files of the same name, and the two processes overwrite each other's changes.
+//! notice this, and continues to use the files that it has open. Acknowledged changes may then be
+//! missing after the next start, or another process may overwrite them.
 
 use super::directory::{LOG, LOG_INDEX, side_file};
 use super::store_header::StoreHeader;
@@ -12,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time for which reads reuse a successful check. Without reuse, the check takes a third of the
-/// time of a list of 100 orders. Writes always check.
+/// The time for which reads reuse a successful check. Without reuse, a list of 100 orders would
+/// spend a third of its time on the check. Writes always check.
 const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
 /// The number of bits for a time in [`OpenFiles::last_check`], enough for the milliseconds of 34
@@ -25,20 +24,18 @@ pub struct OpenFiles {
     store: OpenFile,
     header: StoreHeader,
     log: OpenFile,
-    /// SQLite's locks for reading and writing are in this file, so processes with different index
-    /// files would write at the same time.
+    /// Contains SQLite's locks. Processes with different index files would write at the same time.
     index: OpenFile,
     opened: Instant,
-    /// Contains two numbers. The low [`TIME_BITS`] bits are the time of the last check, in
-    /// milliseconds after `opened`. They are 0 if the last check failed. The higher bits are the
-    /// number of failed checks.
+    /// The low [`TIME_BITS`] bits are the time of the last check, in milliseconds after `opened`.
+    /// They are 0 if the last check failed. The higher bits are the number of failed checks.
     last_check: AtomicU64,
 }
 
 impl OpenFiles {
-    /// Records which files the store has now. The log and its index must exist, so a connection
-    /// must have read the store before this call. `header` is the result of `open_header`, which
-    /// must check the file before SQLite opens it.
+    /// Records which files the store has now. A connection must have read the store before this
+    /// call, so that the log and its index exist. `header` must come from `open_header`, called
+    /// before SQLite opened the store.
     pub fn new(store: &Path, header: StoreHeader) -> io::Result<OpenFiles> {
         Ok(OpenFiles {
             store: OpenFile::new(store.to_path_buf())?,
@@ -58,8 +55,8 @@ impl OpenFiles {
         if last > 0 && age < REUSE_CHECK_FOR { Ok(()) } else { self.require_in_place() }
     }
 
-    /// Fails if the path of a file no longer names the file that this process opened. Also fails if
-    /// the store's file was overwritten with a file that has no write-ahead log, such as a backup.
+    /// Fails if the path of a file no longer names the opened file. Also fails if the store's file
+    /// was overwritten with a file without a write-ahead log, such as a backup.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         let before = self.last_check.load(Ordering::Relaxed);
@@ -68,11 +65,11 @@ impl OpenFiles {
         result
     }
 
-    /// Records the result of a check that began when `last_check` was `before`. `in_place_at` is
-    /// the check's time, or `None` if the check failed.
+    /// Records a check that began when `last_check` was `before`. `in_place_at` is the check's
+    /// time, or `None` if the check failed.
     ///
-    /// A success is recorded only if no other check has been recorded since `before` was read,
-    /// because the other check may have failed more recently.
+    /// Drops a success if another check was recorded meanwhile, because that check may have failed
+    /// more recently.
     fn record(&self, before: u64, in_place_at: Option<u64>) {
         let relaxed = Ordering::Relaxed;
         let failures = before >> TIME_BITS;
@@ -87,9 +84,9 @@ impl OpenFiles {
         };
     }
 
-    /// Fails if a checkpoint would damage the store that other processes find at its path. If the
-    /// store's file was moved, or its log was removed, a checkpoint does no damage. This method
-    /// then succeeds, because the checkpoint saves changes that only this process can still read.
+    /// Fails if a checkpoint would damage the store that other processes use. Succeeds if the
+    /// store's file was moved or its log was removed. The checkpoint then saves changes that only
+    /// this process can still read.
     pub fn require_checkpointable(&self) -> Result<(), StoreError> {
         if self.store.displaced().is_some() {
             return Ok(());

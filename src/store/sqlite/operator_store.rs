@@ -106,8 +106,8 @@ impl OperatorStore for SqliteStore {
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError> {
         let path = self.path().with_file_name(AUDIT_LOG_NAME);
         let append = || {
-            // This call creates the file if it is missing. The next one opens it for appending, so
-            // that the lines of concurrent commands do not overwrite each other.
+            // Create the file if it is missing. Then append, so that concurrent commands do not
+            // overwrite each other's lines.
             private_file(&path, path.parent().unwrap_or(Path::new(".")))?;
             let mut file = open_private_file(&path, OpenOptions::new().append(true))?;
             file.write_all(format!("{line}\n").as_bytes())

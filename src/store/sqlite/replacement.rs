@@ -1,14 +1,14 @@
 //! Moves the files of an old store to a new directory within the data directory, so that a restored
 //! store can take its place.
 //!
-//! The data directory itself stays in place, because it may be a mount point, or a symbolic link
-//! such as systemd creates for a service with `DynamicUser=`. So the files are moved one by one,
-//! and a command that is killed may have moved only some of them. The store's file is moved first,
-//! because no process opens a store without it. No process creates an empty store in its place
-//! either, because [`require_no_traces`](super::directory::require_no_traces) finds the unfinished
-//! directory. The next `restore --replace` moves the remaining files to the same directory, so that
-//! the old store keeps its write-ahead log. Then it renames that directory to its final name, and
-//! last, it puts the restored store in place.
+//! The data directory itself stays in place, because it may be a mount point or a symbolic link,
+//! such as systemd creates for `DynamicUser=`. So the files are moved one by one, and a killed
+//! command may have moved only some of them.
+//!
+//! The store's file is moved first, because no process opens a store without it. While the
+//! unfinished directory exists, [`require_no_traces`](super::directory::require_no_traces) prevents
+//! a new empty store. The next `restore --replace` moves the remaining files to the same directory,
+//! so that the old store keeps its write-ahead log.
 
 use super::directory::{FILE_NAME, JOURNAL, LOG, LOG_INDEX, UNFINISHED_REPLACEMENT};
 use crate::private_file::{open_private_file, private_directory};
@@ -53,8 +53,8 @@ impl OldStore {
             Err(error) => return Err(StoreError::unwritable(&path, error)),
         };
         if let Some(file) = &lock {
-            // This fails if another process has opened the store, because SQLite then has a lock on
-            // a part of the file.
+            // This fails if another process has opened the store, because SQLite locks a part of
+            // the file.
             fcntl_lock(file, FlockOperation::NonBlockingLockExclusive).map_err(
                 |error| match error {
                     Errno::AGAIN | Errno::ACCESS => StoreError::Refused(format!(
@@ -68,9 +68,8 @@ impl OldStore {
         Ok(OldStore { directory: directory.to_path_buf(), _lock: lock })
     }
 
-    /// Moves the store's files to a new directory in the data directory and returns its path. If an
-    /// interrupted restore has already moved some files, they end up in the same directory. Returns
-    /// `None` if there are no files.
+    /// Moves the store's files to a new directory in the data directory and returns its path. Also
+    /// completes an interrupted move. Returns `None` if there are no files.
     pub fn set_aside(self) -> Result<Option<PathBuf>, StoreError> {
         self.move_files().map_err(|source| StoreError::File {
             doing: format!("set the old store in {} aside", self.directory.display()),

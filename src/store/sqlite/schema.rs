@@ -16,7 +16,7 @@ const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
 
 pub const NEWEST: i64 = MIGRATIONS.len() as i64;
 
-/// Returns true if the store's version is the newest that this program supports. Fails if the store
+/// Returns true if the store has the newest version that this program supports. Fails if the store
 /// has a newer version.
 pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     Ok(read_known_version(connection, path)? == NEWEST)
@@ -104,8 +104,8 @@ mod tests {
     use crate::store::{Account, Key, OperatorStore, Order, Records};
     use std::collections::BTreeMap;
 
-    /// Statements take their columns from the descriptions of rows. If these did not agree with the
-    /// tables, statements would fail, or leave out a column.
+    /// Statements take their columns from the descriptions of rows. With a wrong description, a
+    /// statement would fail or leave out a column.
     #[test]
     fn the_descriptions_of_rows_have_the_columns_of_the_tables() {
         let mut connection = Connection::open_in_memory().unwrap();

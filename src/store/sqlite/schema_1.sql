@@ -1,5 +1,5 @@
--- The tables of a store, version 1. To change them, add a file with a migration to the next version;
--- never edit this one.
+-- The tables of a store, version 1. Never edit this file; add a migration to the next version
+-- instead.
 
 -- Identifies this store. A restored store gets another id. Ids of accounts and keys are unique only
 -- within one store.
@@ -10,9 +10,8 @@ CREATE TABLE identity (
 INSERT INTO identity VALUES (1, lower(hex(randomblob(16))));
 
 -- The number of the last change of orders, and the number of the last change of accounts or keys.
--- Every change increments one of these numbers. In the same transaction, it writes the new number
--- to `change_number` of each row that it changes. A server catches up by reading the rows with
--- higher numbers than its position.
+-- In its transaction, a change writes its number to `change_number` of each changed row. A server
+-- catches up by reading the rows with higher numbers than its position.
 CREATE TABLE last_changes (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     orders   INTEGER NOT NULL,
@@ -20,8 +19,7 @@ CREATE TABLE last_changes (
 ) STRICT;
 INSERT INTO last_changes VALUES (1, 0, 0);
 
--- All orders ever. Cancelled orders stay, so that their ids are never reused. Dates are in the
--- format of the API: RFC 3339 in UTC with Z.
+-- Cancelled orders stay, so that their ids are never reused. Dates are RFC 3339 in UTC with Z.
 CREATE TABLE orders (
     id            INTEGER PRIMARY KEY,
     pet_id        INTEGER NOT NULL,
@@ -42,8 +40,8 @@ CREATE TABLE pets (
     name TEXT NOT NULL
 ) STRICT;
 
--- Dates are in the format of orders. closed_at is NULL while the account is open; a closed account
--- has no valid key and gets none.
+-- Dates are in the format of orders. closed_at is NULL while the account is open. A closed account
+-- has no valid key and gets no new key.
 CREATE TABLE accounts (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     name          TEXT NOT NULL UNIQUE CHECK (name <> ''),
@@ -59,11 +57,14 @@ CREATE TABLE accounts (
 ) STRICT;
 CREATE INDEX accounts_by_change ON accounts (change_number);
 
--- digest is the SHA-256 of the whole key; the key itself is not stored. label is the operator's name
--- for the key, or NULL. Times are Unix milliseconds. The latest ban has an end, and a length, which
--- the next ban doubles; both are NULL if the key was never banned or the operator lifted the ban.
--- Each ban and each lifting increments ban_number. A change of the account alone does not change the
--- change_number of its keys.
+-- digest is the SHA-256 of the whole key; the key itself is not stored. label is the operator's
+-- name for the key. Times are Unix milliseconds.
+--
+-- banned_until and ban_seconds describe the latest ban. The next ban doubles ban_seconds. Both are
+-- NULL if the key was never banned or the operator lifted the ban. Each ban and each lifting
+-- increments ban_number.
+--
+-- A change of the account alone does not change change_number of its keys.
 CREATE TABLE keys (
     row           INTEGER PRIMARY KEY AUTOINCREMENT,
     id            TEXT NOT NULL UNIQUE CHECK (id LIKE 'key\_%' ESCAPE '\'),

@@ -1,13 +1,13 @@
-//! Ensures that a store has at most one server, with a lock on the data directory. A server takes
-//! the lock exclusively. A command takes the lock in shared mode:
+//! Ensures that a store has at most one server. A server locks the data directory exclusively.
+//! Commands lock it in shared mode:
 //!
 //! - If a command must not run while a server runs, such as `restore`, it holds the lock until it
 //!   is done.
 //! - Every other command tries to take the lock while it opens the store. If a server has the lock,
 //!   the command continues without it.
 //!
-//! The directory itself is locked (flock(2)). A lock file could be removed, and then a second
-//! server would lock a new file.
+//! The directory itself is locked (flock(2)), because a lock file could be removed. A second server
+//! would then lock a new file.
 
 use super::directory::{create, existing_store};
 use crate::private_file::{open_private_file, private_file};
@@ -19,21 +19,21 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The maximum time that a starting server waits while a command holds the lock in shared mode.
-/// Most commands hold the lock only for the short time in which they open the store.
+/// The maximum time that a starting server waits for commands. Most commands hold the lock only
+/// while they open the store.
 const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The file in the data directory that describes the running server by its process id and
-/// addresses. Error messages show this description.
+/// The file that describes the running server for error messages. The description has the process
+/// id and the addresses.
 const DESCRIPTION_FILE_NAME: &str = "server.pid";
 
 /// The maximum number of bytes that are read from the description file. Servers write fewer.
 const MAX_DESCRIPTION_BYTES: u64 = 1_000;
 
-/// The exclusive right to serve a store. The lock is released when this value is dropped. If the
-/// process ends, for whatever reason, the operating system releases the lock.
+/// The exclusive right to serve a store. The lock is released when this value is dropped or the
+/// process ends.
 #[derive(Debug)]
 pub struct ServerLock {
     directory: PathBuf,
@@ -41,8 +41,8 @@ pub struct ServerLock {
 }
 
 impl ServerLock {
-    /// Takes the lock of this data directory exclusively. Waits for the lock for at most
-    /// [`KEPT_AWAY_TIMEOUT`]. Creates the directory if it is missing.
+    /// Takes the lock exclusively. Waits for at most [`KEPT_AWAY_TIMEOUT`]. Creates the data
+    /// directory if it is missing.
     pub fn take(directory: &Path) -> Result<ServerLock, StoreError> {
         let lock = open(directory)?;
         let started = Instant::now();
@@ -66,8 +66,8 @@ impl ServerLock {
         Ok(lock)
     }
 
-    /// Writes the addresses of this server and its admin listener to the data directory. The
-    /// operator's commands show the addresses, and so does the error of a second server.
+    /// Writes the addresses of this server to the data directory, so that commands and error
+    /// messages can show them.
     pub fn record_addresses(
         &self,
         address: SocketAddr,
@@ -86,8 +86,7 @@ impl ServerLock {
 }
 
 /// Prevents servers from starting in this data directory until the returned file is dropped.
-/// Commands call this before they change what a server relies on. Creates the directory if it is
-/// missing. Fails if a server has the store.
+/// Creates the directory if it is missing. Fails if a server has the store.
 pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
     let lock = open(directory)?;
     match lock.try_lock_shared() {
@@ -96,8 +95,8 @@ pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Returns the description that the running server wrote to the data directory. Returns `None` if
-/// no server is using the store in this directory.
+/// Returns the description of the running server, or `None` if no server uses the store in this
+/// directory.
 pub fn running_server(directory: &Path) -> Result<Option<String>, StoreError> {
     existing_store(directory)?;
     match open(directory)?.try_lock_shared() {
@@ -142,8 +141,8 @@ fn refusal(error: TryLockError, directory: &Path) -> StoreError {
     }
 }
 
-/// Reads the running server's description. The result may be incomplete or empty while the server
-/// writes the description. It is empty if the file cannot be read.
+/// The result may be incomplete or empty while the server writes its description. The result is
+/// empty if the file cannot be read.
 fn read_description(directory: &Path) -> String {
     let path = directory.join(DESCRIPTION_FILE_NAME);
     let mut description = String::new();

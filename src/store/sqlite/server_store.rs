@@ -226,8 +226,8 @@ impl Store for SqliteStore {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-                // Check again that the last recorded use is old enough, because a key cache that
-                // was just reloaded may not know it.
+                // Check the interval again, because a key cache that was just reloaded may not know
+                // the last recorded use.
                 let mut update = transaction.prepare_cached(
                     "UPDATE keys SET used_at = ?2
                      WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= ?3)",
@@ -242,8 +242,8 @@ impl Store for SqliteStore {
     }
 }
 
-/// Sends all orders that are not cancelled. If the store is damaged, sends the orders that can be
-/// read, and returns a description of the damage.
+/// Sends all orders that are not cancelled. If the store is damaged, sends the readable orders and
+/// returns a description of the damage.
 fn send_all_rows(connection: &Connection, to: &OrderSender) -> Result<Option<String>, StoreError> {
     let mut sending = Sending::new(to);
     let read = sending
@@ -270,8 +270,7 @@ impl Sending<'_> {
     }
 
     /// Sends the orders that changed after the change with the number `after`. If `after` is 0,
-    /// leaves out cancelled orders. The receiver's list is then empty, so it contains no order to
-    /// remove.
+    /// leaves out cancelled orders, because the receiver has no order to remove.
     fn rows_since(&mut self, connection: &Connection, after: i64) -> Result<(), StoreError> {
         let names = Order::names();
         let select = if needs_full_scan(connection, after)? {
@@ -295,11 +294,10 @@ impl Sending<'_> {
         self.flush()
     }
 
-    /// Sends the orders with ids above the last id that was sent, except cancelled orders and
-    /// orders that cannot be read.
+    /// Sends the readable orders with ids above the last id that was sent, except cancelled orders.
     ///
-    /// Takes the ids from the index `orders_by_change`, and looks up each order separately. If a
-    /// part of the index cannot be read, takes only the ids before that part.
+    /// Takes the ids from the index `orders_by_change`. If a part of the index cannot be read,
+    /// takes only the ids before that part.
     fn readable_rows(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut ids: Vec<i64> = Vec::new();
         let mut statement =
@@ -349,13 +347,12 @@ fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreErro
     }
 }
 
-/// The maximum number of changed orders that are sorted in memory. They take about 10 MB. If more
-/// orders have changed, reading the whole table is faster, because reading a million orders takes
-/// as long as sorting 100,000.
+/// The maximum number of changed orders that are sorted in memory, which takes about 10 MB. Reading
+/// a table of a million orders takes as long as sorting 100,000 orders.
 const MAX_SORTED_ORDERS: i64 = 100_000;
 
-/// Returns true if reading the whole table is faster than sorting the changed orders. This is so if
-/// `after` is 0, or if more than [`MAX_SORTED_ORDERS`] orders have changed after it.
+/// Returns true if reading the whole table is faster than sorting the orders that changed after
+/// `after`.
 fn needs_full_scan(connection: &Connection, after: i64) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT ?1 = 0 OR EXISTS (SELECT 1 FROM orders INDEXED BY orders_by_change
@@ -365,8 +362,8 @@ fn needs_full_scan(connection: &Connection, after: i64) -> rusqlite::Result<bool
 }
 
 /// Returns a description of the damage if the table of orders and its index differ in their number
-/// of rows. A torn page can look like a valid page with fewer rows. SQLite counts the rows from
-/// page headers, which takes 0.1 s for a million orders.
+/// of rows. A torn page can look like a valid page with fewer rows. Counting a million orders takes
+/// 0.1 s.
 fn find_missing_rows(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let count = "SELECT (SELECT count(*) FROM orders NOT INDEXED),
                         (SELECT count(*) FROM orders INDEXED BY orders_by_change)";
@@ -430,8 +427,8 @@ mod tests {
         store.cancel(ids.iter().map(cancellation).collect()).await.unwrap()
     }
 
-    /// Returns the ids of the orders that changed after the position `after`, and the position of
-    /// the last change. The ids of cancelled orders are negated.
+    /// Returns the ids of the orders that changed after this position, and the position of the last
+    /// change. The ids of cancelled orders are negated.
     async fn changes(store: &SqliteStore, after: Position) -> (Vec<i64>, Position) {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {

@@ -1,6 +1,5 @@
-//! Reads the header of the store's file, to detect that another file was copied over it. SQLite
-//! does not notice this, and continues to combine the file's pages with those in its write-ahead
-//! log.
+//! Detects that another file was copied over the store's file. SQLite does not notice this, and
+//! continues to combine the file's pages with those in its write-ahead log.
 
 use std::fs::File;
 use std::io;
@@ -10,15 +9,14 @@ use std::path::Path;
 /// The first bytes of a database (<https://sqlite.org/fileformat2.html>, 1.3).
 const FORMAT: &[u8] = b"SQLite format 3\0";
 
-/// Two bytes of the header, the format versions for writing and for reading. Both are 2 in a
-/// database that uses a write-ahead log, and 1 in a backup. In the header, they follow [`FORMAT`]
-/// and the page size (two bytes).
+/// The format versions for writing and for reading. A database with a write-ahead log has 2 and 2;
+/// a backup has 1 and 1. The versions follow [`FORMAT`] and the page size (two bytes).
 const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
 #[derive(Debug)]
 pub struct StoreHeader {
-    /// This file is never closed. A process that closes any handle to a file loses all its locks on
-    /// that file (fcntl(2)). SQLite's connections would lose their locks too.
+    /// Never closed. Closing any handle to the file would release SQLite's locks on the file
+    /// (fcntl(2)).
     file: &'static File,
 }
 
@@ -27,8 +25,8 @@ impl StoreHeader {
         Ok(StoreHeader { file: Box::leak(Box::new(File::open(store)?)) })
     }
 
-    /// True if the file uses a write-ahead log, as every store does once it has been opened. False
-    /// if it was overwritten with a backup, or with a file that is not a database.
+    /// True if the file uses a write-ahead log, as every opened store does. False if the file was
+    /// overwritten with a backup.
     pub fn uses_log(&self) -> bool {
         let mut start = [0; 20];
         self.file.read_exact_at(&mut start, 0).is_ok()

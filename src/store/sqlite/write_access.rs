@@ -2,12 +2,12 @@
 //! other writers for a few seconds at most, and a command for a minute at most.
 //!
 //! SQLite does not queue writers, so each writer polls. A busy server begins its next batch
-//! microseconds after the last one. A command would therefore find the store locked at nearly every
-//! poll. So a command locks a file while it waits to write. Only one command at a time has this
-//! lock. A server that finds the file locked pauses before its next batch.
+//! microseconds after the last one, so a command would rarely find the store unlocked. A waiting
+//! command therefore locks a file. A server that finds the file locked pauses before its next
+//! batch. Only one command at a time has this lock.
 //!
-//! The system releases this lock (flock(2)) when its holder ends, however that happens. A command
-//! that is suspended while it has the lock delays each batch by one pause.
+//! The system releases this lock (flock(2)) when its holder ends. A command that is suspended with
+//! the lock delays each batch by one pause.
 
 use super::directory::INTENT_FILE_NAME;
 use super::open_files::OpenFiles;
@@ -27,30 +27,27 @@ use std::time::{Duration, Instant};
 /// The maximum time that a batch of cancellations waits until it can begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The maximum time that other writes of a server wait until they can begin. A batch that arrives
-/// during this wait cannot begin before the wait ends. So this time is shorter than
-/// [`BATCH_TIMEOUT`].
+/// The maximum time that other writes of a server wait until they can begin. This time is shorter
+/// than [`BATCH_TIMEOUT`], because a batch may have to wait for such a write.
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
 
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The pause that a server makes for a waiting command. In this time, the command polls about three
-/// times, so it is likely to get its turn.
+/// The pause that a server makes for a waiting command. The command polls about three times in this
+/// pause, so it is likely to get its turn.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// The size to which SQLite truncates a longer write-ahead log when it restarts the log. The log
-/// gets long during imports and long reads of other processes.
+/// The size to which SQLite truncates a longer write-ahead log when it restarts the log. Imports
+/// and long reads make the log longer.
 const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 
-/// After this many commits, a server makes a checkpoint. The checkpoint moves the write-ahead log
-/// into the store's file, so that the log restarts.
+/// After this many commits, a server makes a checkpoint, so that the write-ahead log can restart.
 ///
 /// To find a page in the log, SQLite steps over all versions of the page since the last restart.
-/// Some pages get a version with each commit. Without this limit, this search would use a quarter
-/// of the CPU instructions of each cancellation by a single client. A checkpoint costs three
-/// fsyncs.
+/// Without this limit, this search would use a quarter of the CPU instructions of each cancellation
+/// by a single client. A checkpoint costs three fsyncs.
 const CHECKPOINT_COMMITS: u32 = 250;
 
 #[derive(Debug)]
@@ -63,8 +60,8 @@ pub struct WriteAccess {
     /// next batch.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True after a write of a server failed because the disk may be full, until a checkpoint has
-    /// run without an error.
+    /// True if a write of a server failed because the disk may be full. The next checkpoint without
+    /// an error resets this.
     lacks_room: AtomicBool,
 }
 
@@ -116,9 +113,8 @@ pub struct WriteGuard<'a> {
 }
 
 impl WriteGuard<'_> {
-    /// Waits for the writes of other processes, then begins a transaction that writes. Fails if
-    /// those writes do not end by the deadline, or if the index of the write-ahead log was removed
-    /// or replaced.
+    /// Waits for the writes of other processes, then begins a transaction that writes. Fails after
+    /// the deadline. Also fails if the index of the write-ahead log was removed or replaced.
     ///
     /// If the disk may be full since an earlier write, a server first makes a checkpoint. If the
     /// checkpoint fails, so does this method.
@@ -146,9 +142,8 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // If the index of the write-ahead log was replaced, another process may be using the new
-        // index to write to the log now. So check before the first write, because a rollback
-        // without a write does not disturb that process.
+        // Check before the first write. If the index was replaced, another process may be writing
+        // to the log, and a rollback without a write does not disturb that process.
         self.access.files.require_index()?;
         Ok(transaction)
     }
@@ -159,9 +154,8 @@ impl WriteGuard<'_> {
         self.access.files.require_in_place()
     }
 
-    /// Counts a commit if a server made it. After every [`CHECKPOINT_COMMITS`] such commits, moves
-    /// the write-ahead log into the store's file. The server responds to the requests of the last
-    /// commit only after this move.
+    /// Makes a checkpoint after every [`CHECKPOINT_COMMITS`] commits of a server. The server
+    /// responds to the requests of the last commit only after the checkpoint.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;
@@ -171,16 +165,15 @@ impl WriteGuard<'_> {
         let is_due = commits >= CHECKPOINT_COMMITS;
         self.access.commits.store(if is_due { 0 } else { commits }, Ordering::Relaxed);
         if is_due {
-            // Ignore an error, because the commit is durable without the checkpoint. While another
-            // process reads, the checkpoint may move only a part of the write-ahead log. A later
-            // checkpoint moves the rest.
+            // Ignore an error, because the commit is durable without the checkpoint. A later
+            // checkpoint moves the rest of the log.
             let _ = self.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     }
 
-    /// Handles an error of a write. If the disk may be full, a server makes a checkpoint
-    /// immediately, because the write-ahead log may fill the disk before it is long enough for an
-    /// automatic checkpoint. If the checkpoint fails, the server repeats it before its next write.
+    /// Handles an error of a write. If the disk may be full, a server makes a checkpoint now,
+    /// because the log may be too short for an automatic checkpoint. If the checkpoint fails, the
+    /// server repeats it before its next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);
@@ -197,8 +190,8 @@ impl WriteGuard<'_> {
         Ok(())
     }
 
-    /// Moves the write-ahead log into the store's file and empties it. Returns false if another
-    /// connection was reading or writing, so that the log could not be emptied.
+    /// Moves the write-ahead log into the store's file and empties the log. Returns false if the
+    /// log could not be emptied because another connection was reading or writing.
     pub fn checkpoint(&self) -> Result<bool, StoreError> {
         self.access.files.require_checkpointable()?;
         let busy: i64 = self.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
@@ -251,8 +244,8 @@ impl Deref for WriteGuard<'_> {
     }
 }
 
-/// True if the disk may be full. I/O errors count as well, because SQLite reports an exceeded quota
-/// or file size limit as an I/O error.
+/// True if the disk may be full. SQLite reports an exceeded quota or file size limit as an I/O
+/// error.
 fn has_no_room(error: &StoreError) -> bool {
     let StoreError::Engine { source, .. } = error else { return false };
     let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
@@ -292,9 +285,8 @@ mod tests {
         SqliteStore::open_for_command(directory).unwrap()
     }
 
-    /// Runs `commands` while a server begins each batch as soon as the last one is committed, so
-    /// that it has the store's lock nearly all of the time. `commands` gets the server's batch
-    /// counter.
+    /// Runs `commands` while a server begins each batch right after the last commit. `commands`
+    /// gets the server's batch counter.
     fn run_beside_batches(directory: &Path, commands: impl FnOnce(&AtomicU64)) {
         let (store, batches, stop) = (store(directory), AtomicU64::new(0), AtomicBool::new(false));
         let batch = || {
@@ -338,8 +330,7 @@ mod tests {
             });
             let batches = batches.load(Ordering::Relaxed) - before;
             // In measurements, two to five commands ran between two batches, depending on the
-            // machine. The test allows up to 20 commands per batch, and up to 5 batches per
-            // command. Without the lock on the intent file, a command waited for 65 batches.
+            // machine. Without the lock on the intent file, a command waited for 65 batches.
             let commands = COMMANDS * ROUNDS;
             assert!((commands / 20..=5 * commands).contains(&batches), "{batches} batches");
         });

@@ -1,5 +1,5 @@
-// Seeds defects in pages, as negative controls. A check of reading.ts must find each defective
-// style, and `Watch` must record a request to another server and an exception.
+// Seeds defects in pages, as negative controls. The checks of reading.ts must find the defective
+// styles. `Watch` must record a request to another server and an exception.
 
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import type { ApiDocument } from "./api_document.js";

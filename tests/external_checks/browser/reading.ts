@@ -1,5 +1,5 @@
 // Checks that a page reads well. Each check returns its findings. Before the checks in `CHECKS`,
-// call `drawn` to draw all parts of the reference. Some checks also work on other pages.
+// call `drawn` to draw all parts of the reference.
 
 import axe from "axe-core";
 import type { Page } from "playwright-core";
@@ -335,8 +335,8 @@ export const openFields: Check = async (page, api) => {
     const count = (word: RegExp) => Array.from(text.matchAll(word)).length;
     if (count(/^Retry-After\b/gm) === 0) found.push(`the responses of ${address} are closed`);
     if (count(/^message\b/gm) > 0) found.push(`${address} repeats the fields of Error`);
-    // `Link` may appear once, for the next page. A deprecated operation may have more, because each
-    // of its responses links to the changelog.
+    // `Link` may appear once, for the next page. In a deprecated operation, each response also
+    // links to the changelog.
     const links = operation.deprecated ? Infinity : 1;
     if (count(/^Link\b/gm) > links) found.push(`${address} repeats the link of every error`);
     const lists = shownHeaderLists(api, operation);
@@ -431,8 +431,8 @@ export const redirects: Check = async (page) => {
   const found: string[] = [];
   for (const [from, to] of [
     ["/docs/", "/docs"],
-    // `/docs` used to be the reference of version 1. An old link may name a tag that only version 1
-    // has. Such a link must lead to the reference of version 1.
+    // `/docs` used to be the reference of version 1. An old link to a tag that only version 1 has
+    // must lead there.
     ["/docs#tag/pets/GET/pets/{petId}", "/docs/v1#tag/pets/GET/pets/{petId}"],
   ]) {
     await page.goto("about:blank");

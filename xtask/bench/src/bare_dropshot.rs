@@ -27,8 +27,8 @@ pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     on_served_core(|| ServerProcess::start(&mut command, &directory.join("dropshot.log")))
 }
 
-/// Serves the content of `file` until the process is killed. The runtime and dropshot's task mode
-/// are the same as the server's, but bare dropshot does not log requests or check keys.
+/// Serves the content of `file` until the process is killed. The runtime and task mode are the
+/// server's, but requests are not logged and keys not checked.
 pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
     let body = Bytes::from(std::fs::read(file)?);
     let mut api = ApiDescription::new();

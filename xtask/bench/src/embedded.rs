@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use testbed::{DataDir, Preload, ServerProcess};
 
-/// The lists to measure. Each list has its number of orders, the same number as text, the number of
-/// clients, and the target ratio to bare dropshot. Fewer clients would leave the server idle. More
-/// clients would fill the machine's socket buffers.
+/// The lists to measure, each with its length, the length as text, the number of clients, and the
+/// target ratio to bare dropshot. Fewer clients would leave the server idle. More clients would
+/// fill the socket buffers.
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 
@@ -45,8 +45,8 @@ pub fn lists(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures how fast the server refuses requests. It responds with 401 to a well-formed unknown
-/// key, and with 429 to an account whose limits are 0.
+/// Measures how fast the server refuses requests. 401 is for an unknown key, and 429 is for an
+/// account whose limits are 0.
 pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let (builds, unknown) = (setup.embedded(1)?, setup.store(&setup.programs.this, None, 1)?.key);
     let Served { store, server } = &builds.this;
@@ -67,8 +67,8 @@ pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures cancellations with the disk's own fsync, and then with an fsync that only waits for
-/// 1 ms. The second results do not depend on the speed of the disk.
+/// Measures cancellations with the disk's own fsync, and with an fsync that only waits for 1 ms.
+/// The second figures do not depend on the disk.
 pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let fixed_sync = Preload::fixed_sync(1)?;
     let mut rows = Vec::new();

@@ -228,8 +228,7 @@ async fn the_number_of_attempts_is_bounded() {
     }
 }
 
-/// The server stays silent. The client sees the same if hyper loses a request because its
-/// connection closes at the moment when the request is sent (`api/UPSTREAM.md`).
+/// The server stays silent. The client sees the same if hyper loses a request (`api/UPSTREAM.md`).
 #[tokio::test(start_paused = true)]
 async fn a_request_that_gets_no_response_is_sent_again_after_ten_seconds() {
     let server = ScriptedServer::start([Reply::silence(), Reply::json(204, "")]).await;

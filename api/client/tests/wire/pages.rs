@@ -198,8 +198,7 @@ async fn an_order_is_cancelled_if_it_is_unchanged() {
         Reply::json(404, not_found),
     ];
     let (server, client) = start(replies).await;
-    // In the second round, the retry gets a 412. So the first attempt did not cancel the order, and
-    // the call fails.
+    // If a retry gets a 412, the first attempt did not cancel the order, so the call fails.
     for attempts in [1, 2] {
         let error = client.cancel_order_if_unchanged(1, "\"a-1\"").await.unwrap_err();
         assert_eq!(error.code(), Some(ErrorCode::PreconditionFailed));

@@ -1,5 +1,4 @@
-//! Tests the client behind a proxy that sends its own responses, with statuses, bodies and headers
-//! that the API does not document.
+//! Tests the client with a proxy that sends responses that the API does not document.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A server on plain sockets that replies to requests one by one from a script. It can send invalid
-//! HTTP, which HTTP libraries prevent.
+//! A server that replies to requests one by one from a script. Plain sockets can send invalid HTTP,
+//! which HTTP libraries prevent.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -13,8 +13,8 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The fields of a span or an event, and its target as the field `target`. An event also has its
-/// level, as the field `level`.
+/// The fields of a span or an event, and its target as the field `target`. Only an event also has
+/// its level, as `level`.
 #[derive(Default)]
 struct Fields(BTreeMap<&'static str, String>);
 
@@ -39,7 +39,7 @@ impl Recorder {
     }
 
     /// Returns one line for each event of the client, or for each of its spans if `events` is
-    /// false. The line has all fields except the target.
+    /// false. Omits the target.
     fn lines(&self, events: bool) -> Vec<String> {
         let all = self.0.lock().unwrap();
         let records = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
@@ -52,9 +52,9 @@ impl Recorder {
     }
 }
 
-/// A second subscriber. With only one subscriber, `tracing` decides once for all threads whether a
-/// span is recorded. It asks only the thread that first creates the span. If this thread belongs to
-/// a test without a subscriber, no thread records the span.
+/// A second subscriber. With only one subscriber, `tracing` asks only the thread that first creates
+/// a span whether to record the span. The thread of a test without a subscriber would then decide
+/// for all threads.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
 
 fn record_here() -> (Recorder, DefaultGuard) {

@@ -1,5 +1,5 @@
 // Shows the API document that the page links to, using Scalar. Scalar's features that contact other
-// servers are turned off; the Content-Security-Policy would block them anyway.
+// servers are turned off. The Content-Security-Policy would block them anyway.
 
 /**
  * Headers that the responses of all operations have. The guide describes them, so this page does
@@ -28,12 +28,12 @@ function fitted(document, base) {
   const operations = parts.filter((part) => part.operationId)
   for (const operation of operations) {
     operation.description = inTense(operation.description)
-    // Replace Scalar's own badge for stability, because it cannot show `beta`. Deprecated
-    // operations need no badge, because Scalar marks them itself.
+    // Replace Scalar's own badge for stability, because that badge cannot show `beta`. Scalar marks
+    // deprecated operations itself.
     delete operation['x-scalar-stability']
     if (!operation.deprecated) operation['x-badges'] = [{ name: operation['x-stability'] }]
-    // A cursor is valid only with the filters for which it was issued. If a reader changed the
-    // example filters, the server would reject the example cursor. So show no example.
+    // Show no example cursor, because a cursor is valid only with the filters for which it was
+    // issued.
     delete operation.parameters.find(({ name }) => name === 'cursor')?.example
     // Insert the server's base URL, so that a reader has to add only the key to the curl command.
     const [command] = operation['x-codeSamples']
@@ -45,16 +45,16 @@ function fitted(document, base) {
     for (const header of ON_EVERY_RESPONSE) delete headers?.[header]
     for (const media of Object.values(content ?? {})) {
       if (media.schema.$ref !== ERROR) continue
-      // Do not repeat the schema of errors here, because Scalar shows it once, among the models.
-      // The `Link` header has the same meaning for every error, so leave it out as well.
+      // Do not repeat the error schema, which Scalar shows among the models. The `Link` header has
+      // the same meaning for every error.
       delete media.schema
       delete headers.Link
     }
     // If no headers are left, Scalar would show an empty list of headers.
     if (headers && Object.keys(headers).length === 0) delete response.headers
   }
-  // Remove the link to the guide, because the introduction already has one. Next to this link,
-  // Scalar would show the links to the contact and the licence without their text.
+  // Remove the link to the guide, because Scalar would then show the contact and the licence
+  // without text. The introduction already links to the guide.
   delete document.externalDocs
   return document
 }
@@ -65,8 +65,8 @@ function fitted(document, base) {
  */
 function moved({ tags }) {
   const [, tag] = /^#tag\/([^/]+)/.exec(location.hash) ?? []
-  // `/docs` was once the page of version 1. So a fragment with a tag that this version does not
-  // have comes from an old link to version 1. Go to the new address of that page.
+  // A tag that this version does not have comes from an old link, because `/docs` was once the page
+  // of version 1.
   if (tag && tags.every(({ name }) => name !== tag)) return `/docs/v1${location.hash}`
   // Sections of the introduction have moved to the guide.
   const [, section] = /^#(?:description\/|error-)(.+)/.exec(location.hash) ?? []

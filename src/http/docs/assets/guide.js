@@ -1,5 +1,5 @@
-// Adds a copy button to each command in the guide. Browsers offer the clipboard only to pages that
-// were loaded over HTTPS or from the same machine, so other readers see no button.
+// Adds a copy button to each command in the guide. Browsers offer the clipboard only to pages from
+// HTTPS or from the same machine.
 
 const COPIED_MS = 2000
 

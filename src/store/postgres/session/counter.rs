@@ -36,8 +36,7 @@ impl Counter {
             decisions.map_err(engine_error("counted"))
         };
         let decisions = self.state.answer(COUNT_LIMIT, counted).await?;
-        // Check the lease again, because a replaced primary answers too. If the lease has expired
-        // since the first check, the requests are refused although they were counted.
+        // Check the lease again, because a primary that was replaced meanwhile also answers.
         self.state.require_lease().map(|()| decisions)
     }
 

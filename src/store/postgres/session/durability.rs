@@ -12,8 +12,7 @@ use slog::{Logger, info, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
-/// The durability of a primary's commits at the time of the query. The default is used while a
-/// server reaches no primary.
+/// The durability of a primary's commits. The default is used while no primary is reachable.
 #[derive(Debug, Default)]
 pub struct Durability {
     settings: Settings,
@@ -22,13 +21,13 @@ pub struct Durability {
     /// The number of standbys in `streaming`, plus the number of standbys whose state the role may
     /// not see.
     present: usize,
-    /// True if a commit of a server has waited for standbys for longer than [`STANDBY_LIMIT`]. This
-    /// is checked only when a session opens.
+    /// True if a server's commit has waited for standbys for longer than [`STANDBY_LIMIT`]. Only
+    /// [`Durability::read_for_opening`] checks this.
     is_stuck: bool,
 }
 
 /// The settings of PostgreSQL that decide whether a failover or a power cut loses acknowledged
-/// changes. An operator can change them at any time, and the next primary may have others.
+/// changes. An operator can change them at any time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     synchronous_standby_names: String,
@@ -36,12 +35,11 @@ pub struct Settings {
 }
 
 impl Durability {
-    /// Reads the durability of commits when a session opens, and also checks whether commits are
-    /// stuck. An open session does not need this check, because it ends if its heartbeats hang.
+    /// Reads the durability of commits, and checks whether commits are stuck. An open session needs
+    /// no such check, because it ends if its heartbeats hang.
     ///
-    /// The check counts only commits of servers. For a commit, PostgreSQL shows when the statement
-    /// began, but not when the wait for standbys began. A statement of a command may run for long
-    /// before this wait. So its commit would seem stuck although it is not.
+    /// The check ignores commits of commands. A command's statement may run for long, and
+    /// PostgreSQL does not show when its wait for standbys began.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
             "SELECT EXISTS (SELECT FROM pg_stat_activity
@@ -59,8 +57,8 @@ impl Durability {
         Ok(Durability { is_stuck, ..durability })
     }
 
-    /// Reads the durability of the primary's commits. Without `pg_read_all_stats`, a role sees how
-    /// many standbys there are, but not which of them are synchronous.
+    /// Reads the durability of the primary's commits. Without `pg_read_all_stats`, a role cannot
+    /// see which standbys are synchronous.
     pub async fn read(client: &Client) -> Result<Durability, StoreError> {
         let query = "SELECT current_setting('synchronous_standby_names'),
                     current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',
@@ -77,9 +75,8 @@ impl Durability {
         Ok(Durability { settings, streaming, present, is_stuck: false })
     }
 
-    /// Returns how many standbys must confirm each commit, and how many standbys are able to
-    /// confirm it. If a commit is stuck although enough standbys are present, the second number is
-    /// 0.
+    /// Returns how many standbys must confirm each commit, and how many can. The second number is 0
+    /// if a commit is stuck although enough standbys are present.
     pub fn standbys(&self) -> Standbys {
         let Some(SyncStandbys { needed, .. }) = self.settings.standbys() else {
             return Standbys::default();
@@ -89,8 +86,8 @@ impl Durability {
         Standbys { required: number(needed), confirming: number(confirming) }
     }
 
-    /// Fails if commits would hang and block a connection. They hang if too few synchronous
-    /// standbys are connected, or if the standbys confirm no commits.
+    /// Fails if commits would hang, because too few synchronous standbys stream or because they
+    /// confirm no commits.
     pub fn require_standbys(&self) -> Result<(), StoreError> {
         let Some(standbys) = self.settings.standbys() else { return Ok(()) };
         let needed = standbys.needed;
@@ -111,9 +108,8 @@ impl Durability {
         Ok(())
     }
 
-    /// Records the standbys for the metrics. Logs warnings about the settings at the first call and
-    /// whenever the settings have changed. Repeats these warnings on a new primary
-    /// (`is_new_primary`), because the failover may have lost changes.
+    /// Records the standbys for the metrics. Warns about the settings at the first call and after a
+    /// change. Warns again on a new primary, because the failover may have lost changes.
     pub fn record(self, is_new_primary: bool, replica: &Replica, log: &Logger) {
         replica.set_standbys(self.standbys());
         let before = replica.replace_settings(self.settings.clone());
@@ -130,8 +126,7 @@ impl Settings {
         SyncStandbys::parse(&self.synchronous_standby_names)
     }
 
-    /// Warns if a failover or a power cut can lose acknowledged changes. After a change of the
-    /// settings, logs an info message if every synchronous standby must confirm commits.
+    /// Warns if a failover or a power cut can lose acknowledged changes.
     fn log(&self, have_changed: bool, log: &Logger) {
         let names = &self.synchronous_standby_names;
         match self.standbys() {

@@ -1,9 +1,9 @@
-//! Sends heartbeats. A heartbeat is a commit, four times a second, that renews the session's
-//! [`lease`](crate::store::agreement::lease). It locks the replica's own row, which is enough to
-//! write to the WAL.
+//! Sends heartbeats. A heartbeat is a commit that renews the session's
+//! [`lease`](crate::store::agreement::lease). It locks the replica's own row, because even a lock
+//! writes to the WAL.
 //!
 //! A heartbeat does not take the change lock. Otherwise, a transaction that holds this lock for
-//! long would delay the heartbeats until the lease has expired. Every list would then fail.
+//! long could delay heartbeats until the lease expires.
 
 use super::replica::{Replica, RowValues};
 use super::state::SessionState;
@@ -26,15 +26,13 @@ use tokio_postgres::{Client, Error, Statement};
 /// the row, because each update leaves a dead row.
 const ROW_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The minimum time between two updates of the row if the address or the list has changed. It is
-/// shorter than [`ROW_INTERVAL`], so that the command `status` soon shows the new address or the
-/// list's new change number.
+/// The minimum time between two updates of the row if the address or the list has changed. The time
+/// is short so that the command `status` soon shows the change.
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sends heartbeats. While the session is open, nothing else uses their connection, because the
-/// statements of a heartbeat are pipelined. A statement of other work between them would run in the
-/// heartbeat's transaction. If such a statement failed or waited, a working session would lose its
-/// lease or end.
+/// Sends heartbeats on a connection that nothing else uses while the session is open. The
+/// statements of a heartbeat are pipelined, so a statement of other work could run in the
+/// heartbeat's transaction and delay or fail it.
 pub struct Heartbeat {
     connection: Arc<Connection>,
     begin: Statement,
@@ -70,9 +68,8 @@ impl Heartbeat {
         })
     }
 
-    /// Commits a heartbeat. This renews the session's lease, and confirms all changes that the
-    /// heartbeat's transaction sees. Updates the replica's row with `values`, or only locks it if
-    /// `values` is `None`.
+    /// Commits a heartbeat, which renews the lease and confirms all changes that its transaction
+    /// sees. Updates the replica's row with `values`, or only locks the row without `values`.
     pub async fn beat(&self, values: Option<&RowValues>) -> Result<Confirmed, StoreError> {
         let sent = BootInstant::now();
         let Heartbeat { connection, begin, lock, update, commit, state, .. } = self;
@@ -100,8 +97,8 @@ impl Heartbeat {
         Ok(state.renew_lease(sent))
     }
 
-    /// Sends heartbeats until the session or the server ends. Sends them at a fixed interval, and
-    /// also immediately if a request waits for a heartbeat.
+    /// Sends heartbeats at a fixed interval until the session or the server ends. A waiting request
+    /// causes an immediate heartbeat.
     pub async fn keep_beating(&self) {
         let mut ticks = interval(HEARTBEAT_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -118,8 +115,8 @@ impl Heartbeat {
             let is_changed = written.as_ref() != Some(&values);
             let interval = if is_changed { CHANGED_ROW_INTERVAL } else { ROW_INTERVAL };
             let row = (written_at.elapsed() >= interval).then_some(&values);
-            // Ignore an error. A late answer ends the session, and then this loop ends, too. If
-            // other errors persist, the lease expires.
+            // Ignore an error. A late reply ends the session. If other errors persist, the lease
+            // expires.
             let beat = self.state.answer(READ_LIMIT, self.beat(row)).await;
             if beat.is_ok() && row.is_some() {
                 (written, written_at) = (Some(values), Instant::now());
@@ -140,8 +137,8 @@ impl Heartbeat {
 }
 
 /// Adds the replica's row. Fails while a command holds `SERVERS_LOCK`, because no server may use
-/// the store then. If such a command begins later, it finds the row and refuses to run. So the data
-/// that is read after this call, such as the store's id, stays valid while the row exists.
+/// the store then. While the row exists, such a command refuses to run, so the store's id cannot
+/// change.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_change_number)

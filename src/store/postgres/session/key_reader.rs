@@ -18,8 +18,8 @@ use std::sync::Arc;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
-/// Polls and looks up keys. The parameters `$1` and `$2` of its statements are the number and id of
-/// the last seen change.
+/// Polls and looks up keys. In its statements, `$1` and `$2` are the number and id of the last seen
+/// change.
 pub struct KeyReader {
     /// The freshness connection, which [`ListReader`](super::list_reader::ListReader) uses too.
     connection: Arc<Connection>,
@@ -49,8 +49,8 @@ impl KeyReader {
         })
     }
 
-    /// Reads the last changes, and the accounts and keys that changed after `after`. See
-    /// [`PolledKeys::changes`] for the cases in which no accounts and keys are returned.
+    /// Reads the last changes, and the accounts and keys that changed after `after`.
+    /// [`PolledKeys::changes`] explains when the result has no accounts and keys.
     pub async fn poll(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         let polling = async {
             let (polled, _) = self.query(&self.last_change, &[], KeyChange::read).await?;
@@ -58,8 +58,8 @@ impl KeyReader {
                 polled.last_changes.keys.has_more_than(*after)
                     && after.history == self.state.history
             };
-            // Read keys only if they have changed. If every poll read them, a lock on their table
-            // would make every poll fail, and the server would refuse valid cached keys.
+            // Read keys only if they have changed. Otherwise, a lock on their table would make
+            // every poll fail, and the server would refuse valid cached keys.
             let Some(after) = after.filter(is_older) else {
                 return Ok(PolledKeys { polled, changes: None });
             };

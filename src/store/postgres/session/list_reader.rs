@@ -1,9 +1,8 @@
 //! Sends freshness queries, which find out whether the list in memory is current (see `orders.rs`).
-//! A freshness query is one statement, so everything that it reads comes from one database
-//! snapshot. It reads the store's last change, and the orders that changed since the list was read.
+//! A freshness query is one statement, so everything in its result comes from one snapshot.
 //!
-//! All list requests that arrive while a query waits to be sent share the result of that query. Up
-//! to [`MAX_LIST_QUERIES`] queries can be in flight at the same time.
+//! All list requests that wait for the same query share its result. At most [`MAX_LIST_QUERIES`]
+//! queries are in flight.
 
 use super::state::SessionState;
 use crate::clock::BootInstant;
@@ -35,8 +34,8 @@ use tokio_postgres::{Row, Statement};
 /// The maximum number of queries in flight if each query's commit waits for the standby.
 const MAX_COMMITTING_QUERIES: usize = 1;
 
-/// The maximum number of changed orders in a result. This is as many as one batch of cancellations
-/// can change. Larger changes, by imports or the operator, are read separately.
+/// The maximum number of changed orders in a result, which is the size of the largest batch of
+/// cancellations. If more orders have changed, they are read separately.
 const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 
 /// The name of a column. Its value is true if the statement locked the replica's row.
@@ -48,12 +47,10 @@ const IS_LOCKED: &str = "is_locked";
 /// - whether the journal has the last seen change (number `$1`, id `$2`)
 /// - the orders that changed after the list's change `$3`, or no orders if `$3` is NULL
 ///
-/// The statement selects at most one order more than [`MAX_CHANGED_ORDERS`]. The additional order
-/// shows that too many orders have changed.
+/// One order more than [`MAX_CHANGED_ORDERS`] shows that too many orders have changed.
 ///
-/// With `commits`, the statement also locks the row of the replica `$4`, in a mode compatible with
-/// the heartbeat's lock. The lock writes to the WAL, so the statement's commit waits for the
-/// standby. The column [`IS_LOCKED`] is true if the row was locked.
+/// With `commits`, the statement also locks the row of the replica `$4`. The lock writes to the
+/// WAL, so the commit waits for the standby. The lock does not conflict with the heartbeat's lock.
 fn select(commits: bool) -> String {
     let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
     format!(
@@ -78,9 +75,8 @@ struct NextQuery {
     list: Option<Position>,
 }
 
-/// Lets list requests wait for freshness queries. The task [`ListReader::answer_requests`] sends
-/// the queries. They use the same connection as [`KeyReader`](super::key_reader::KeyReader). The
-/// two readers do not delay each other for long, because each statement is a separate transaction.
+/// Lets list requests wait for freshness queries, which the task [`ListReader::answer_requests`]
+/// sends. The queries share a connection with [`KeyReader`](super::key_reader::KeyReader).
 /// `FRESHNESS` in [`timeouts`](crate::store::postgres::timeouts) limits how long a statement waits
 /// for locks.
 pub struct ListReader {
@@ -123,8 +119,7 @@ impl ListReader {
     }
 
     /// Returns the number of list requests that wait for the next query. Returns 0 if the query is
-    /// not needed or cannot be sent yet. Otherwise returns at least 1, even if all the clients have
-    /// disconnected.
+    /// not due, and otherwise at least 1, even if all clients have disconnected.
     fn waiting(&self, most: usize) -> usize {
         let queries = self.queries.lock();
         let due = queries.as_ref().and_then(|queries| queries.due(most));
@@ -158,9 +153,8 @@ impl ListReader {
     ) -> Result<(), StoreError> {
         let select = connection.client.prepare(&select(commits)).await.map_err(read_error)?;
         let mut ended = pin!(self.state.ended());
-        // Answer no list request until the wait is over. Until then, another replica may have a
-        // valid lease on a replaced primary. The next list of that replica could contain an order
-        // that this session's list lacks.
+        // Wait until no other replica can have a valid lease on a replaced primary. Such a replica
+        // could still list an order that this session's list lacks.
         let wait_is_over = loop {
             match self.state.wait.over(Instant::now()) {
                 Ok(wait_is_over) => break wait_is_over,
@@ -213,8 +207,8 @@ impl ListReader {
         let state = &self.state;
         let last_seen = state.replica.last_seen();
         let (number, id) = last_seen.last().map(|change| (change.number, &*change.id)).unzip();
-        // A list that reflects an earlier history is read again as a whole, so it needs no rows
-        // from this query.
+        // Select no rows for a list of an earlier history, because that list is read again as a
+        // whole.
         let list = list.filter(|list| list.history == state.history);
         let after = list.map(|list| list.number);
         let parameters: [&(dyn ToSql + Sync); 4] = [&number, &id, &after, &state.replica.id()];
@@ -224,8 +218,8 @@ impl ListReader {
         let rows = client.query(select, &parameters).await.map_err(read_error)?;
         if commits {
             link.require_confirmed_since(unconfirmed)?;
-            // If the replica's row is missing, the statement locked nothing and wrote nothing. Then
-            // the commit did not wait for the standby, so the result is not confirmed.
+            // If the replica's row is missing, the statement writes nothing, so its commit does not
+            // wait for the standby.
             let is_locked = column_index(select.columns(), IS_LOCKED)?;
             if !rows.iter().all(|row| value(row, is_locked).unwrap_or_default()) {
                 return Err(unreachable_because("the row of this replica was removed"));
@@ -241,9 +235,8 @@ impl ListReader {
     }
 }
 
-/// Parses the rows of a freshness query. Returns the orders that changed after the position `list`.
-/// Returns `None` if `list` is `None`, if the list is current, or if more than
-/// [`MAX_CHANGED_ORDERS`] orders changed.
+/// Returns the orders that changed after the position `list`. Returns `None` if `list` is `None` or
+/// current, or if more than [`MAX_CHANGED_ORDERS`] orders changed.
 fn read_changes(
     rows: &[Row],
     list: Option<Position>,

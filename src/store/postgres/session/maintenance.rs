@@ -1,6 +1,5 @@
-//! Maintenance: records the uses of keys, removes old rows of the tables `changes` and `replicas`,
-//! and checks the schema version and the durability of commits. Its statements may take long, so
-//! requests do not use its connection.
+//! Records the uses of keys, removes old rows, and checks the schema version and the durability of
+//! commits. These statements may take long, so requests do not use their connection.
 
 use super::durability::Durability;
 use super::state::SessionState;
@@ -24,7 +23,7 @@ const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Maintenance {
     connection: Arc<Connection>,
     /// The reason why this program should no longer serve the store, according to the last check of
-    /// the schema version; `None` if it may serve the store.
+    /// the schema version.
     outdated: Mutex<Option<String>>,
     state: Arc<SessionState>,
 }
@@ -36,10 +35,8 @@ impl Maintenance {
 
     pub async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // Check again that the last recorded use is old enough. Another server may have recorded a
-        // later use, which this server's cache lacks. Skip locked rows, because waiting for one
-        // would delay all other keys. A skipped key keeps its old time of use until a later use is
-        // recorded.
+        // Check the interval again, because another server may have recorded a use. Skip locked
+        // rows, because waiting for one would delay all other keys.
         let update = "
             WITH free AS (SELECT keys.row, use.at
                           FROM keys JOIN unnest($1::bigint[], $2::bigint[]) use (key, at)
@@ -65,9 +62,8 @@ impl Maintenance {
         outdated.map_or(Ok(()), |why| Err(StoreError::Refused(why)))
     }
 
-    /// Maintains the store repeatedly until the session ends. Each round checks the schema version
-    /// and the durability of commits. It also removes old rows of the journal, and the rows of
-    /// servers that were silent for at least `silent_for`.
+    /// Checks the schema version and the durability of commits, and removes old rows, until the
+    /// session ends. Also removes the rows of servers that were silent for at least `silent_for`.
     pub async fn tidy(&self, silent_for: Duration, log: &Logger) {
         let client = &self.connection.client;
         let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);

@@ -45,9 +45,9 @@ pub struct Opener {
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
-    /// Opens the first session. If this fails but another attempt may succeed, keeps trying in the
-    /// background. If no other attempt can succeed, returns the error. The receiver always has the
-    /// current session, or the reason why there is none.
+    /// Opens the first session. Fails only if no other attempt can succeed, and otherwise keeps
+    /// trying in the background. The receiver has the current session, or the reason why there is
+    /// none.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = match self.open(None).await {
             Ok(first) => Ok(first),
@@ -67,9 +67,8 @@ impl Opener {
         why.into()
     }
 
-    /// Replaces sessions until the server stops. After a panic, which the panic hook logs,
-    /// continues with another attempt. If this task ended, the server would refuse all requests
-    /// until somebody restarts it.
+    /// Replaces sessions until the server stops. Continues after a panic, because without this task
+    /// the server could not replace a lost session.
     async fn keep_replacing(
         self,
         mut session: Option<Arc<Session>>,
@@ -132,8 +131,8 @@ impl Opener {
         Ok(session)
     }
 
-    /// Opens a session to the first host that claims to be the primary and that also confirms a
-    /// commit. The claim alone is not enough, because a replaced primary makes it too.
+    /// Opens a session to the first host that claims to be the primary and confirms a commit. The
+    /// claim alone is not enough, because a replaced primary may still make it.
     async fn open_at_primary(
         &self,
         before: Option<&Session>,
@@ -224,9 +223,8 @@ impl Opener {
         session
     }
 
-    /// Removes this server's row after a failed attempt to open a session. Without a session, this
-    /// server sends no heartbeats, but a command that finds the row would wait for them. Errors are
-    /// ignored, because they only make the command wait longer.
+    /// Removes this server's row after a failed attempt, because a command that finds the row would
+    /// wait for heartbeats. Ignores errors, because they only make the command wait longer.
     async fn remove_row(&self, heartbeat: &Connection) {
         let removal = deregister(&heartbeat.client, &self.replica);
         let _ = with_time_limit(CONFIRM_LIMIT, removal).await;
@@ -251,8 +249,7 @@ impl Opener {
     }
 }
 
-/// Converts an error of the check whether this program can use the store. If the check found that
-/// this program cannot use the store, returns [`OpenError::Schema`].
+/// Returns [`OpenError::Schema`] if the check found that this program cannot use the store.
 fn unfit(error: StoreError) -> OpenError {
     match error {
         StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
@@ -278,8 +275,8 @@ async fn open_other_connections(
     Ok([writer, freshness?, reader?, maintenance?, heartbeat?, limits?].map(Arc::new))
 }
 
-/// Fails if the database now has a different store than during the previous session. The server
-/// counts requests by account id, and the same id belongs to a different account in another store.
+/// Fails if the database now has a different store than before. The server counts requests by
+/// account id, and another store uses the same ids for other accounts.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
     match before {
         Some(before) if before.store_id != id => Err(StoreError::Refused(

@@ -17,12 +17,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// The state of a session: the history that it follows, its lease, its last confirmed change, and
-/// the reason for its end.
 pub struct SessionState {
     pub history: u64,
-    /// Until this wait is over, no cancellation is acknowledged and no list is answered, because
-    /// another server may still have a valid lease on a replaced primary.
+    /// Until this wait is over, another server may have a valid lease on a replaced primary. So no
+    /// cancellation is acknowledged and no list is answered.
     pub wait: OldLeaseWait<Instant>,
     pub replica: Arc<Replica>,
     /// The lease. Its clock also advances while the machine is suspended.
@@ -46,8 +44,8 @@ impl SessionState {
         self.lease.lock().renew(sent)
     }
 
-    /// Fails unless the session is open and its lease is valid. Only then can a result that arrives
-    /// now be trusted.
+    /// Fails unless the session is open and its lease is valid. Without a lease, a result that
+    /// arrives now may come from a replaced primary.
     pub fn require_lease(&self) -> Result<(), StoreError> {
         self.require_open()?;
         let lease = *self.lease.lock();
@@ -57,9 +55,9 @@ impl SessionState {
         }
     }
 
-    /// Records that a confirmed commit has read the change with this number. The standby that
-    /// confirmed the commit then has the change too. To see the change is not enough, because the
-    /// commit of the change itself may have stopped waiting for the standby.
+    /// Records that a confirmed commit has read the change with this number, so the standby has the
+    /// change. Seeing the change is not enough, because its own commit may have stopped waiting for
+    /// the standby.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -82,9 +80,8 @@ impl SessionState {
         }
     }
 
-    /// Calls `decide`, which accepts or rejects a reply of the primary. `decide` gets the session's
-    /// history, its lease and the last seen change. Fails if `decide` rejects the reply. Also fails
-    /// if the session has ended, so that rows of an ended session are never used.
+    /// Lets `decide` accept or reject a reply of the primary. Also fails if the session has ended,
+    /// so that rows of an ended session are never used.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,
@@ -93,8 +90,8 @@ impl SessionState {
         self.require_accepted(self.replica.with_seen(|seen| decide(self.history, &lease, seen)))
     }
 
-    /// Returns the accepted answer. Fails if the answer was rejected or the session has ended. If
-    /// the answer was rejected because it is from a different history, ends the session.
+    /// Returns the accepted answer. Fails if the answer was rejected or the session has ended. An
+    /// answer from a different history ends the session.
     fn require_accepted<T>(&self, answer: Result<T, AnswerRejected>) -> Result<T, StoreError> {
         match answer {
             Ok(accepted) => self.require_open().map(|()| accepted),
@@ -109,9 +106,8 @@ impl SessionState {
         }
     }
 
-    /// Awaits `work`, which waits for a reply of PostgreSQL in this session. Fails if the reply
-    /// takes longer than `limit`, or if the session has ended. Ends the session after an error that
-    /// PostgreSQL did not report, such as a late reply or a lost connection.
+    /// Awaits `work`, which waits for a reply of PostgreSQL. Fails if the reply takes longer than
+    /// `limit`, or if the session has ended. A late reply or a lost connection ends the session.
     pub async fn answer<T>(
         &self,
         limit: Duration,
@@ -152,9 +148,8 @@ impl SessionState {
         ended.ok().and_then(|why| why.clone()).unwrap_or_default()
     }
 
-    /// Runs a task of the session. If the task panics, ends the session; the next session starts
-    /// the task again. If the session continued without its heartbeats, for example, the server
-    /// would refuse every list and key until it is restarted.
+    /// Runs a task of the session. A panic ends the session, so that the next session starts the
+    /// task again.
     pub async fn guard<T>(&self, task: &str, work: impl Future<Output = T>) -> Option<T> {
         let result = AssertUnwindSafe(work).catch_unwind().await;
         result.map_err(|_| self.end(&format_args!("the task that {task} panicked"))).ok()

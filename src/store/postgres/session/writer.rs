@@ -105,10 +105,9 @@ const OWN: &str = "own";
 /// Returns a statement that cancels the pending orders of a batch and selects the resulting state
 /// of each order.
 ///
-/// The transaction takes the change lock first. With READ COMMITTED, this statement then reads a
-/// newer snapshot. So it cancels every order of the batch that is still pending and meets its
-/// request's condition (`unchanged_since`). An earlier attempt of the same batch may already have
-/// cancelled some of the orders.
+/// The transaction takes the change lock before this statement. With READ COMMITTED, the statement
+/// then reads a newer snapshot, so it finds every order that is still pending. An earlier attempt
+/// of the same batch may already have cancelled some orders.
 fn update_orders() -> String {
     format!(
         "
@@ -146,8 +145,8 @@ enum Slot {
     Expired,
     /// The cancellation that is sent for this order. It gets the outcome of the update.
     Sent(i64),
-    /// A further cancellation of this order. It is not sent, and gets its outcome from the order's
-    /// state after the update.
+    /// A further cancellation of this order, which is not sent. Its outcome follows from the
+    /// order's state after the update.
     Duplicate(i64),
 }
 
@@ -158,9 +157,9 @@ pub struct Batch {
     keys: Vec<Arc<str>>,
     times: Vec<String>,
     unchanged_since: Vec<Option<Position>>,
-    /// The earliest deadline among the requests that have enough time left to be sent. `None` if no
-    /// request has enough time left. The deadline limits every attempt to execute the batch,
-    /// because no attempt may begin after the reply to one of the requests.
+    /// The earliest deadline among the requests that have enough time left to be sent. It limits
+    /// every attempt to execute the batch, because no attempt may begin after the reply to one of
+    /// the requests. `None` if no request has enough time left.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation passed to [`Batch::new`], in the same order.
     slots: Vec<Slot>,
@@ -198,8 +197,8 @@ impl Batch {
         batch
     }
 
-    /// Derives the outcome of each request from the orders' final states. A state consists of the
-    /// order's status, and true if this batch cancelled the order.
+    /// Derives the outcome of each request from the orders' final states. In `states`, `true` means
+    /// that this batch cancelled the order.
     fn outcomes(&self, states: &HashMap<i64, (Status, bool)>) -> Vec<Outcome> {
         let status = |id: &i64| states.get(id).map(|(status, _)| *status);
         let outcome = |slot: &Slot| match slot {
@@ -216,9 +215,8 @@ impl Batch {
         vec![Err(NotExecuted::Expired); self.slots.len()]
     }
 
-    /// Returns, for each order, the highest change number with which it may still be cancelled. If
-    /// a request requires a position of another history, its order is not cancelled, because
-    /// numbers of different histories cannot be compared.
+    /// Returns, for each order, the highest change number with which it may still be cancelled. A
+    /// position of another history allows no cancellation, because its number cannot be compared.
     fn highest_numbers(&self, history: u64) -> Vec<i64> {
         let highest = |since: &Option<Position>| match since {
             None => i64::MAX,
@@ -229,9 +227,8 @@ impl Batch {
     }
 }
 
-/// Cancels orders. All statements of a batch are sent together, without waiting for a reply in
-/// between. Preparing a statement takes a round trip, so the statements are prepared when the
-/// session opens.
+/// Cancels orders. A batch's statements are sent together, without waiting for replies. They are
+/// prepared when the session opens, because preparing a statement takes a round trip.
 pub struct BatchWriter {
     connection: Arc<Connection>,
     begin: Statement,
@@ -279,9 +276,8 @@ impl BatchWriter {
         self.state.answer(limit, self.send(batch, limit)).await
     }
 
-    /// Sends the batch's transaction. `limit` is the time that is left for its result. The
-    /// transaction limits the time for which PostgreSQL waits for locks, because a late result
-    /// would be treated as a lost connection.
+    /// Sends the batch's transaction. `limit` is the time that is left for its result. Lock waits
+    /// are limited too, because a late result is treated as a lost connection.
     async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
         let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
         let Connection { client, link, .. } = &*self.connection;
@@ -309,7 +305,7 @@ impl BatchWriter {
         begun.map_err(write_error)?;
         limited.map_err(write_error)?;
         // Check the result of each statement. If a statement failed, COMMIT rolls back, and the
-        // client library does not report this.
+        // client library does not report the rollback.
         let locked = locked.map_err(write_error)?;
         let updated = updated.map_err(write_error)?;
         committed.map_err(write_error)?;
@@ -333,14 +329,12 @@ impl BatchWriter {
     }
 
     /// Accepts the batch's change as the last seen change and records the change as confirmed.
-    /// Returns the positions before and after the batch. `row` is a result of the statement
-    /// `update`. Returns `None` if this attempt cancelled nothing.
+    /// `row` is a result of the statement `update`. Returns the positions before and after the
+    /// batch, or `None` if this attempt cancelled nothing.
     fn accept_change(&self, row: &Row) -> Result<Option<(Position, Position)>, StoreError> {
         let Some(number) = value(row, 3)? else { return Ok(None) };
-        // If the journal lacks the last seen change, `accept` fails and the session ends, although
-        // this attempt was committed. The next attempt runs in a new history. It finds the batch's
-        // id in the orders that this attempt cancelled, so it counts them as cancelled by the
-        // batch.
+        // If `accept` fails, the session ends although this attempt was committed. The next attempt
+        // finds the batch's id in the orders, so it treats them as cancelled by this batch.
         let change = JournalChange { number, id: value(row, 4)? };
         let (history, is_known) = (self.state.history, value(row, 5)?);
         self.state.accept(|history, _, seen| seen.accept(history, change, is_known))?;
@@ -349,9 +343,8 @@ impl BatchWriter {
         Ok(Some((before, Position { history, number })))
     }
 
-    /// Removes this server's row between two batches. A heartbeat may lock the row for longer than
-    /// the lock timeouts of the session's other connections. So this method uses the writer's
-    /// connection.
+    /// Removes this server's row between two batches. Uses the writer's connection, because a
+    /// heartbeat may lock the row for longer than the lock timeouts of the other connections.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         let removal = async {
             let _writing = self.writing.lock().await;
@@ -367,9 +360,8 @@ pub fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
     (remaining >= MIN_BATCH_TIME).then_some(remaining)
 }
 
-/// Returns the time for which a batch may wait for each of its two locks, if `limit` is the time
-/// that the batch has left. Returns `None` if the `lock_timeout` of the connection, [`LOCK_WAIT`],
-/// is short enough for two waits.
+/// Returns how long a batch may wait for each of its two locks. `limit` is the time that the batch
+/// has left. Returns `None` if the connection's `lock_timeout`, [`LOCK_WAIT`], is short enough.
 fn lock_wait(limit: Duration) -> Option<Duration> {
     let wait = limit.saturating_sub(BATCH_EXECUTION_TIME) / 2;
     // At least 1 ms, because PostgreSQL takes 0 for "no limit".
@@ -437,8 +429,8 @@ mod tests {
         assert_eq!(batch.slots, [sent, Slot::Expired, duplicate, duplicate]);
     }
 
-    /// If several requests are for the same order, a request without a condition must be sent,
-    /// because it succeeds even if the order has changed.
+    /// A request without a condition must be sent, because it succeeds even if the order has
+    /// changed.
     #[test]
     fn of_several_requests_for_an_order_one_without_a_condition_is_sent() {
         let now = Instant::now();
@@ -471,9 +463,7 @@ mod tests {
         assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
     }
 
-    /// After a promotion, a batch waits until older leases have expired. If the wait lasts almost
-    /// until the batch's deadline, the batch is not sent. Its reply would come too late and end the
-    /// new session.
+    /// If such a batch were sent, its reply could come too late and end the session.
     #[test]
     fn a_batch_is_not_sent_shortly_before_its_deadline() {
         let now = Instant::now();

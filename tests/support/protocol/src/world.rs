@@ -21,15 +21,13 @@ pub struct Scope {
     /// True if primaries are replaced and time passes. A list request and its query are then one
     /// step, to keep the number of states small. Otherwise, they are two steps.
     pub has_failovers: bool,
-    /// True if the leader may be restored. A restore replaces either the whole server, or only its
-    /// rows while the server runs.
+    /// True if the leader may be restored, either as a whole server or only its rows.
     pub has_restores: bool,
     /// True if both orders and keys change. If false, only the part of the store in `change_scope`
     /// changes.
     pub has_other_changes: bool,
-    /// True if a lookup of the key and the use of its result are two steps, so that other steps can
-    /// happen in between. The result of a poll is then also accepted and applied in two steps. If
-    /// false, each of these pairs is one step.
+    /// True if other steps can happen between the lookup of a key and the use of its result. The
+    /// same applies to the result of a poll.
     pub delays_key_answers: bool,
 }
 
@@ -59,11 +57,11 @@ pub struct World {
     acknowledged: Set,
     /// The acknowledged cancellation if a restore or failover has lost it. Otherwise empty.
     lost: Set,
-    /// The time at which the revocation of the key was acknowledged; `None` if it was not
-    /// acknowledged, or if a restore or failover has lost it.
+    /// The time at which the key's revocation was acknowledged. `None` also if a restore or
+    /// failover has lost the revocation.
     revoked: Option<Tick>,
-    /// A replica that only cancels. The other replica, `replica`, does everything that a replica
-    /// can do. Two replicas are enough, because the memory of one does not affect the others.
+    /// A replica that only cancels. Two replicas are enough, because the memory of one does not
+    /// affect the others.
     canceller: Canceller,
     replica: Replica,
 }
@@ -77,16 +75,14 @@ pub enum ReplicaKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Tick,
-    /// A standby becomes the leader. It has the leader's journal up to the number `up_to`. If
-    /// `has_followed` is false, the standby never followed the leader's timeline. Its new timeline
-    /// then gets the same number as the leader's timeline.
+    /// A standby with the leader's journal up to `up_to` becomes the leader. If `has_followed` is
+    /// false, the new timeline has the same number as the old leader's timeline.
     Promote {
         up_to: u8,
         has_followed: bool,
     },
-    /// The leader is restored to the change `up_to`. If `running` is true, only its rows are
-    /// restored while the server runs. Otherwise, the server is stopped, and restarted from a base
-    /// backup.
+    /// The leader is restored to the change `up_to`. If `running` is true, only the rows are
+    /// restored, while the server runs. Otherwise, the server is restarted from a base backup.
     Restore {
         up_to: u8,
         running: bool,
@@ -112,8 +108,8 @@ pub enum Step {
     /// A heartbeat is sent and confirmed. This is one step, because a slower heartbeat would only
     /// shorten the lease.
     Heartbeat,
-    /// A batch that contains the cancellation is committed. If its answer is lost (`is_answered` is
-    /// false), a later step can execute the batch again.
+    /// A batch that contains the cancellation is committed. If `is_answered` is false, a later step
+    /// can execute the batch again.
     Cancel {
         replica: ReplicaKind,
         is_answered: bool,
@@ -128,8 +124,8 @@ pub enum Step {
     Refresh,
     Read,
     Publish,
-    /// The replica polls for changes of the keys. If `with_rows` is false, there are too many
-    /// changed rows to include in the answer.
+    /// The replica polls for changes of the keys. `with_rows` is false if the answer cannot contain
+    /// all changed rows.
     PollKeys {
         with_rows: bool,
     },
@@ -191,9 +187,8 @@ impl Step {
 }
 
 impl World {
-    /// Creates the initial world, which has one primary without changes and two replicas with new
-    /// sessions. Both replicas had an earlier session to this primary, so the waits of the new
-    /// sessions are over.
+    /// Creates a world with one primary without changes. The replicas start their second session to
+    /// this primary, so they no longer wait.
     pub fn new(scope: &Scope) -> World {
         let (timeline, forked_at, was_restored, journal) = (1, 0, false, Journal::default());
         let first = Primary { timeline, forked_at, was_restored, journal };
@@ -357,8 +352,8 @@ impl World {
         let queries_keys = self.replica.queries_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
-            // A restore locks the rows until each running query has timed out (an assumption in
-            // lib.rs). So this step is impossible while a query runs.
+            // A restore locks the rows longer than a query may run. So this step is impossible
+            // while a query runs.
             (Some(session), true) if session.under_way() > 0 || queries_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),
@@ -436,9 +431,8 @@ impl World {
         }
         let journal = self.hosts[host]?.journal;
         if is_answered && journal.end() != 0 {
-            // An earlier attempt or the other replica has cancelled the order already. Whether this
-            // replica answers 204 or 404, the client takes it as success, so the cancellation
-            // counts as acknowledged.
+            // The order is already cancelled. The client takes both 204 and 404 as success, so the
+            // cancellation becomes acknowledged.
             let is_new = self.acknowledged & journal.end() == 0;
             return is_new.then(|| self.acknowledged |= journal.end());
         }

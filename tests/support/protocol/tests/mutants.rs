@@ -69,9 +69,8 @@ const MUTANTS: [(&str, &str); 32] = [
     ("self.under_way += 1;", ""),
 ];
 
-/// Finds the file that contains the mutant's first string, and replaces this string. Returns the
-/// name of the file and its new content. Fails unless the string occurs exactly once in all files
-/// together.
+/// Replaces the mutant's first string in the file that contains the string. Returns the file's name
+/// and new content. Fails unless the string occurs exactly once in all files together.
 fn mutate((from, to): (&str, &str)) -> anyhow::Result<(PathBuf, String)> {
     let mut result = None;
     for file in std::fs::read_dir(Path::new(DECISIONS))? {

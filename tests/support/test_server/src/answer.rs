@@ -29,8 +29,8 @@ impl Answer {
         self.text(header).parse().unwrap()
     }
 
-    /// Asserts that the response is an error with this status and code, in the format that all
-    /// errors share. Returns the error's message.
+    /// Asserts that the response is an error with this status and code. Returns the error's
+    /// message.
     pub fn assert_error(&self, status: u16, code: &str) -> String {
         let body = self.json();
         assert_eq!((self.status.as_u16(), body["code"].as_str()), (status, Some(code)), "{body}");

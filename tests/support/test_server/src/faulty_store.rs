@@ -26,14 +26,8 @@ pub enum Fault {
     None,
     Fails,
     Panics,
-    /// Some calls wait:
-    ///
-    /// - Freshness queries wait for [`FaultyStore::answer_queries`].
-    /// - Lookups of keys wait for [`FaultyStore::answer_queries`], or until another fault is set.
-    /// - Polls of changes, cancellations, bans, and reads of a pet or of a cancelled order wait
-    ///   until another fault is set.
-    ///
-    /// All other calls work.
+    /// Some calls wait until another fault is set. Freshness queries wait for
+    /// [`FaultyStore::answer_queries`] instead. Lookups of keys wait until either happens.
     Silent,
     /// Cancellations reach the store only after their deadline.
     Late,
@@ -71,8 +65,8 @@ impl FaultyStore {
         })
     }
 
-    /// Sets the fault of all further calls. Calls that wait until another fault is set then
-    /// continue with the new fault.
+    /// Sets the fault of all further calls. Calls that wait for another fault continue with this
+    /// fault.
     pub fn set(&self, fault: Fault) {
         *self.fault.lock() = fault;
     }
@@ -129,7 +123,7 @@ impl FaultyStore {
             Fault::Fails => {
                 Err(StoreError::Engine { doing: "read", source: "a test says so".into() })
             }
-            // Do not use `panic!`, because it may print a backtrace. That takes so long that the
+            // Do not use `panic!`, because it may print a backtrace, which takes too long. The
             // server's cached keys would no longer be current.
             Fault::Panics => std::panic::resume_unwind(Box::new("a test lets the store panic")),
             Fault::None | Fault::Silent | Fault::Late => Ok(&self.store),

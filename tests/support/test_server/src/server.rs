@@ -1,7 +1,8 @@
-//! A server in the test's process, and methods to send requests to it. Each response is checked
-//! against the API document. Over HTTP/1.1, the wire check's proxy checks the bytes while it
-//! forwards them. Over TLS and HTTP/2, the check runs after the HTTP client has received the
-//! response.
+//! A server in the test's process, and methods to send requests to the server. Each response is
+//! checked against the API document.
+//!
+//! Over HTTP/1.1, a proxy checks the bytes. Over TLS and HTTP/2, the check runs after the HTTP
+//! client has received the response.
 
 use crate::wire_check::{
     Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, WireCheckProxy,
@@ -55,8 +56,7 @@ impl TestServer {
         self.server.running_batch().age().is_some()
     }
 
-    /// Returns the scheme, host and port to which tests send requests. If the wire check's proxy is
-    /// used, they are the proxy's. Otherwise, they are the server's.
+    /// Returns the scheme, host and port to which tests send requests.
     pub fn origin(&self) -> String {
         match &self.transport {
             Transport::Proxy(proxy) => format!("http://{}", proxy.address()),
@@ -152,8 +152,8 @@ impl TestServer {
         self.setup.restarted()
     }
 
-    /// Stops the server, but does not write the counts a last time. So the next process finds the
-    /// files as they are after a crash.
+    /// Stops the server without a final write of the counts. So the next process finds the files as
+    /// after a crash.
     pub async fn crash(self) -> TestSetup {
         self.server.stop().await;
         self.setup.restarted()

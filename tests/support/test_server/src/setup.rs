@@ -160,8 +160,8 @@ impl TestSetup {
         self
     }
 
-    /// Returns the setup as it would be after a restart of the process: the monotonic clock starts
-    /// at zero, and the counts come from their file.
+    /// Returns the setup as the next process would find it. The monotonic clock starts at zero, and
+    /// the counts come from their file.
     pub fn restarted(mut self) -> TestSetup {
         self.clock = Arc::new(self.clock.restarted());
         self.rate_limiter =

@@ -10,9 +10,13 @@ const LONGEST_STALL: Duration = Duration::from_secs(1);
 
 const ATTEMPTS: u32 = 3;
 
-/// Repeats a run until it is conclusive, at most three times, and prints the report of each run.
-/// Returns the exit status of the last run: 0 if it had no violations, 1 if it had some, 2 if it
-/// ended with an error, and 3 if it was inconclusive because the machine stalled.
+/// Repeats a run until it is conclusive, at most three times, and prints each report. Returns the
+/// last run's exit status:
+///
+/// - 0: no violations
+/// - 1: violations
+/// - 2: an error
+/// - 3: inconclusive, because the machine stalled
 pub fn until_conclusive(
     out: &mut dyn Write,
     mut run: impl FnMut(&mut Report) -> anyhow::Result<()>,

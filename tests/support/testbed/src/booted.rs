@@ -1,5 +1,5 @@
-//! Boots this machine's distribution with systemd in a container, and runs commands in it. Needs
-//! root or sudo, systemd-nspawn and, to build the image, debootstrap and apt.
+//! Boots this machine's distribution with systemd in a container, and runs commands there. Needs
+//! root or sudo, and systemd-nspawn. The build of the image also needs debootstrap and apt.
 
 use crate::child_process::{ChildProcess, output};
 use crate::mounts::as_root;
@@ -24,8 +24,7 @@ pub struct Booted {
     leader: u32,
 }
 
-/// The name of a file in each image. The file contains the value that `PACKAGES` had when the image
-/// was built.
+/// A file in each image, which contains the value of `PACKAGES` at the time of the build.
 const PACKAGES_FILE: &str = "packages";
 
 /// Locked while an image is checked or built, so that concurrent tests do not build it twice.
@@ -114,14 +113,14 @@ impl Booted {
 
 impl Drop for Booted {
     fn drop(&mut self) {
-        // Ignore the error, because the command may fail when the container ends. Do not send a
-        // signal instead, because this process may lack the permission to signal the container.
+        // Ignore the error, because the end of the container may interrupt the command. Do not send
+        // a signal instead, because this process may lack the permission.
         let _ = self.run("systemctl poweroff --force --force");
     }
 }
 
-/// Searches the descendants of `parent` for the container's first process, which has PID 1 in its
-/// namespace. Returns `None` if it has not started yet.
+/// Searches the descendants of `parent` for the process that has PID 1 in the container. Returns
+/// `None` if that process has not started yet.
 fn first_process(parent: u32) -> Option<u32> {
     let children =
         std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;

@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Timeout for the exit of a process or command. It is far longer than needed, so only a process
-/// that hangs reaches it.
+/// Timeout for the exit of a process or command. Only a process that hangs should reach this
+/// timeout.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A child process. Dropping it kills the process.
@@ -70,9 +70,8 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Runs a command until it exits, and returns its output. `input` becomes the command's standard
-/// input. After [`EXIT_TIMEOUT`], kills the command and returns an error. The command gets its own
-/// process group, so that its children are killed as well.
+/// Runs a command with `input` as its standard input, and returns its output. After
+/// [`EXIT_TIMEOUT`], kills the command and its children, and returns an error.
 pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

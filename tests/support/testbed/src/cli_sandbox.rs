@@ -42,8 +42,7 @@ impl CliSandbox {
     }
 
     /// Prepares a command that ignores settings in the caller's environment. The command's
-    /// temporary files are in the sandbox, and are deleted with the sandbox. This includes the
-    /// files of a `demo` that is killed.
+    /// temporary files are in the sandbox, so even the files of a killed `demo` are deleted.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.program.command();
         command.args(arguments).current_dir(self.directory.path());
@@ -63,9 +62,8 @@ impl CliSandbox {
         run(&mut self.command(arguments), input).unwrap()
     }
 
-    /// Runs a session's commands in a shell, and asserts their output. In the session, each line of
-    /// standard error begins with `! `. If the command failed, the exit status replaces the `!`, as
-    /// in `(3) `.
+    /// Runs a session's commands in a shell, and asserts their output. Each line of standard error
+    /// begins with `! `, or with an exit status such as `(3) ` if the command failed.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

@@ -53,8 +53,8 @@ impl DataDir {
         DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }
 
-    /// Returns a data directory for the built program. Its parent is a temporary directory, which
-    /// is deleted when the `DataDir` is dropped.
+    /// Returns a data directory for the built program. Dropping the `DataDir` deletes the
+    /// directory.
     pub fn temporary() -> anyhow::Result<DataDir> {
         let (program, directory) = (Program::built()?, tempfile::tempdir()?);
         let path = directory.path().join("data");
@@ -135,17 +135,16 @@ impl DataDir {
         self.start(&mut self.command(), flags)
     }
 
-    /// Starts a server with the same default flags as [`DataDir::serve`], from a shell that first
-    /// runs the command `shell`. [`DataDir::on_store`] and [`DataDir::keep_synced`] have no effect
-    /// on this server.
+    /// Starts a server with the default flags of [`DataDir::serve`], after the shell command
+    /// `shell`. Ignores [`DataDir::on_store`] and [`DataDir::keep_synced`].
     pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         let mut command = self.program.command_after(shell);
         command.arg("--data-dir").arg(&self.path);
         self.start(&mut command, flags)
     }
 
-    /// Starts a server with the same default flags as [`DataDir::serve`]. `command` comes from
-    /// [`DataDir::command`], and the caller may have changed it.
+    /// Starts a server with the default flags of [`DataDir::serve`]. `command` must come from
+    /// [`DataDir::command`], but may be changed.
     pub fn start(&self, command: &mut Command, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         std::fs::create_dir_all(&self.path)?;
         command.arg("serve").args(flags);

@@ -7,8 +7,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
-/// Starts nginx as a single process with this configuration, and waits until it listens at this
-/// address. Until nginx has read the configuration, it writes its messages to `error_log`.
+/// Starts nginx as a single process, and waits until nginx listens at `address`. `error_log` gets
+/// the messages until nginx has read the configuration.
 pub fn start_nginx(
     configuration: &Path,
     error_log: &Path,

@@ -28,17 +28,16 @@ pub const DATABASE: &str = "orders";
 #[derive(Clone, Debug)]
 pub struct Installed {
     bin: PathBuf,
-    /// The user and the group of the servers' processes. `None` if this program does not run as
-    /// root, because the servers then run as the current user.
+    /// The user and the group of the servers' processes. `None` means the current user, who is not
+    /// root.
     account: Option<(u32, u32)>,
     /// The output of `postgres --version`.
     pub version: String,
 }
 
 impl Installed {
-    /// Finds the newest PostgreSQL among Debian's packages. If no package is installed, searches
-    /// `PATH`, and takes the last directory that has PostgreSQL. Fails if the PostgreSQL that it
-    /// found is older than version 15.
+    /// Finds the newest PostgreSQL among Debian's packages, or otherwise the last one in `PATH`.
+    /// Fails if that PostgreSQL is older than version 15.
     pub fn find() -> anyhow::Result<Installed> {
         const FIX: &str = "on Debian and Ubuntu: apt-get install postgresql";
         let mut packaged: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
@@ -92,8 +91,8 @@ impl Installed {
     }
 }
 
-/// Returns the user and the group that PostgreSQL servers run as. Returns `None` if this program
-/// does not run as root, because servers then run as the current user.
+/// Returns the user and the group that PostgreSQL servers run as. `None` means the current user,
+/// who is not root.
 fn unprivileged() -> anyhow::Result<Option<(u32, u32)>> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -124,8 +123,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Returns the store's URL at this port, which may also be the port of a relay in front of the
-    /// server.
+    /// Returns the store's URL at this port. The port may also belong to a relay.
     pub fn url_at(port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/{DATABASE}")
     }
@@ -180,8 +178,8 @@ impl Postgres {
         Ok(waited.with_context(|| self.last_words())??)
     }
 
-    /// Promotes this standby to primary, and waits until it is promoted. Its commits do not wait
-    /// for another standby until [`Postgres::demand_standby`] is called.
+    /// Promotes this standby to primary, and waits for the promotion. Commits wait for another
+    /// standby only after [`Postgres::demand_standby`].
     pub async fn promote(&self) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
         if !admin.query_one("SELECT pg_promote(true, 20)", &[]).await?.try_get::<_, bool>(0)? {
@@ -240,8 +238,8 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Also kills the server's child processes. A suspended child would not notice that the server
-    /// has exited, so it would keep running.
+    /// Also kills the server's child processes. Otherwise, a suspended child would keep running
+    /// after the server's exit.
     fn drop(&mut self) {
         let _ = self.kill_all();
     }

@@ -1,6 +1,5 @@
-//! Compiles libraries that replace functions of the C library in a child process (LD_PRELOAD). A
-//! library reads a number from a file, and a test writes this number to control what the library
-//! does.
+//! Compiles libraries that replace C library functions in a child process (LD_PRELOAD). A test
+//! controls a library through a number in a file.
 
 use anyhow::{Context, bail};
 use std::fs::Permissions;
@@ -21,24 +20,26 @@ impl Preload {
         Preload::compile(include_str!("set_clock.c"))
     }
 
-    /// Compiles a library that delays each fsync by a number of milliseconds, which
-    /// [`Preload::set`] sets. If the number is -1, fsync fails. If it is -2, fsync succeeds without
-    /// syncing. If it is -3, fsync waits until the number changes.
+    /// Compiles a library that delays each fsync by a number of milliseconds. [`Preload::set`] sets
+    /// the number. Negative numbers have special effects:
+    ///
+    /// - -1: fsync fails.
+    /// - -2: fsync succeeds without syncing.
+    /// - -3: fsync waits until the number changes.
     pub fn disk() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("disk.c"))
     }
 
-    /// Compiles a library with which each fsync takes `milliseconds` and syncs nothing. A process
-    /// reads the number only at its first fsync, so a later [`Preload::set`] does not affect that
-    /// process.
+    /// Compiles a library with which each fsync takes `milliseconds` and syncs nothing.
+    /// [`Preload::set`] does not affect a process after its first fsync.
     pub fn fixed_sync(milliseconds: i64) -> anyhow::Result<Preload> {
         let preload = Preload::compile(include_str!("fixed_sync.c"))?;
         preload.set(milliseconds)?;
         Ok(preload)
     }
 
-    /// Compiles a library from this source and from `preload.c`. The code in `preload.c` reads the
-    /// number that a test sets. This number is 0 at first.
+    /// Compiles a library from this source and `preload.c`, which reads the test's number. Without
+    /// a call of [`Preload::set`], the number is 0.
     fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;
         // Let other users read the directory, because database servers load the library as another
@@ -57,9 +58,8 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Sets the number that controls the library. Running processes get the new number, too. The
-    /// exception is a process with the library of [`Preload::fixed_sync`], which keeps the first
-    /// number that it has read.
+    /// Sets the number that controls the library, also for running processes. With
+    /// [`Preload::fixed_sync`], a process keeps the first number that it has read.
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
             // Ignore errors, because the file exists only if a process has read an earlier number.

@@ -36,8 +36,8 @@ impl Program {
         if profile_directory()?.ends_with("release") {
             command.args(["--release", "--package", "store-orders"]);
         } else {
-            // Build with the same features as for tests and tools. With `--package`, cargo would
-            // choose other features and compile a fifth of the crates again.
+            // With `--package`, cargo would choose other features than for tests, and compile a
+            // fifth of the crates again.
             command.arg("--workspace");
         }
         if !command.status().context("cannot run cargo")?.success() {
@@ -81,8 +81,8 @@ pub(crate) fn without_settings(mut command: Command) -> Command {
     command
 }
 
-/// Returns the directory of the profile, such as `target/debug`, in which this program was built.
-/// Test programs are in its subdirectory `deps`.
+/// Returns the directory of this program's profile, such as `target/debug`. Test programs are in
+/// its subdirectory `deps`.
 fn profile_directory() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let directory = program.parent().context("this program is in no directory")?;

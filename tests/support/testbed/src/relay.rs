@@ -1,5 +1,5 @@
-//! A TCP relay in front of a server or a database. It can simulate network faults, and a test can
-//! read and change the bytes that pass through it.
+//! A TCP relay to a server or a database. The relay can simulate network faults. A test can read
+//! and change the bytes that pass through the relay.
 
 use parking_lot::Mutex;
 use std::net::SocketAddr;
@@ -12,8 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// In each direction of a connection, at most this many chunks wait for delivery. A chunk has at
-/// most about 64 KiB.
+/// The maximum number of undelivered chunks in each direction. A chunk has at most about 64 KiB.
 const MAX_IN_TRANSIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +25,14 @@ pub enum Fault {
     NoAnswers,
     /// Open connections are closed, and new ones are closed immediately.
     Reset,
-    /// When PostgreSQL's reply to a COMMIT arrives, the relay drops the reply and closes the
-    /// connection. So the client does not learn whether the transaction was committed.
+    /// The relay drops PostgreSQL's reply to a COMMIT and closes the connection. So the client does
+    /// not learn whether the transaction was committed.
     CutAtCommit,
 }
 
-/// Reads the bytes of one connection, and may change them, before the relay forwards them. If the
-/// reader removes all bytes, the relay closes the connection. When one direction of the connection
-/// ends, the relay calls the method of that direction with no bytes.
+/// Reads and may change the bytes of one connection before the relay forwards them. If no bytes
+/// remain, the relay closes the connection. When a direction ends, the relay calls that direction's
+/// method with no bytes.
 pub trait ReadAlong: Send + 'static {
     /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
@@ -42,9 +41,9 @@ pub trait ReadAlong: Send + 'static {
     fn answer(&mut self, _bytes: &mut Vec<u8>) {}
 }
 
-/// Replaces strings that clients send, such as parts of prepared statements, with strings of at
-/// most the same length. Shorter strings are padded with spaces. Only the first occurrence in each
-/// chunk is replaced. To the client, it seems that the server executes statements wrongly.
+/// Replaces strings that clients send, such as parts of statements. The client then sees a server
+/// that executes statements wrongly. A new string must not be longer than the old string. Only the
+/// first occurrence in each chunk is replaced.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tampering(pub &'static [(&'static str, &'static str)]);
 
@@ -136,14 +135,9 @@ impl Relay {
     }
 }
 
-/// Forwards a connection until both directions have ended. Closes the connection earlier in these
-/// cases:
-///
-/// - The fault is [`Fault::Reset`].
-/// - The fault is [`Fault::CutAtCommit`], and the answer to a COMMIT arrives.
-/// - The reader removes all bytes of a chunk.
-/// - The target changes.
-/// - The relay is dropped.
+/// Forwards a connection until both directions have ended. A fault such as [`Fault::Reset`], a
+/// reader that removes all bytes, or a new target closes the connection earlier. Dropping the relay
+/// also closes the connection.
 async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-/// If the machine stalled for longer than this, it excuses the violations that a stall may explain.
-/// For example, a server that stalls may read its store too late, and then refuses requests.
+/// Longer stalls of the machine excuse the violations that a stall may explain. For example, a
+/// stalled server reads its store too late and refuses requests.
 pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]
@@ -29,8 +29,8 @@ impl Report {
         self.figures.push(text.into());
     }
 
-    /// Adds a time. It may exceed its bound by the machine's longest stall, or by any amount if
-    /// that stall is longer than `EXCUSING_STALL`.
+    /// Adds a time. The machine's longest stall extends the bound. If that stall is longer than
+    /// `EXCUSING_STALL`, any time is excused.
     pub fn time(&mut self, what: impl Into<String>, taken: Duration, bound: Duration) {
         self.times.push((what.into(), taken, bound));
     }

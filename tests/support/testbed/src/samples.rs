@@ -27,8 +27,8 @@ const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
 /// The id of another pet's order, and the id of that pet.
 const OTHER_PET: (i64, i64) = (1043, 8);
 
-/// A key gets no strikes within 2 s of its first 429, so [`Samples::ban`] waits this long before
-/// the request whose 429 must be a strike.
+/// A key gets no strikes within 2 s of its first 429. So [`Samples::ban`] waits longer before it
+/// provokes a strike.
 const BURST: Duration = Duration::from_millis(2_100);
 /// A sample must stop at an error within this time. A sample that waited until a ban ends would
 /// take 5 minutes.
@@ -51,9 +51,8 @@ enum SampleFault {
 const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
-/// Runs the samples of one language. Each entry of `samples` consists of a version and an
-/// operation. `command` returns the command that runs a sample. If a sample fails or no test case
-/// runs it, the error names the sample.
+/// Runs the samples of one language, each named by a version and an operation. `command` returns
+/// the command that runs a sample. Fails if a sample fails or no test case runs a sample.
 pub fn run_samples(
     program: &Program,
     samples: &[(&str, &str)],
@@ -71,9 +70,9 @@ pub fn run_samples(
     cases.run(&limited)
 }
 
-/// Runs these curl commands. Each entry consists of a version, an operation and the text of a
-/// command. Each command must be one line and get a 2xx response. If `BASE_URL` or `API_KEY` is not
-/// set, the command must fail and name the missing variable.
+/// Runs these curl commands, each with a version and an operation. Each command must be one line
+/// and get a 2xx response. Without `BASE_URL` or `API_KEY`, the command must fail and name the
+/// missing variable.
 pub fn run_curl_commands(
     program: &Program,
     commands: &[(&str, String, String)],
@@ -321,9 +320,8 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that the sample waits as long as `Retry-After` says, and that it repeats a
-    /// cancellation whose response was lost. The repeated request gets a 404, which the sample must
-    /// treat as success.
+    /// Checks that the sample waits as long as `Retry-After` says. The sample must also repeat a
+    /// cancellation whose response was lost, and treat the 404 as success.
     fn check_retries(
         &self,
         version: &str,
@@ -389,9 +387,8 @@ fn check_waits(requests: &Receiver<Instant>, faults: &[SampleFault]) -> anyhow::
     Ok(())
 }
 
-/// Starts a proxy in front of the server. The first request gets the first fault, the second
-/// request gets the second fault, and so on. Further requests get no fault. Returns the proxy's
-/// address and the arrival times of requests.
+/// Starts a proxy to the server. Each request gets the next fault, until no fault is left. Returns
+/// the proxy's address and the arrival times of requests.
 fn start_faulty_proxy(
     server: SocketAddr,
     faults: &'static [SampleFault],
@@ -427,8 +424,8 @@ fn start_faulty_proxy(
     Ok((address, requests))
 }
 
-/// Forwards a request to the server, and returns the response. Asks the server to close the
-/// connection, because the end of the connection marks the end of the response.
+/// Forwards a request to the server, and returns the response. The server must close the
+/// connection, because the connection's end marks the response's end.
 fn forward(server: SocketAddr, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(server)?;
     let head = request.strip_suffix(b"\r\n").unwrap_or(request);

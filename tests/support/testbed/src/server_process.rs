@@ -10,8 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The timeout for the start of a server. Even with a list of ten million orders, a server starts
-/// much faster.
+/// The timeout for the start of a server. Even a server with ten million orders starts much faster.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running server. Dropping it kills the process.
@@ -25,11 +24,11 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts a command that prints `listening on URL` once it serves, and waits for that line.
-    /// Standard error goes to `log`, which is emptied first.
+    /// Starts a command, and waits until it prints `listening on URL`. Standard error goes to
+    /// `log`, which is emptied first.
     pub fn start(command: &mut Command, log: &Path) -> anyhow::Result<ServerProcess> {
-        // Open the file for appending, because a test may empty the log while the server runs.
-        // Otherwise, the server would continue to write at its old position.
+        // Append, because a test may empty the log. Otherwise, the server would continue to write
+        // at its old position.
         let file = OpenOptions::new().create(true).append(true).open(log);
         let file = file.with_context(|| format!("cannot write {}", log.display()))?;
         file.set_len(0)?;
@@ -111,8 +110,8 @@ impl ServerProcess {
         Ok((self.process.wait()?, self.log()))
     }
 
-    /// Waits like [`ServerProcess::wait`], but on a separate thread. Otherwise the wait would block
-    /// the runtime, on which a relay may run.
+    /// Waits like [`ServerProcess::wait`], but without blocking the runtime, because a relay may
+    /// run on the runtime.
     #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub async fn exited(self) -> (ExitStatus, String) {
         match tokio::task::spawn_blocking(move || self.wait()).await {

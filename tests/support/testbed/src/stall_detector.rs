@@ -47,8 +47,8 @@ impl StallDetector {
         Ok(StallDetector { ends, longest_nanos, late_nanos, thread: Some(thread) })
     }
 
-    /// Returns the longest stall so far, even if it was too short to be counted. Tests extend time
-    /// limits by this length.
+    /// Returns the longest stall so far, even if it is below 20 ms. Tests extend time limits by
+    /// this length.
     pub fn longest_stall(&self) -> Duration {
         Duration::from_nanos(self.longest_nanos.load(Ordering::Relaxed))
     }

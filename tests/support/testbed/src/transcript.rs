@@ -16,9 +16,9 @@ const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 /// Marks the end of a command's output. No command prints this string.
 const END: &str = "\u{1e}end of a command\u{1e}";
 
-/// Asserts that a string is as expected. In the expectation, `[..]` matches any part of a line, a
-/// line of `...` matches any lines, and a name in brackets stands for a value that differs in each
-/// run. `SNAPSHOTS=overwrite` updates the expectation in the test's source.
+/// Asserts that a string is as expected. `[..]` matches any part of a line, and a line of `...`
+/// matches any lines. A name in brackets stands for a value that differs in each run.
+/// `SNAPSHOTS=overwrite` updates the expectation in the source.
 #[track_caller]
 pub fn assert_text(actual: &str, expected: Inline) {
     let actual = normalize_run(&anstream::adapter::strip_str(actual).to_string());
@@ -68,8 +68,8 @@ pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console
 pub(crate) struct Shell {
     /// The command that starts `sh`. The script is added to its arguments.
     pub command: Command,
-    /// The file to which the commands write their errors. If the shell runs in a container, this is
-    /// the path inside the container.
+    /// The file to which the commands write their errors. For a container, the path inside the
+    /// container.
     pub errors: PathBuf,
 }
 
@@ -169,8 +169,8 @@ fn normalize_for_document(text: &str) -> String {
         (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
         (r"( as of |under way for |_fds |avg\d+=|total=)[\d.]+", "${1}NUMBER"),
         (r"( heard )\d+ seconds?( ago)", "${1}NUMBER${2}"),
-        // This pattern must come before the pattern for ids. The pattern for ids would also match
-        // 16 digits after a decimal point.
+        // This pattern must precede the pattern for ids, which would also match 16 digits after a
+        // decimal point.
         (r"(_age_seconds )[1-9][\d.]*", "${1}NUMBER"),
         (r"\b[0-9a-f]{16}(?:[0-9a-f]{16})?\b", "ID"),
         (r"(?m)^ *\d+% .*", "SHARE AND DISK"),
@@ -190,9 +190,8 @@ fn replace_all(text: String, patterns: &[(&str, &str)]) -> String {
 
 /// Replaces each value that differs between runs with a name, such as `[PORT]`.
 ///
-/// Keys, key ids, commits and SHA-256 sums become repeated digits instead, such as `222`. Equal
-/// values get equal digits, and different values get different digits. The digits have the length
-/// of the value, so the columns of tables keep their width.
+/// Keys, key ids and hashes become repeated digits, such as `222`. Equal values get equal digits.
+/// The length stays the same, so tables keep their column widths.
 fn normalize_run(text: &str) -> String {
     let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
@@ -228,11 +227,12 @@ fn normalize_run(text: &str) -> String {
     text
 }
 
-/// Runs the commands of a session in one shell in this directory, and asserts their output. A
-/// command begins with `$ `, and each of its further lines begins with `> `. Each line of standard
-/// error begins with `! `. If the command failed, each of these lines begins with the exit status
-/// instead, such as `(3) `. If a command fails without an error message, the last line of its
-/// output is the exit status alone.
+/// Runs the commands of a session in one shell in this directory, and asserts their output.
+///
+/// - `$ ` begins a command, and `> ` each further line of the command.
+/// - `! ` begins a line of standard error.
+/// - An exit status such as `(3) ` replaces `! ` if the command failed.
+/// - The exit status alone is the last line if a command failed without a message.
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
     let commands = parse_commands(&expected.clone().into_data().to_string());

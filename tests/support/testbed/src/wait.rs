@@ -9,8 +9,8 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Fails if the timeout has passed. Callers also call this when they have a value, so that a value
-/// that arrives too late is an error.
+/// Fails if the timeout has passed. Callers call this even after success, so a late value is an
+/// error.
 fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Result<()> {
     if began.elapsed() > timeout {
         let text = format!("not within {timeout:?}: {what}");
@@ -19,8 +19,8 @@ fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Res
     Ok(())
 }
 
-/// Calls `ask` until it returns a value. The thread sleeps between the calls, so this must not be
-/// used in async code.
+/// Calls `ask` until it returns a value. Blocks the thread, so async code must not call this
+/// function.
 pub fn wait_blocking<T>(
     what: &str,
     timeout: Duration,
@@ -60,8 +60,8 @@ pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl Fn
     waited.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Calls `holds` until it returns true. Fails the test if `holds` returns false in a call that
-/// began a second or more after the first call. Stalls of the machine lengthen this second.
+/// Calls `holds` until it returns true. Fails the test if `holds` is still false after a second.
+/// Stalls of the machine lengthen this second.
 pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,

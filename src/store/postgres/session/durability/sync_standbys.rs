@@ -17,9 +17,8 @@ enum Token {
 }
 
 impl SyncStandbys {
-    /// Parses the setting, whose form PostgreSQL has checked: `s1, s2`, `2 (s1, s2)`, `FIRST 2 (s1,
-    /// s2)` or `ANY 2 (s1, s2)`. Without a number, one standby must confirm. Returns `None` if the
-    /// setting is empty.
+    /// Parses a setting such as `s1, s2` or `ANY 2 (s1, s2)`, whose form PostgreSQL has checked.
+    /// Without a number, one standby must confirm. Returns `None` if the setting is empty.
     pub fn parse(setting: &str) -> Option<SyncStandbys> {
         let tokens = tokenize(setting);
         let plain = |text: &str| Token::Plain(text.to_string());
@@ -41,8 +40,8 @@ impl SyncStandbys {
         (!names.is_empty()).then_some(SyncStandbys { needed, names })
     }
 
-    /// True if every named standby must confirm each commit. Otherwise, a replaced primary can
-    /// still commit, because a standby that was not promoted can confirm its commits.
+    /// True if every named standby must confirm each commit. Otherwise, a replaced primary may
+    /// still commit, because a standby that was not promoted can confirm.
     pub fn needs_all(&self) -> bool {
         self.needed >= self.names.len() && !self.names.iter().any(|name| name == "*")
     }

@@ -64,15 +64,15 @@ impl WireCheck {
                 let wrong = response::violations(self.reader, documented, sent, received);
                 wrong.into_iter().map(|what| format!("{owner} {status}: {what}")).collect()
             }
-            // The published document may lack an operation that today's server has at this path. So
-            // a status that the document does not list is not a violation.
+            // This status is not a violation, because the published document may lack an operation
+            // of today's server.
             None if self.reader == Reader::Open && owner == NO_OPERATION => Vec::new(),
             None => vec![format!("{owner} documents no such status")],
         }
     }
 
     /// Returns the labels of the documented parts that these requests and responses contain.
-    /// Includes the query parameters of a request only if the response's status is below 300.
+    /// Includes query parameters only if the response's status is below 300.
     pub fn seen<'a>(&self, exchanges: impl IntoIterator<Item = &'a Exchange>) -> BTreeSet<String> {
         let mut observed = BTreeSet::new();
         for (sent, received) in exchanges {
@@ -97,10 +97,8 @@ impl WireCheck {
         }
     }
 
-    /// Returns the promises that the document of this version makes. Each operation promises its
-    /// query parameters and its statuses. Each status promises its headers, error codes, body
-    /// fields and enum values. The document also promises the error codes in its list that no
-    /// operation documents. The exception is codes that only a proxy sends.
+    /// Returns the promises that the document of this version makes. Includes listed error codes
+    /// that no operation documents, except codes that only a proxy sends.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();
@@ -142,9 +140,8 @@ impl WireCheck {
     }
 }
 
-/// If a code's description contains this sentence, the server never sends the code. Only a proxy in
-/// front of the server sends it. The proxy must have the configuration that `store-orders
-/// nginx-conf` prints.
+/// Marks the description of a code that only the proxy sends, never the server. `store-orders
+/// nginx-conf` prints the configuration of this proxy.
 const PROXY_SENDS: &str = "A proxy in front of the service sends this.";
 
 const NO_OPERATION: &str = "no operation";

@@ -18,8 +18,7 @@ pub struct WireCheck {
 /// A value that a document lists for the field `code` of errors.
 pub struct ListedCode {
     pub name: String,
-    /// True if only a proxy in front of the server sends the code. No test can make the server send
-    /// it.
+    /// True if only a proxy sends the code, so tests cannot get the code from the server.
     pub is_from_proxy: bool,
 }
 

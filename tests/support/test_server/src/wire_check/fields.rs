@@ -1,6 +1,5 @@
-//! Labels for the fields of a body, such as `Order.shipDate`. The schema gives the labels that the
-//! tests must see. The bodies of responses give the labels that the tests have seen. The difference
-//! between the two shows which fields no body contained.
+//! Labels for the fields of a body, such as `Order.shipDate`. Tests must see every label of the
+//! schema in some response.
 
 use codegen::pointer::component;
 use serde_json::Value;

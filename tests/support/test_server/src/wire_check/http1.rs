@@ -21,9 +21,8 @@ enum Framing {
 }
 
 impl Framing {
-    /// Chooses the rule from the headers. `Transfer-Encoding` takes precedence over
-    /// `Content-Length`, and `default` applies if both are absent. Returns `None` if
-    /// `Content-Length` applies but is not a number.
+    /// Chooses the rule from the headers, or `default` if the headers give no rule. Returns `None`
+    /// if `Content-Length` applies but is not a number.
     fn from_headers(headers: &[Header<'_>], default: Framing) -> Option<Framing> {
         let value = |name| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
         match (value("transfer-encoding"), value("content-length")) {
@@ -35,9 +34,8 @@ impl Framing {
         }
     }
 
-    /// Returns the body at the start of `bytes`, and the number of bytes of the body and its
-    /// framing. Returns `None` if the body is incomplete. `ended` is true if no more bytes will
-    /// arrive.
+    /// Returns the body at the start of `bytes`, and the body's length including its framing.
+    /// Returns `None` if the body is incomplete. `ended` is true if no more bytes will arrive.
     fn body(self, bytes: &[u8], ended: bool) -> Option<(Vec<u8>, usize)> {
         match self {
             Framing::Length(length) => Some((bytes.get(..length)?.to_vec(), length)),
@@ -99,14 +97,14 @@ impl RequestReader {
 #[derive(Default)]
 pub struct ResponseReader {
     buffer: Vec<u8>,
-    /// True after a response to bytes that could not be parsed as a request. Later responses cannot
-    /// be matched with requests, so they are ignored.
+    /// True after a response to bytes that could not be parsed. Later responses are ignored,
+    /// because their requests are unknown.
     is_desynchronised: bool,
 }
 
 impl ResponseReader {
-    /// Adds these bytes, and returns the responses that are then complete, each with its request.
-    /// Removes the requests of these responses from `asked`.
+    /// Adds these bytes, and returns the responses that are now complete. Moves the request of each
+    /// response out of `asked`.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -134,9 +132,8 @@ impl ResponseReader {
         self.head(Some(asked)).map(|(response, ..)| response.status)
     }
 
-    /// Parses the head of the next response. Returns the response with an empty body, the framing
-    /// of its real body, and the length of the head. Returns `None` if the head is incomplete or
-    /// invalid, or if responses are ignored.
+    /// Returns the next response without its body, the framing of the body, and the length of the
+    /// head. Returns `None` if the head is incomplete or invalid, or if responses are ignored.
     fn head(&self, asked: Option<&SentRequest>) -> Option<(ReceivedResponse, Framing, usize)> {
         if self.is_desynchronised {
             return None;

@@ -5,16 +5,15 @@ use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Checks the responses of a test. Dropping the observer fails the test if there was a violation
-/// that the test has not taken with [`Observer::take_violations`].
+/// Checks the responses of a test. Dropping the observer fails the test if
+/// [`Observer::take_violations`] has not taken every violation.
 #[derive(Default)]
 pub struct Observer {
     shared: SharedObserver,
 }
 
-/// A handle for the tasks that pass responses to an [`Observer`]. It uses a mutex that a panic does
-/// not poison. With a poisoned mutex, dropping the observer of a failed test would panic again and
-/// abort all tests.
+/// A handle for the tasks that pass responses to an [`Observer`]. The mutex must not be poisoned by
+/// a panic, because a second panic on drop would abort all tests.
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 

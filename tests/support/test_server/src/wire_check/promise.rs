@@ -5,13 +5,13 @@ use super::documented::{DocumentedResponse, Operation};
 use super::response::{code_label, header_label, parameter_label};
 use std::collections::BTreeSet;
 
-/// Parts that the schemas of version 2's lists allow, but that no list contains. They describe
-/// cancelled orders, which lists do not show.
+/// Parts that describe cancelled orders. The schemas of version 2's lists allow these parts, but
+/// lists show no cancelled orders.
 const NEVER_RETURNED: [&str; 2] =
     ["v2/listOrders 200 value Order.status cancelled", "v2/listOrders 200 field Order.cancelledAt"];
 
-/// A part of a document, such as a header or an error code. In the tests, at least one response or
-/// request must contain it.
+/// A part of a document, such as a header. At least one response or request of the tests must
+/// contain the part.
 pub struct Promise<'a> {
     /// The operation whose responses or requests must contain the part; `None` if a response to any
     /// request may contain it.
@@ -57,14 +57,12 @@ impl<'a> Promise<'a> {
     }
 }
 
-/// Returns the labels of all parts of a documented response. The first label is empty, because it
-/// is the label of the status itself.
+/// Returns the labels of all parts of a documented response. The status itself has an empty label.
 fn response_labels(documented: &DocumentedResponse) -> Vec<String> {
     let headers = documented.headers.iter().map(|header| header_label(&header.name));
     let codes = documented.codes.iter().map(|(_, code)| code_label(code));
     let fields = documented.fields.iter().flat_map(|fields| fields.promised());
-    // Leave out the error codes in the schema, because the schema lists the codes of all statuses
-    // together. The examples have the codes of each status.
+    // Leave out the schema's error codes, because the schema mixes the codes of all statuses.
     let fields = fields.filter(|label| !label.starts_with(" value Error.code "));
     let fields = fields.map(str::to_string);
     std::iter::once(String::new()).chain(headers).chain(codes).chain(fields).collect()

@@ -1,9 +1,8 @@
 //! The wire check's proxy between an HTTP/1.1 client and the server.
 //!
-//! The proxy passes bytes on unchanged. So the server also sees malformed requests, half-closed
-//! connections and slow readers. The proxy checks each response when its last byte arrives, before
-//! it passes that byte on. So when a test has received a response, the proxy has already checked
-//! it.
+//! The proxy forwards bytes unchanged, so the server also sees malformed requests and half-closed
+//! connections. The proxy checks each response before it forwards the last byte. So a test that has
+//! a complete response knows that the response was checked.
 
 use super::http1::{RequestReader, ResponseReader};
 use super::messages::SentRequest;

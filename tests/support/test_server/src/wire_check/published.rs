@@ -38,8 +38,8 @@ impl PublishedDocument {
         self.check.documents.first().unwrap()
     }
 
-    /// Returns how these requests and responses break this document's promises: where a response
-    /// differs from the document, and which promises no response or request fulfils.
+    /// Returns the responses that differ from this document, and the promises that no response or
+    /// request fulfils.
     fn broken_promises(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
         let name = format!("{}.json", self.full_version());
         let is_binding = |operation: &Operation| !rules.is_excused(operation);
@@ -67,8 +67,8 @@ impl PublishedDocument {
         broken
     }
 
-    /// True if a program that was written for this document can have sent the request. Such a
-    /// program cannot send a parameter that was added to the operation later.
+    /// True if a program written for this document can have sent the request. Such a program does
+    /// not know parameters that were added later.
     fn can_send(&self, sent: &SentRequest, today: &WireCheck) -> bool {
         let (Some(then), Some(now)) = (self.check.operation(sent), today.operation(sent)) else {
             return true;
@@ -93,12 +93,9 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// True if the server may have removed or changed this operation of a published document. There
-    /// are two reasons:
-    ///
-    /// - The document that the operation is from marks it as beta or experimental.
-    /// - The newest published document that has the operation deprecates it, with an `x-sunset`
-    ///   that has passed.
+    /// True if the server may have removed or changed this operation of a published document. The
+    /// operation must be beta or experimental, or deprecated with a past `x-sunset`. The newest
+    /// published document that has the operation decides about deprecation.
     fn is_excused(&self, operation: &Operation) -> bool {
         let mut all = self.published.iter().flat_map(|published| &published.check.operations);
         let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);

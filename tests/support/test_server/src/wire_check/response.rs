@@ -68,8 +68,8 @@ pub fn shown_labels(response: &DocumentedResponse, received: &ReceivedResponse) 
     shown
 }
 
-/// Returns the violations in a response to a request for a public page. The status must be 200,
-/// 304, 308 or 405, and there must be no rate limit headers.
+/// Returns the violations in a response to a request for a public page. Such requests are not
+/// counted, so the response must have no rate limit headers.
 pub fn public_page_violations(received: &ReceivedResponse) -> Vec<String> {
     let counted = received.headers.keys().filter(|name| name.as_str().starts_with("x-ratelimit"));
     let mut wrong: Vec<_> =
@@ -124,9 +124,8 @@ fn body_violations(
     wrong
 }
 
-/// Checks `status` and `code` in the body, if error codes are documented for the response. `status`
-/// must be the HTTP status, and `code` must be documented for this status. With [`Reader::Open`],
-/// any code is allowed.
+/// Checks the body's `status` and `code`, if the document has error codes for the response. With
+/// [`Reader::Open`], any code is allowed.
 fn code_violation(
     reader: Reader,
     response: &DocumentedResponse,

@@ -23,9 +23,8 @@ pub struct SchemaCheck {
 }
 
 impl SchemaCheck {
-    /// Compiles a schema whose references are resolved. If the schema has a keyword or format that
-    /// the generator does not support, the check reports every value as an error. A check that
-    /// ignored the keyword would be too lax.
+    /// Compiles a schema whose references are resolved. If a keyword or format is unsupported,
+    /// every value is an error. Ignoring the keyword would make the check too lax.
     pub fn new(schema: &Value, reader: Reader) -> SchemaCheck {
         let strict = strict_schema(schema, reader == Reader::Closed);
         let validator = strict.and_then(|schema| {

@@ -58,8 +58,8 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// Determines the target of a request. If the request line is not enough for this, the status of
-/// the response decides.
+/// Determines the target of a request. The response's status decides if the request line is not
+/// enough.
 pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };
@@ -67,8 +67,7 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     if !known_method || sent.method == "CONNECT" || matches!(status, 414 | 431) {
         return Subject::NotOurs;
     }
-    // If the path of a page has a trailing slash, the server redirects to the page. So this path is
-    // public too.
+    // A path with a trailing slash is public too, because the server redirects to the page.
     let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
     let is_public = public_pages().any(|(public, _)| public == page);
     if is_public && !matches!(status, 401 | 404 | 429 | 500..) {

@@ -59,9 +59,8 @@ impl Cluster {
     /// Replaces the data directory `name`, if it exists, with a copy of a running primary's
     /// directory. No server may run on the replaced directory.
     ///
-    /// A server that starts on the copy is a standby. Its setting `primary_conninfo` selects the
-    /// primary that it follows. The copy takes seconds, so a blocking thread makes it and the
-    /// runtime's tasks are not delayed.
+    /// A server that starts on the copy is a standby, and `primary_conninfo` selects its primary.
+    /// The copy takes seconds, so a blocking thread makes it.
     pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
         let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
@@ -99,8 +98,8 @@ impl Cluster {
 
     /// Starts a new standby called `name`, which follows the new primary at `port`.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
-        // The new primary began as a copy of the same template. No server ever ran on the template,
-        // so a standby can start from a second copy and apply all of the primary's WAL.
+        // A second copy of the primary's template is enough. No server ever ran on the template, so
+        // the standby can apply all of the primary's WAL.
         self.copy("template", name)?;
         std::fs::write(self.path().join(name).join("standby.signal"), "")?;
         self.start(name, &[("primary_conninfo", &Cluster::upstream(port))]).await
@@ -120,8 +119,8 @@ impl Cluster {
         Ok(Pair { primary, standby, link })
     }
 
-    /// Sets the next transaction id in the data directory of a stopped server. The id must be the
-    /// first one in a segment of pg_xact.
+    /// Sets the next transaction id of a stopped server. The id must be the first one in a segment
+    /// of pg_xact.
     pub fn set_next_transaction(&self, name: &str, id: u32) -> anyhow::Result<()> {
         self.installed.run("pg_resetwal", &["-x", &id.to_string(), "-D", name], self.path())
     }
