@@ -34,8 +34,8 @@ struct AdminState<'a> {
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
-    /// Describes the damage found in the store. Can be set even if the server is ready, because
-    /// `serve_damaged` may be on.
+    /// Describes the damage found in the store. If `serve_damaged` is on, the server may still be
+    /// ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     damaged: Option<&'a str>,
 }
@@ -44,7 +44,7 @@ pub struct AdminContext {
     server: Arc<ServerContext>,
     readiness: Readiness,
     /// Locked while metrics are encoded, so that frequent scrapes do not occupy many blocking
-    /// threads. Encoding can take long, because it counts all open files and connections.
+    /// threads.
     encoding: Arc<Mutex<()>>,
 }
 
@@ -72,11 +72,8 @@ async fn livez(_: AdminRequest) -> Result<Response<Body>, HttpError> {
     answer(StatusCode::OK, &live)
 }
 
-/// Responds with 503 if requests should not be sent to this server. Examples are a server that
-/// stops, a store that cannot be read or written, and requests that cannot be counted.
-///
-/// If the store is damaged, the body says so. Damage causes a 503 only if the setting
-/// `serve_damaged` is off.
+/// Responds with 503 if requests should not be sent to this server. Damage in the store causes a
+/// 503 only if `serve_damaged` is off.
 async fn readyz(context: AdminRequest) -> Result<Response<Body>, HttpError> {
     let admin = context.context();
     let unready = admin.readiness.unready().await;

@@ -42,8 +42,8 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const PREFIX_BYTES: usize = PRODUCTION_PREFIX.len();
 const KEY_BYTES: usize = PREFIX_BYTES + RANDOM_CHARS + CHECKSUM_CHARS;
 
-/// A whole API key. It exists only while the key is being issued: the store gets the digest
-/// instead. `Debug` does not show the key.
+/// A whole API key, which exists only while the key is being issued. The store gets only the
+/// digest.
 pub struct ApiKey(String);
 
 impl fmt::Debug for ApiKey {
@@ -82,8 +82,8 @@ fn random_text(length: usize) -> String {
     (0..length).map(|_| char::from(base62_digit(random.random_range(0..62_u32)))).collect()
 }
 
-/// Replaces the letters and digits after each key prefix with `...`. A message may repeat an
-/// argument of a command, and the operator may have typed a key there by mistake.
+/// Redacts the letters and digits after each key prefix. A message may repeat an argument into
+/// which the operator typed a key by mistake.
 pub fn without_keys(text: &str) -> String {
     let mut redacted = text.to_string();
     for prefix in Environment::ALL.map(Environment::prefix) {
@@ -148,8 +148,8 @@ fn prefix_environment(presented: &[u8]) -> Option<Environment> {
     Environment::ALL.into_iter().find(has_prefix)
 }
 
-/// Returns the CRC-32 of the body as six base-62 digits, the most significant first. Thanks to this
-/// checksum, a mistyped key is refused without a lookup in the store.
+/// Returns the CRC-32 as six base-62 digits, the most significant first. The checksum saves a
+/// lookup in the store for a mistyped key.
 fn checksum_of(body: &[u8]) -> [u8; CHECKSUM_CHARS] {
     let mut rest = crc32fast::hash(body);
     let mut digits = [b'0'; CHECKSUM_CHARS];

@@ -1,14 +1,12 @@
 //! Runs blocking work on tokio's blocking threads, of which there are at most 512. Each kind of
-//! work is limited, by permits or by its caller, so that some threads stay free for the shutdown
-//! and the key lookups.
+//! work has a limit, so that threads stay free for the shutdown and the key lookups.
 
 use std::future::pending;
 use std::panic::resume_unwind;
 use tokio::task::JoinHandle;
 
-/// Runs `work` on a blocking thread. `work` keeps the permit until it ends, even if the caller
-/// stops waiting, because a timeout ends the wait but not the work. A caller that makes only one
-/// call at a time needs no permit and passes `()`.
+/// Runs `work` on a blocking thread. The permit lasts until `work` ends, even if the caller stops
+/// waiting. A caller that makes only one call at a time passes `()`.
 pub fn spawn_blocking_with_permit<P, T>(
     permit: P,
     work: impl FnOnce() -> T + Send + 'static,
@@ -24,8 +22,8 @@ where
     })
 }
 
-/// Runs `work` on a blocking thread and returns its result or resumes its panic. This function
-/// takes no permit, so the caller must limit the number of concurrent calls.
+/// Runs `work` on a blocking thread and resumes its panic. The caller must limit the number of
+/// concurrent calls.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking_with_permit((), work).await {
         Ok(result) => result,

@@ -115,8 +115,8 @@ Example:
     Keys(keys::KeysCommand),
     /// Copy the store to a file, also while a server runs
     ///
-    /// The copy is a snapshot, verified and synced to disk before the file gets
-    /// its name. It does not contain the request counts.
+    /// The copy is a verified snapshot without the request counts. The copy is synced to disk
+    /// before the file gets its name.
     #[command(after_help = "\
 Examples:
   store-orders backup store-2026-06-15.sqlite
@@ -144,8 +144,8 @@ Examples:
     Health(health::HealthArgs),
     /// Show which servers use the store
     ///
-    /// In PostgreSQL, a server that was killed or suspended, or cannot reach the database, is shown
-    /// as silent. After a few minutes the other servers remove it from the list.
+    /// In PostgreSQL, a server that was killed, is suspended or cannot reach the database is shown
+    /// as silent. The other servers remove a silent server from the list after a few minutes.
     #[command(after_help = "\
 Examples:
   store-orders status
@@ -153,8 +153,8 @@ Examples:
     Status,
     /// Create the tables of a store in PostgreSQL, or bring them up to date
     ///
-    /// Running servers keep answering requests. A server that is too old for the new tables becomes
-    /// unready after about a second, so that load balancers stop using it (`handbook upgrading`).
+    /// Running servers keep answering requests. After about a second, a server that is too old for
+    /// the new tables becomes unready (`handbook upgrading`).
     #[command(after_help = "\
 Examples:
   store-orders migrate --store postgres://owner@db.example.com/store
@@ -228,9 +228,8 @@ const PRINTING: [&str; 8] = [
 ];
 
 pub fn command() -> clap::Command {
-    // The help of `demo` does not show the global options, because `demo` refuses these options.
-    // The help of `config default` and of the `PRINTING` commands does not show them either,
-    // because these commands ignore the options.
+    // `demo` refuses the global options, and the other commands below ignore the options. So their
+    // help does not show the options.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {
@@ -321,8 +320,8 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     )
 }
 
-/// Prints in JSON why the command line or the settings were refused. Prints nothing if the command
-/// line does not have `--json`.
+/// Prints in JSON why the command line or the settings were refused, if the command line has
+/// `--json`.
 pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::Result<()> {
     // The command line may be invalid, so it is only searched for `--json`.
     if !std::env::args_os().any(|argument| argument == "--json") {
@@ -342,9 +341,8 @@ pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
 
-/// True if a command failed because its output was closed. False if the output was an issued key,
-/// because the error is then a `KeyNotShown`. The operator must see that error, because the key is
-/// lost.
+/// True if a command failed because its output was closed. A lost key is a `KeyNotShown` error
+/// instead, because the operator must see that error.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

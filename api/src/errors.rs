@@ -27,8 +27,7 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Returns `example`, a message from the document, with the numbers of this response. Replaces the
-/// first number in `example` by the first of `numbers`, the second by the second, and so on.
+/// Replaces the numbers in `example`, a message from the document, by `numbers` in the same order.
 pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
     for number in numbers {
@@ -41,9 +40,8 @@ pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     message + rest
 }
 
-/// The encoded bodies of errors whose messages do not depend on the request. Each entry has the
-/// error's code and the document's path. Each body is encoded only once, so that 503s are cheap
-/// while the store does not answer.
+/// Bodies that do not depend on the request, by error code and path of the document. Encoding each
+/// body only once keeps 503s cheap while the store does not answer.
 static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|| {
     let plain = [
         (ErrorCode::InternalError, ServerError::INTERNAL_ERROR_EXAMPLE),
@@ -93,13 +91,12 @@ pub enum SentCredentials {
     MalformedKey,
     /// A key of the right form whose check digits do not match the rest of it.
     WrongCheckDigits,
-    /// An unknown, expired or revoked key. All share one message, so that somebody who finds a key
-    /// does not learn whether it was ever valid.
+    /// An unknown, expired or revoked key. The shared message does not reveal whether the key was
+    /// ever valid.
     InvalidKey,
 }
 
-/// Expands to the body of a 401. The message is not escaped, so it must not contain characters that
-/// JSON escapes.
+/// Expands to the body of a 401. The message must not contain characters that JSON escapes.
 macro_rules! unauthorized_body {
     ($($message:literal)*) => {
         concat!(r#"{"code":"unauthorized","message":""#, $($message,)* r#"","status":401}"#)
@@ -107,8 +104,7 @@ macro_rules! unauthorized_body {
 }
 
 impl SentCredentials {
-    /// Returns the body as a constant, so that a flood of requests without a key does not make the
-    /// server encode messages.
+    /// Returns a constant, so that a flood of requests without a key costs no encoding.
     const fn body(self) -> &'static str {
         match self {
             SentCredentials::Nothing => unauthorized_body!(
@@ -217,8 +213,8 @@ pub fn slash_at_end(document: &Document) -> Response<Body> {
     response(ErrorCode::NotFound, message.to_string(), document)
 }
 
-/// Returns a 405 with one `Allow` header, whose value is `allow` (RFC 9110, 15.5.6). If an
-/// operation of a later version supports the method on this path, `later` is this operation.
+/// Returns a 405. `later` names an operation of a later version that supports the method on this
+/// path.
 pub fn method_not_allowed(allow: &str, later: Option<&str>, document: &Document) -> Response<Body> {
     let mut message = format!("This path does not support this method. It supports: {allow}.");
     if let Some(later) = later {

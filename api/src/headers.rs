@@ -15,19 +15,17 @@ pub static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remainin
 /// `X-RateLimit-Reset`, the Unix timestamp at which the limit resets.
 pub static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// The headers that a deprecated operation adds to its responses, apart from `Link`: the date of
-/// deprecation (RFC 9745), and the date after which the operation may be removed (RFC 8594).
+/// The headers that announce the deprecation (RFC 9745) and the earliest removal (RFC 8594) of an
+/// operation.
 pub static ON_DEPRECATED: [(HeaderName, &str); 2] = [
     (HeaderName::from_static("deprecation"), v1::DEPRECATION_EXAMPLE),
     (HeaderName::from_static("sunset"), v1::SUNSET_EXAMPLE),
 ];
 
-/// The value of `Link` for deprecated operations. It links to the changelog, with an address that
-/// is relative to the server.
+/// The value of `Link` for deprecated operations. The address is relative to the server.
 pub const DEPRECATION_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
-/// Sets the `Link` header of an error. It links to the guide's section on the error's code, and to
-/// the document. Both addresses are relative to the server.
+/// Links an error to the guide's section on the error's code, and to the document.
 pub fn link_error(code: &str, document: &Document, headers: &mut HeaderMap) {
     let mut all = LINKS.iter();
     let entry = all.find(|(other, path, _)| *other == code && *path == document.path);

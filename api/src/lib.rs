@@ -1,12 +1,8 @@
 //! The contract of Store Orders in Rust: the traits that the server implements, and their types.
 //! This crate does not depend on the server.
 //!
-//! The documents in `spec/` are the source of truth, one for each version of the API. `cargo xtask
-//! generate` generates a module for each version, such as [`v1`], with the trait that handlers
-//! implement. The shared parts are written by hand: requests and responses ([`operation`]), strict
-//! parameters ([`parameters`]), the document that dropshot emits ([`emission`]), the middleware's
-//! errors and headers ([`errors`], [`headers`]), and the constants of rate limits and keys
-//! ([`limit_constants`], [`key_form`]).
+//! `cargo xtask generate` generates a module for each API version, such as [`v1`], from the
+//! documents in `spec/`. The other modules are written by hand.
 
 pub mod documents;
 pub mod emission;

@@ -1,5 +1,5 @@
-//! The constants of rate limiting that are the same for all plans: windows, bans, and the limit per
-//! address. Tests compare the guide with them.
+//! The constants of rate limiting that all plans share. Tests compare the guide with these
+//! constants.
 
 /// The length of the minute window, which begins with a request and not on the minute.
 pub const MINUTE_SECONDS: u32 = 60;
@@ -7,8 +7,8 @@ pub const MINUTE_SECONDS: u32 = 60;
 /// The length of the day window, which begins with a request and not at midnight.
 pub const DAY_SECONDS: u32 = 86_400;
 
-/// For this time after a key's first 429 in a minute, further 429s are not strikes. So a burst that
-/// was sent before the client could read the first 429 does not lead to a ban.
+/// After a key's first 429 in a minute, further 429s are not strikes for this time. Otherwise, a
+/// burst could lead to a ban before the client reads the first 429.
 pub const STRIKES_BEGIN_AFTER_SECONDS: u32 = 2;
 
 /// The length of the first ban. Each further ban is twice as long as the one before, up to
@@ -21,8 +21,7 @@ pub const MAX_BAN_SECONDS: u32 = 3_600;
 /// After this time without a ban, the next ban is as short as a first one.
 pub const BAN_FORGIVEN_AFTER_HOURS: u32 = 24;
 
-/// The default limit of requests without a valid key. It is the maximum number of such requests
-/// that a client address may send per minute.
+/// The default limit per minute and client address for requests without a valid key.
 pub const UNAUTHENTICATED_PER_MINUTE: u32 = 1_000;
 
 #[cfg(test)]

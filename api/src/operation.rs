@@ -1,8 +1,8 @@
 //! The layer between dropshot and handlers: the requests that handlers get, and the responses that
-//! dropshot sends for successes and documented errors.
+//! dropshot sends.
 //!
-//! Dropshot cannot add headers to an error of a custom type, and the middleware cannot inspect such
-//! an error. So the errors that handlers return are converted to responses here.
+//! Handlers' errors become responses here, because dropshot cannot add headers to an error of a
+//! custom type.
 
 use crate::parameters::{Invalid, Rule};
 use crate::schemas::Documented;
@@ -44,8 +44,8 @@ impl<'a, C, K> Request<'a, C, K> {
     }
 }
 
-/// The successes of an operation. The document that dropshot emits has only one of them: the
-/// success with the status `STATUS` and the body `Body`.
+/// The successes of an operation. The emitted document has only the success with `STATUS` and
+/// `Body`.
 pub trait Success: Send + Sync + 'static {
     /// The body of the documented success, or [`NoContent`].
     type Body: JsonSchema + 'static;
@@ -112,8 +112,8 @@ impl<T> From<T> for Json<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// Creates a body from JSON that is already encoded. The caller must ensure that it is the JSON
-    /// of a `T`. If `is_gzip` is true, `json` must also be compressed with gzip.
+    /// Creates a body from `json`, which must be the JSON of a `T`. If `is_gzip` is true, `json`
+    /// must be compressed with gzip.
     pub fn encoded(json: Body, is_gzip: bool) -> Json<T> {
         Json(Content::Encoded { json, is_gzip })
     }
@@ -175,8 +175,8 @@ fn encoded_response(status: StatusCode, json: Body) -> Response<Body> {
 pub struct HandlerResponse<S>(Response<Body>, PhantomData<fn() -> S>);
 
 impl<S: Success> HandlerResponse<S> {
-    /// Converts the result of a handler. `complete` adds the headers that depend on an error's
-    /// status and code. Fails if the body cannot be serialized.
+    /// Converts the result of a handler. `complete` adds headers to an error. Fails if the body
+    /// cannot be serialized.
     pub fn from_result<E: DocumentedError>(
         result: Result<S, E>,
         complete: fn(StatusCode, &str, &mut HeaderMap),
@@ -208,8 +208,7 @@ impl<S: Success> HttpResponse for HandlerResponse<S> {
     }
 }
 
-/// The description of the success `S` for dropshot. Dropshot reads only the type, so no value of
-/// this type is ever created.
+/// Describes the success `S` for dropshot. No value of this type is ever created.
 struct DocumentedSuccess<S>(PhantomData<fn() -> S>);
 
 impl<S> From<DocumentedSuccess<S>> for Result<Response<Body>, HttpError> {
@@ -224,8 +223,7 @@ impl<S: Success> HttpCodedResponse for DocumentedSuccess<S> {
     const DESCRIPTION: &'static str = S::DESCRIPTION;
 }
 
-/// An error that the document does not describe, so only a bug causes it. The server sends a
-/// documented 500 instead.
+/// An undocumented error, which only a bug causes. The server sends a documented 500 instead.
 #[derive(Debug)]
 pub struct Failure(HttpError);
 
@@ -286,8 +284,8 @@ impl JsonSchema for Failure {
     }
 }
 
-/// Extracts both the sender and the body, because dropshot allows only one exclusive extractor per
-/// request. Extraction never fails. If the body is invalid, the field `body` contains the error.
+/// Extracts sender and body together, because dropshot allows only one exclusive extractor per
+/// request. Extraction never fails, even if the body is invalid.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
     /// The sender of the request, from which a handler gets the caller.
@@ -336,8 +334,8 @@ pub trait RequestBody: Send + Sync + Sized + 'static {
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata;
 }
 
-/// The body type of an operation that does not take a body. If a client sends a body anyway, it is
-/// not read.
+/// The body type of an operation without a body. The server does not read a body that a client
+/// sends anyway.
 #[derive(Debug)]
 pub struct NoBody;
 

@@ -17,8 +17,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// An error repeats the name of an unknown parameter only if it is not longer than this. Keys are
-/// longer, so no error repeats a whole key.
+/// The maximum length of an unknown name that an error repeats. Keys are longer, so no error
+/// repeats a whole key.
 const MAX_NAME_CHARS: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ pub enum Invalid {
     Malformed(Location, &'static str, String),
     Missing(Location, &'static str),
     Repeated(Location, &'static str),
-    /// An unknown query parameter was sent. The first field is its name, or `None` if the name is
-    /// empty, too long or has unusual characters. The second field lists the supported names.
+    /// An unknown query parameter: its name, and the supported names. An empty, too long or unusual
+    /// name is `None`.
     Unknown(Option<String>, &'static [&'static str]),
     /// The body could not be parsed, for this reason.
     Body(String),
@@ -117,8 +117,7 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    /// Reads the values of the known headers. If a header was sent several times, joins its values
-    /// with commas (RFC 9110, 5.3).
+    /// Reads the known headers. Joins the values of a repeated header with commas (RFC 9110, 5.3).
     fn from_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
         let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
         let value = |name: &&'static str| {
@@ -138,8 +137,8 @@ impl<'a> SentParameters<'a> {
         SentParameters { location: Location::Path, values: values.collect() }
     }
 
-    /// Returns the value of a parameter, or `None` if it was not sent. Fails if it was sent more
-    /// than once or does not match the rule.
+    /// Returns `None` if the parameter was not sent. Fails if the parameter was repeated or does
+    /// not match the rule.
     pub fn optional<R: Rule>(
         &self,
         name: &'static str,
@@ -166,8 +165,8 @@ impl<'a> SentParameters<'a> {
         rule: &R,
     ) -> Result<R::Value, Invalid> {
         rule.parse(text).ok_or_else(|| {
-            // In a query, `+` means a space. So if a value has a space, the client may have sent a
-            // `+` and meant a plus sign.
+            // In a query, `+` means a space. So the space may be a plus sign that the client did
+            // not encode.
             let hint = if name == CURSOR && text.is_empty() {
                 "; leave it out for the first page"
             } else if R::MAY_HAVE_PLUS && self.location == Location::Query && text.contains(' ') {
@@ -180,16 +179,16 @@ impl<'a> SentParameters<'a> {
     }
 }
 
-/// Returns the name of an unknown parameter if it is short and plain enough to be quoted in an
-/// error message.
+/// Returns the name of an unknown parameter if the name is short and plain enough for an error
+/// message.
 fn repeatable(name: &str) -> Option<String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.[]".contains(letter);
     let repeats = (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain);
     repeats.then(|| name.to_string())
 }
 
-/// An extractor of an operation's parameters. If parameters are invalid, the extractor does not
-/// fail. Its value then contains the error.
+/// An extractor of an operation's parameters. If parameters are invalid, the value contains the
+/// error.
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 
@@ -226,8 +225,8 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
 pub trait Rule {
     /// The type into which a valid value is parsed.
     type Value;
-    /// True if a valid value may contain a plus sign. In a query, an unencoded plus sign means a
-    /// space. So if an invalid value has a space, the error suggests `%2B`.
+    /// True if a valid value may contain a plus sign. The error for a query value with a space then
+    /// suggests `%2B`.
     const MAY_HAVE_PLUS: bool = false;
 
     /// Parses the text of a parameter, or returns `None` if it does not match the schema.
@@ -236,8 +235,7 @@ pub trait Rule {
     /// Describes the valid values in words.
     fn expected(&self) -> String;
 
-    /// True if a parsed value is within the bounds of the rule and matches its pattern. A rule may
-    /// have neither bounds nor a pattern.
+    /// True if a parsed value is within the rule's bounds and matches its pattern.
     fn holds(&self, _: &Self::Value) -> bool {
         true
     }
@@ -404,12 +402,11 @@ impl Rule for Time {
     }
 }
 
-/// Parses a date-time of RFC 3339, section 5.6, with any offset. Returns `None` for any other text,
-/// and for a time whose year in UTC does not have four digits.
+/// Parses a date-time of RFC 3339, section 5.6, with any offset. Returns `None` for other text, and
+/// for a year in UTC without four digits.
 ///
-/// This is stricter than chrono: it rejects U+2212 as a minus sign, and accepts second 60 (a leap
-/// second) only at the end of a day in UTC. It converts a leap second to the next second, because
-/// most programs cannot represent it.
+/// Unlike chrono, rejects U+2212 as a minus sign, and accepts second 60 only at the end of a day in
+/// UTC. Converts second 60 to the next second, because most programs cannot represent leap seconds.
 pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
     if !text.is_ascii() {
         return None;

@@ -1,5 +1,5 @@
-//! Metrics of the process's resources, named as in Prometheus' client libraries. Each scrape reads
-//! them from Linux's /proc. Only the start time is read once, when the metrics are created.
+//! Metrics of the process's resources, named as in Prometheus' client libraries. The values come
+//! from Linux's /proc.
 
 use procfs::process::{LimitValue, Process};
 use procfs::{ProcResult, page_size, ticks_per_second};
@@ -9,9 +9,8 @@ use prometheus::{Counter, Gauge};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The metrics of this process. The collector in the `prometheus` crate is not used for two
-/// reasons. It counts only whole seconds of CPU time. It also finds no start time if systemd's
-/// `ProcSubset=pid` hides /proc/stat.
+/// Replaces the collector in the `prometheus` crate, which counts only whole seconds of CPU time.
+/// That collector also finds no start time if systemd's `ProcSubset=pid` hides /proc/stat.
 #[derive(Debug)]
 pub struct ProcessMetrics {
     /// Start of the process in Unix seconds, or NaN if /proc cannot be read.

@@ -18,9 +18,8 @@ pub type GaugeReader = Box<dyn Fn() -> f64 + Send + Sync>;
 
 /// Registers the metrics. `log_buffer` is `None` in tests without a log.
 ///
-/// `open_connections` returns the number of connections to the API's listener. It is `None` if the
-/// system does not report this number. `certificate_ends_at` returns Unix seconds. It is `None`
-/// without TLS.
+/// `open_connections` is `None` if the system does not report the number of connections.
+/// `certificate_ends_at` returns Unix seconds, and is `None` without TLS.
 pub fn register(
     server: &ServerContext,
     log_buffer: Option<&LogBuffer>,

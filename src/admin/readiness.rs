@@ -1,5 +1,5 @@
-//! Checks whether requests should be sent to this server. `/readyz` returns the result. Metrics
-//! also show it, so that a monitor notices a failure even if no request arrives.
+//! Checks whether requests should be sent to this server. Metrics also show the result, so that a
+//! monitor notices a failure without requests.
 
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
@@ -24,11 +24,11 @@ pub enum Reason {
     /// The store fails or does not respond, and too few synchronous standbys confirm commits. The
     /// primary requires more of them.
     StandbyAway,
-    /// The store does not accept this server, for example because it was migrated for a newer
-    /// program or because its files were moved. Only the operator can change this.
+    /// The store refuses this server, for example because a newer program migrated the store. Only
+    /// the operator can change this state.
     StoreRefuses,
-    /// The server is reading the whole list. Either the store has a new history, for example after
-    /// a failover that lost changes, or it could not be reached when the server started.
+    /// The server is reading the whole list. The store has a new history, or could not be reached
+    /// when the server started.
     ListOutdated,
     /// A batch of cancellations hangs, or the last batch failed and a test write fails too.
     WritesFail,
@@ -85,8 +85,7 @@ struct StoreState {
 
 pub struct Readiness {
     server: Arc<ServerContext>,
-    /// Locked during a query of the store, so that frequent readiness checks do not burden a slow
-    /// store with several queries at a time.
+    /// Locked during a query, so that frequent readiness checks do not burden a slow store.
     query_lock: Arc<tokio::sync::Mutex<()>>,
     lag: Arc<Mutex<ListLag>>,
     gauges: Gauges,
@@ -146,9 +145,7 @@ impl Readiness {
         Ok(Readiness { server, query_lock: Arc::default(), lag: Arc::default(), gauges })
     }
 
-    /// Returns the first reason why requests should not be sent to this server. Returns `None` if
-    /// the server is ready. Does not query the store if the server is stopping, or if the store is
-    /// damaged and must not be served.
+    /// Returns the first reason why requests should not be sent to this server.
     pub async fn unready(&self) -> Option<Unready> {
         if let Some(unready) = self.check_without_store() {
             return Some(unready);
@@ -172,8 +169,6 @@ impl Readiness {
         gauges.standbys_confirming.set(standbys.confirming.into());
     }
 
-    /// Returns an [`Unready`] if the server is stopping, or if its store is damaged and
-    /// `serve_damaged` is off. Does not query the store.
     fn check_without_store(&self) -> Option<Unready> {
         if self.server.is_stopping.load(Ordering::Relaxed) {
             return Some(unready(Reason::Stopping, "the server is stopping"));
@@ -182,8 +177,7 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns an [`Unready`] if the server refuses all requests with a key: it cannot count them,
-    /// or it cannot check keys. Does not query the store.
+    /// Returns the reason if the server refuses all requests with a key.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.rate_limiter.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
@@ -197,8 +191,7 @@ impl Readiness {
         let (server, lag) = (Arc::clone(&self.server), Arc::clone(&self.lag));
         let answer = async {
             let guard = Arc::clone(&self.query_lock).lock_owned().await;
-            // The query runs in its own task, so that it keeps the lock until the store answers,
-            // even if this caller stops waiting.
+            // The task keeps the lock until the store answers, even if this caller stops waiting.
             let query = async move {
                 let _guard = guard;
                 check_store(&server, &lag).await
@@ -229,8 +222,8 @@ fn unreachable_reason(server: &ServerContext) -> Reason {
     }
 }
 
-/// Checks that the store can be read, and measures the lag of the list. If the store has a new
-/// history, starts a refresh of the list. Otherwise also checks that orders can be cancelled.
+/// Checks the store, and measures the lag of the list. If the store has a new history, starts a
+/// refresh of the list.
 async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> StoreState {
     let text = |error: &dyn Error| ErrorChain(error).to_string();
     let failed = |error: StoreError| match error {
@@ -262,11 +255,10 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     StoreState { is_reachable: true, unready }
 }
 
-/// The lag of the list behind the store. `None` if the list has every change. Otherwise contains
-/// the start of the lag, and the position of a change that the list lacks.
+/// The lag of the list. Contains the start of the lag, and a change that the list lacks. `None` if
+/// the list has every change.
 ///
-/// When the list has this change but lacks a later one, the lag starts again. When a new history
-/// begins, the lag keeps its start, and only the position is replaced.
+/// When the list has this change but lacks a later change, the lag starts again.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, Position)>);
 
@@ -276,9 +268,8 @@ impl ListLag {
     fn observe(&mut self, now: Instant, stored: Position, listed: Position) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
-            // A new history began while the list lagged. The lag continues, so keep its start. But
-            // replace the missing change, because numbers of different histories cannot be
-            // compared.
+            // A new history began, but the lag continues. Replace the change, because numbers of
+            // different histories cannot be compared.
             Some((since, lacked)) if lacked.history != stored.history => Some((since, stored)),
             Some((since, lacked)) if lacked.has_more_than(listed) => Some((since, lacked)),
             _ => Some((now, stored)),

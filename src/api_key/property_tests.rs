@@ -1,12 +1,11 @@
-//! Property tests of API keys. They compare the validation of valid keys, changed keys and random
-//! bytes with an independent implementation, and check that messages show no key.
+//! Property tests of API keys. An independent implementation must agree about which keys are valid,
+//! and messages must show no key.
 
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Computes the checksum of a key without the code under test. The checksum is the CRC-32 of
-/// `body`, written as six base-62 digits.
+/// Computes the CRC-32 of `body` as six base-62 digits, without the code under test.
 fn checksum(body: &[u8]) -> String {
     let mut crc = u32::MAX;
     for byte in body {
@@ -27,8 +26,7 @@ fn checksum(body: &[u8]) -> String {
     (0..6).rev().map(digit).collect()
 }
 
-/// Returns true if these bytes are a key of this environment. A key consists of `sto_live_` or
-/// `sto_test_`, 30 letters and digits, and a checksum of all characters before the checksum.
+/// True if these bytes are a key of this environment. Does not use the code under test.
 fn is_key(bytes: &[u8], environment: Environment) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let prefix = match environment {

@@ -58,9 +58,9 @@ Example:
     },
     /// Close an account for good and revoke all its keys
     ///
-    /// All its keys are revoked in one step; a running server refuses them within a second. A
-    /// closed account cannot get keys or be opened again. It stays in the list and keeps its name:
-    /// rename it to free the name for another account.
+    /// The keys are revoked in one step. A running server refuses the keys within a second. A
+    /// closed account cannot get keys or be opened again. The account stays in the list and keeps
+    /// its name. To free the name, rename the account.
     #[command(after_help = "\
 Examples:
   store-orders accounts close acme
@@ -92,8 +92,7 @@ Examples:
     },
 }
 
-/// The plan of an account. Only `enterprise` has limits that are agreed with the customer, and it
-/// requires both of them.
+/// The plan of an account. Only `enterprise` has agreed limits, and `enterprise` requires both.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
     /// The customer's plan

@@ -1,8 +1,7 @@
 //! The audit log: one line for each change that a command has made, with the user who made it.
 //!
-//! The line is written after the change, because only then is it certain which rows changed. If the
-//! line cannot be written, the command only warns, because the change is already made and cannot be
-//! rolled back.
+//! The line is written after the change, when it is certain which rows changed. If the line cannot
+//! be written, the command only warns, because the change cannot be rolled back.
 
 use super::failure::without_secrets;
 use super::printer::warn;
@@ -57,8 +56,8 @@ pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
     warn_of_failure(append(store, change), change);
 }
 
-/// Appends a change to the audit log of a store that was opened only for this purpose. If the store
-/// could not be opened, or if the append fails, only warns.
+/// Appends a change to a store that was opened only for the audit log. If the opening or the append
+/// failed, only warns.
 pub fn record_in(opened: Result<impl OperatorStore, StoreError>, change: Change<'_>) {
     warn_of_failure(opened.and_then(|store| append(&store, change)), change);
 }
@@ -76,9 +75,8 @@ fn warn_of_failure(appended: Result<(), StoreError>, Change { command, .. }: Cha
     }
 }
 
-/// Returns the name of the person who runs this command. If sudo runs the command as root, that is
-/// the user who called sudo. Otherwise, it is the name of the process's user in `/etc/passwd`, or
-/// the user's number if that file does not list the user.
+/// Returns the name of the user who runs this command. For root, prefers the user who called sudo.
+/// Without an entry in `/etc/passwd`, returns the user's number.
 pub fn operator() -> String {
     let user = rustix::process::getuid();
     let caller = std::env::var("SUDO_USER").ok().filter(|_| user.is_root());

@@ -27,8 +27,8 @@ pub struct RestoreArgs {
     /// The file that `backup` wrote
     #[arg(value_name = "FILE", value_parser = path_parser())]
     file: PathBuf,
-    /// Replace the store in the data directory, and keep the files of the old store in a new
-    /// subdirectory, such as replaced-1
+    /// Replace the store in the data directory, and keep the old files in a new subdirectory, such
+    /// as replaced-1
     #[arg(long)]
     replace: bool,
 }
@@ -37,8 +37,7 @@ pub struct RestoreArgs {
 struct RestoreOutput {
     #[serde(flatten)]
     restored: CheckOutput,
-    /// The directory to which the files of the old store were moved. `None` without `--replace`, or
-    /// if there was no old store.
+    /// The directory to which `--replace` moved the files of an old store.
     replaced: Option<PathBuf>,
 }
 

@@ -1,5 +1,5 @@
-//! `orders ship`, `orders cancel` and `orders update`: change existing orders in steps. All orders
-//! are checked before the first is changed.
+//! Ships, cancels and updates existing orders in steps. All orders are checked before the first is
+//! changed.
 
 use super::audit::{Change, operator, record};
 use super::interrupts::Interrupts;
@@ -85,9 +85,8 @@ impl PendingChange<'_> {
         }
     }
 
-    /// Fails if the order with this id and status must not be changed. `status` is `None` if the
-    /// order does not exist. Shipping a shipped order, or cancelling a cancelled one, is allowed,
-    /// because the order then stays as it is.
+    /// Fails if the order must not be changed. `status` is `None` if the order does not exist.
+    /// Repeating a change is allowed, because the order then stays as it is.
     fn check(self, id: i64, status: Option<Status>) -> Result<(), StoreError> {
         match self {
             PendingChange::Ship => can_ship(id, status).map(drop),
@@ -96,7 +95,7 @@ impl PendingChange<'_> {
     }
 
     /// Changes the orders of a step, and records the change in the audit log. Returns the ids of
-    /// the orders that it changed, and the ids of those that had been changed before.
+    /// changed orders, and of orders that had been changed before.
     fn make(
         self,
         store: &dyn OperatorStore,
@@ -154,8 +153,8 @@ pub fn change_pending(
         Some(file) => read_ids(&*store, file, check, shown, printer)?,
         None => {
             let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-            // Return a refusal other than `NotFound`, if there is one. So the exit status means
-            // "not found" only if all refused orders are missing, as with a file.
+            // Prefer a refusal other than `NotFound`. So the exit status means "not found" only if
+            // all refused orders are missing.
             let refusals = refusals(&*store, &ids, check)?.into_iter();
             let first = refusals.min_by_key(|(_, why)| matches!(why, StoreError::NotFound(_)));
             if let Some((_, why)) = first {
@@ -174,9 +173,8 @@ pub fn change_pending(
     Ok(pending.show(&changed_now, &changed_before, printer)?)
 }
 
-/// Adds `changed` to the message of a `NotFound` or `Refused` error. `changed` says what the
-/// command had changed before the error. The kind of the error stays the same, because it decides
-/// the exit status.
+/// Adds `changed`, which says what the command had changed before the error. Keeps the error's
+/// kind, because the kind decides the exit status.
 fn with_changes(error: StoreError, changed: &str) -> StoreError {
     let whole = |why| format!("{why}; {changed}");
     match error {
@@ -186,8 +184,8 @@ fn with_changes(error: StoreError, changed: &str) -> StoreError {
     }
 }
 
-/// Reads the ids in a file. Returns each id once, in ascending order. Fails if the file has no id,
-/// if a line is not an id, or if an order does not pass `check`.
+/// Returns each id in a file once, in ascending order. Fails if the file has no id, an invalid
+/// line, or an order that does not pass `check`.
 fn read_ids(
     store: &dyn OperatorStore,
     file: &Path,
@@ -237,8 +235,8 @@ fn refusals(
     Ok(ids.iter().filter_map(refusal).collect())
 }
 
-/// Changes `count` orders in steps. Each call of `step` gets a range of indexes and changes the
-/// orders at these indexes. `done` is the participle for messages, such as "shipped".
+/// Changes `count` orders in steps. `step` changes the orders at a range of indexes. `done` is a
+/// participle for messages, such as "shipped".
 fn change(
     store: &dyn OperatorStore,
     count: usize,

@@ -9,16 +9,14 @@ use crate::store::{CheckReport, OperatorStore, OrderCounts, sqlite};
 use serde::Serialize;
 use std::fmt::Display;
 
-/// The JSON output of `check`, which is also part of the output of `restore`: the numbers of
-/// orders, pets, accounts and keys, the numbers of the last changes, the problems, and the
-/// warnings.
+/// The JSON output of `check`, and a part of the output of `restore`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CheckOutput {
     #[serde(flatten)]
     pub store: CheckReport,
-    /// The number of accounts in the counts file. `None` if there is no such file, if it cannot be
-    /// read, or if the command did not check it.
+    /// The number of accounts in the counts file. `None` if the file is missing, unreadable or was
+    /// not checked.
     pub counted_accounts: Option<usize>,
 }
 

@@ -70,8 +70,8 @@ impl ConfigCommand {
     }
 }
 
-/// Returns true if the served documents have a relative address although other machines can reach
-/// the server, directly or through a proxy.
+/// True if the served documents have a relative address although other machines can reach the
+/// server.
 fn serves_relative_address(config: &ServerConfig) -> bool {
     let DocumentSettings { production_url, staging_url, .. } = &config.document;
     let is_local = config.listen.resolve("--listen").is_ok_and(|listen| listen.ip().is_loopback());

@@ -18,9 +18,8 @@ use store_orders_api::BASE_PATH;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
-/// The names of the pets. [`order`] assigns each order to the next pet, and marks every third order
-/// as shipped. Shipped orders and every second order have a ship date. 13 is not a multiple of 2 or
-/// 3, so each pet gets pending and shipped orders, and orders with and without a ship date.
+/// The names of the pets, which [`order`] assigns in turn. 13 is not a multiple of 2 or 3, so each
+/// pet gets different kinds of orders.
 const PETS: [&str; 13] = [
     "Rex", "Minka", "Bella", "Oskar", "Luna", "Balu", "Emma", "Felix", "Nala", "Bruno", "Kira",
     "Paulchen", "Mia",
@@ -71,10 +70,8 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     )
 }
 
-/// Returns the address to listen on. Replaces the port 0 by a free port, because the documents
-/// contain the server's address. If no address is given, uses the default, or a free port of the
-/// loopback address if the default cannot be used. If the given address cannot be used, returns it
-/// unchanged, so that the server reports the error.
+/// Replaces port 0 by a free port, because the documents contain the server's address. If the given
+/// address cannot be used, returns it unchanged, so that the server reports the error.
 fn free_address(given: Option<ListenAddress>, default: ListenAddress) -> ListenAddress {
     let bind = |address: &str| TcpListener::bind(address)?.local_addr();
     let bound = match &given {
@@ -125,8 +122,8 @@ fn introduce(
 ) -> std::io::Result<()> {
     let base = format!("http://{address}/v1");
     let key = issued.key.expose();
-    // The JSON of a response does not end with a newline, so `-w` makes curl print one. Otherwise,
-    // the shell's prompt would follow on the same line.
+    // `-w` makes curl print a newline after the response. Otherwise, the shell's prompt would
+    // follow on the same line.
     let line = |what: &str, curl: String| format!("  # {what}\n  curl -iw '\\n' {curl}\n");
     let program = std::env::current_exe().unwrap_or_else(|_| "store-orders".into());
     let bearer = "-H \"Authorization: Bearer $KEY\"";

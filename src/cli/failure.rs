@@ -24,7 +24,7 @@ pub struct Failure {
 pub enum FailureCode {
     InvalidCommandLine,
     /// A setting in the file or the environment is invalid, settings contradict each other, or the
-    /// server cannot use a file or a host name that a setting contains.
+    /// server cannot use a setting.
     InvalidSettings,
     /// The order, account or key that the command names does not exist.
     NotFound,
@@ -53,8 +53,7 @@ impl Failure {
     }
 }
 
-/// Removes keys and passwords from a message that repeats user input, because a user may have put
-/// them in the wrong place.
+/// Removes keys and passwords from a message, because a user may have put them in the wrong place.
 pub fn without_secrets(text: &str) -> String {
     without_passwords(&without_keys(text))
 }
@@ -84,8 +83,8 @@ impl FailureCode {
         }
     }
 
-    /// Returns the exit status for this code. The status does not apply to a command that a signal
-    /// ended. `EndedBySignal` contains the exit status of such a command.
+    /// Returns the exit status. If a signal ended the command, `EndedBySignal` contains the exit
+    /// status instead.
     pub fn status(self) -> u8 {
         match self {
             FailureCode::InvalidCommandLine => 2,

@@ -61,9 +61,8 @@ impl HandbookArgs {
     }
 }
 
-/// Returns the section with the heading `name`. If there is no such section, returns the only
-/// section whose heading contains all words of `name`. Fails if there is not exactly one. Ignores
-/// letter case.
+/// Returns the section with the heading `name`, or the only section whose heading has all words of
+/// `name`. Fails if several sections or none match. Ignores letter case.
 fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
     let headings = || text.lines().filter_map(|line| line.strip_prefix("## "));
     let words = name.to_lowercase();

@@ -36,9 +36,8 @@ pub struct HealthArgs {
     timeout: Duration,
     /// Address of the server's admin listener
     ///
-    /// By default, the command uses the admin listener of the server that serves the data
-    /// directory. If no server serves it, or if the store is in PostgreSQL, the default is
-    /// 127.0.0.1:8081.
+    /// By default, the command asks the server that serves the data directory. Without such a
+    /// server, or with a store in PostgreSQL, the default is 127.0.0.1:8081.
     #[arg(long, value_name = "HOST:PORT", env)]
     admin_listen: Option<AdminListen>,
 }
@@ -72,8 +71,8 @@ impl HealthArgs {
     }
 }
 
-/// Returns the admin address of the server that serves the data directory. A container may run this
-/// command without a data directory, so a missing directory is not an error.
+/// Returns the admin address of the running server. A missing data directory is not an error,
+/// because a container may lack the directory.
 fn recorded_admin_listen(options: &Options) -> Option<AdminListen> {
     let StoreLocation::Directory(directory) = options.store.location().ok()? else { return None };
     let server = sqlite::running_server(&directory).ok()??;
@@ -90,8 +89,7 @@ struct Health<'a> {
     reason: &'a str,
 }
 
-/// Describes the server's state in words: the message if the response has one, otherwise the state
-/// with any damage, or the HTTP status if the body is not the JSON of `/readyz`.
+/// Describes the server's state in words, or the HTTP status if the body is not from `/readyz`.
 fn describe_state(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);
@@ -105,10 +103,8 @@ fn describe_state(status: u16, body: &str) -> String {
     }
 }
 
-/// Sends `GET /readyz` to this address, and returns the status and the body. Connecting to an
-/// unspecified address such as 0.0.0.0 works, because the operating system then connects to the
-/// loopback. After a timeout, the thread that waits for the response is not stopped; it dies with
-/// the program.
+/// Sends `GET /readyz`, and returns the status and the body. An unspecified address such as 0.0.0.0
+/// connects to the loopback. After a timeout, the waiting thread lasts until the program ends.
 fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(send_request(&address)));
@@ -120,8 +116,7 @@ fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, S
 /// Sends the request and reads the whole response. The admin listener speaks only plain HTTP.
 fn send_request(address: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(address).context("cannot connect")?;
-    // The request is sent in one write. A second write could fail, because a server may answer and
-    // close the connection early.
+    // A second write could fail, because the server may respond and close the connection early.
     let request =
         format!("GET /readyz HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n");
     connection.write_all(request.as_bytes()).context("no answer")?;

@@ -72,8 +72,8 @@ pub(super) fn import<R: NewRecord>(
     report::<R>(&imported, printer)
 }
 
-/// Removes the rows whose id is in the store, and returns their number. Reports them as bad rows
-/// unless --skip-existing is set.
+/// Removes the rows whose id is in the store, and returns their number. Without --skip-existing,
+/// these rows are bad rows.
 fn remove_existing<R: NewRecord>(
     store: &dyn OperatorStore,
     rows: &mut Vec<ParsedRow<R>>,
@@ -153,9 +153,8 @@ struct Imported {
     outcome: ImportOutcome,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,
-    /// The data directory in which the import created a store. With `--dry-run`, the data directory
-    /// in which an import would create a store. Absent if the store already exists or is in
-    /// PostgreSQL.
+    /// The data directory in which the import creates a store. Absent if the store already exists
+    /// or is in PostgreSQL.
     #[serde(skip_serializing_if = "Option::is_none")]
     new_store: Option<PathBuf>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]

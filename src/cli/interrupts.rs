@@ -1,9 +1,8 @@
 //! Handles signals during long commands. After the first SIGINT, SIGTERM or SIGHUP, a command
-//! finishes its current step and ends. A further signal ends the command immediately if it arrives
-//! more than half a second after the first.
+//! finishes its current step and ends. After half a second, a further signal ends the command
+//! immediately.
 //!
-//! If a command changes the store in steps, SIGTSTP (Ctrl-Z) suspends it only between two steps,
-//! because each step locks the store.
+//! SIGTSTP (Ctrl-Z) does not suspend a command during a step, because each step locks the store.
 
 use super::serve::{EndedBySignal, HangUp, Signals};
 use anyhow::Context;
@@ -17,8 +16,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-/// The pause before the next step after this process has sent SIGSTOP to itself. The signal may
-/// first reach another thread, but it stops all threads within this time.
+/// The pause before the next step after SIGSTOP, because SIGSTOP may not stop all threads at once.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
 pub struct Interrupts {
@@ -29,8 +27,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to handle signals. The first one is recorded, and a second one ends the process,
-    /// unless it only repeats the first (see `Signals::stop_again`).
+    /// Starts to handle signals. Records the first signal, and ends the process on a later signal
+    /// (`Signals::stop_again`).
     pub fn watch() -> anyhow::Result<Interrupts> {
         let runtime = Builder::new_current_thread().enable_io().build();
         let runtime = runtime.context("cannot listen for signals")?;
@@ -58,8 +56,8 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Runs `work`. Passes `work` a function to call between two steps. The function lets SIGTSTP
-    /// take effect, and returns `Break` if a signal has asked the command to end.
+    /// Runs `work`, which calls the passed function between two steps. That call lets SIGTSTP take
+    /// effect. `Break` means that a signal has asked the command to end.
     pub fn with_steps<T>(&self, work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> T) -> T {
         let step = Cell::new(Some(self.step.blocking_lock()));
         work(&|| {
@@ -74,8 +72,8 @@ impl Interrupts {
         Some(self.status.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// Returns the error with which a command ends after a signal, or `None` if no signal has
-    /// arrived. `did` describes what the command has done.
+    /// Returns the error with which a command ends after a signal. `did` describes what the command
+    /// has done.
     pub fn error(&self, did: impl FnOnce() -> String) -> Option<EndedBySignal> {
         let status = self.status()?;
         Some(EndedBySignal { status, what: format!("interrupted; {}", did()) })

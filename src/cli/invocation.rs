@@ -36,8 +36,8 @@ pub enum InvocationError {
 }
 
 impl Invocation {
-    /// Parses a command line, and the configuration file that the command line or the environment
-    /// names. The first argument is the program's name.
+    /// Parses a command line, whose first argument is the program's name, and the configuration
+    /// file.
     pub fn read(
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {
@@ -61,8 +61,8 @@ impl Invocation {
         Ok(Invocation { cli, effective })
     }
 
-    /// Runs the command and writes its output to `out`. If the command is `serve` or `config
-    /// check`, first checks the settings. Fails if they contradict each other or cannot be used.
+    /// Runs the command and writes its output to `out`. Fails if `serve` or `config check` cannot
+    /// use the settings.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if matches!(self.cli.command, Command::Serve(_)) {
             ignore_hang_up()?;
@@ -81,9 +81,8 @@ impl Invocation {
         self.cli.run(&self.effective, out)
     }
 
-    /// Returns the settings if the command must fail when settings contradict each other or cannot
-    /// be used. Only `serve` and `config check` must fail then. Returns `None` for all other
-    /// commands. For example, `config show` must show such settings too.
+    /// Returns the settings if the command must refuse unusable settings. For example, `config
+    /// show` must show such settings.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {
@@ -125,8 +124,8 @@ fn flag_of(error: &clap::Error) -> Option<String> {
     named.split(' ').next().map(str::to_string)
 }
 
-/// Formats the error for an invalid flag value in the same way as errors in the configuration file
-/// and the environment. Returns `None` if the command line was refused for a different reason.
+/// Formats the error for an invalid flag value like the errors in the configuration file. Returns
+/// `None` for other errors.
 pub fn wrong_value(error: &clap::Error) -> Option<String> {
     let (flag, value) = (flag_of(error)?, error.get(ContextKind::InvalidValue)?.to_string());
     // For a flag without its value, clap also reports `InvalidValue`, but with an empty value.

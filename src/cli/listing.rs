@@ -1,6 +1,6 @@
-//! Writes a list of records, as a table or as a JSON array with one element per line. A JSON
-//! element is written as soon as its record arrives. A table is written in blocks of rows. So even
-//! a list of a million orders needs little memory.
+//! Writes a list of records, as a table or as a JSON array with one element per line. JSON is
+//! written record by record, and a table in blocks of rows. So a list of a million orders needs
+//! little memory.
 
 use super::table::TextTable;
 use clap::Args;

@@ -17,7 +17,8 @@ pub struct MigrateArgs {
     print_grants: Option<String>,
     /// Give the store a new id, after a point-in-time recovery
     ///
-    /// Do this before a server starts, so that no new account or key gets the id of a lost one.
+    /// Do this before a server starts, so that no new account or key reuses the id of a lost
+    /// account or key.
     #[arg(long, conflicts_with = "print_grants")]
     new_store_id: bool,
 }
@@ -32,8 +33,8 @@ impl MigrateArgs {
         };
         if self.new_store_id {
             let id = with_notice(|_| {
-                // After a recovery, the tables may be old, or the database of the request counts
-                // may be missing, so migrate first.
+                // Migrate first. After a recovery, the tables may be old, or the database of the
+                // request counts may be missing.
                 migrate(&url)?;
                 let store = PostgresOperatorStore::connect(&url)?;
                 let id = postgres::begin_new_store(&store)?;

@@ -1,5 +1,4 @@
-//! `nginx-conf` prints an nginx configuration for a proxy in front of the server: either the whole
-//! configuration, or the file of one site.
+//! `nginx-conf` prints the nginx configuration of a proxy, either as a whole or for one site.
 
 use clap::Args;
 
@@ -49,8 +48,8 @@ fn site() -> String {
 mod tests {
     use super::*;
 
-    /// An nginx block with its own `add_header` lines does not inherit those of the enclosing
-    /// block. So each block that adds a header must repeat the `Strict-Transport-Security` line.
+    /// An nginx block with its own `add_header` lines inherits none. So each such block must repeat
+    /// the `Strict-Transport-Security` line.
     #[test]
     fn every_block_with_headers_has_the_line_that_requires_https() {
         let is_header =

@@ -28,8 +28,8 @@ pub struct Options {
 
 impl Options {
     /// Lowers the priority of a long command on PostgreSQL, so that servers on this machine get the
-    /// CPU first. A command on an embedded store keeps its priority, because it locks the store,
-    /// and a server waits for that lock.
+    /// CPU first. A command on an embedded store keeps its priority, because a server may wait for
+    /// its lock.
     pub fn lower_priority(&self) {
         if self.store.store.is_some() {
             // If this fails, the command runs at its usual priority.
@@ -42,8 +42,8 @@ impl Options {
         self.open(SqliteStore::open_existing)
     }
 
-    /// Opens the store. If the store is in a data directory, creates the directory and the store if
-    /// they are missing. A store in PostgreSQL must exist, because only `migrate` creates it.
+    /// Opens the store, or creates a missing store in the data directory. A store in PostgreSQL
+    /// must exist, because only `migrate` creates it.
     pub fn open_or_create_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_for_command)
     }
@@ -72,8 +72,8 @@ impl Options {
         Ok(Box::new(open(&directory)?))
     }
 
-    /// Opens the request counts, which are in a file of the data directory or in a separate
-    /// database of the store's PostgreSQL cluster.
+    /// Opens the request counts. In PostgreSQL, the counts have a separate database in the store's
+    /// cluster.
     pub fn open_counts_report(
         &self,
         store: &dyn OperatorStore,

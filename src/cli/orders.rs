@@ -51,9 +51,11 @@ Examples:
     Import(ImportArgs),
     /// Mark orders as shipped, so that they can no longer be cancelled
     ///
-    /// All orders are checked first. If one of them does not exist or is cancelled, no order is
-    /// marked. Many orders are marked in steps, as in an import. Orders that have already shipped
-    /// stay as they are; the output lists the first 20 of them, or all with --json.
+    /// All orders are checked first. If an order does not exist or is cancelled, no order is
+    /// marked. Many orders are marked in steps, as in an import.
+    ///
+    /// Orders that have already shipped stay as they are. The output lists the first 20 such
+    /// orders, or all with --json.
     #[command(after_help = "\
 Examples:
   store-orders orders ship 1001 1002
@@ -62,11 +64,14 @@ Examples:
     Ship(OrderIds),
     /// Cancel orders without a customer's key
     ///
-    /// All orders are checked first. If one of them does not exist or has shipped, no order is
-    /// cancelled. Many orders are cancelled in steps, as in an import. Orders that are already
-    /// cancelled stay as they are; the output lists the first 20 of them, or all with --json. The
-    /// field cancelledBy of each cancelled order is operator:USER, and the reason is in the audit
-    /// log (`handbook operating "the audit log"`).
+    /// All orders are checked first. If an order does not exist or has shipped, no order is
+    /// cancelled. Many orders are cancelled in steps, as in an import.
+    ///
+    /// Orders that are already cancelled stay as they are. The output lists the first 20 such
+    /// orders, or all with --json.
+    ///
+    /// The field cancelledBy of each cancelled order is operator:USER. The audit log contains the
+    /// reason (`handbook operating "the audit log"`).
     #[command(after_help = "\
 Examples:
   store-orders orders cancel 1001 1002 --reason \"restored from a backup\"
@@ -81,10 +86,12 @@ Examples:
     },
     /// Change the shipDate and complete of orders
     ///
-    /// The file has one of the formats of an import. The whole file is checked first. If a record
-    /// is bad, or its order does not exist or is cancelled, nothing is changed. A record has an id
-    /// and at least one of shipDate and complete. A field that is absent, null or an empty cell
-    /// keeps its value in the store. Many orders are changed in steps, as in an import. If an
+    /// The file has one of the formats of an import. A record has an id and at least one of
+    /// shipDate and complete. A field that is absent, null or an empty cell keeps its value in the
+    /// store.
+    ///
+    /// The whole file is checked first. If a record is bad, or its order does not exist or is
+    /// cancelled, nothing is changed. Many orders are changed in steps, as in an import. If an
     /// update ends early, run the same command again to change the rest.
     #[command(after_help = "\
 Examples:
@@ -103,8 +110,8 @@ Example:
     },
     /// List orders in ascending order of id
     ///
-    /// With several options, only orders that match all of them are listed. Orders without a ship
-    /// date match neither --from nor --to.
+    /// With several options, only orders that match all options are listed. --from and --to exclude
+    /// orders without a ship date.
     #[command(after_help = "\
 Examples:
   store-orders orders list --status pending --limit 20

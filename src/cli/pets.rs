@@ -17,9 +17,8 @@ pub enum PetsCommand {
     /// nothing is imported. With --skip-existing, records whose id is in the store are skipped
     /// instead. The pets are then stored in steps, as in an import of orders.
     ///
-    /// The file is a JSON array, JSON lines, or CSV with a header row. The command recognizes the
-    /// format by the content. A record has the fields id (an integer from -(2^53-1) to 2^53-1) and
-    /// name.
+    /// The file is a JSON array, JSON lines, or CSV with a header row. The content decides the
+    /// format. A record has the fields id (an integer from -(2^53-1) to 2^53-1) and name.
     #[command(after_help = "\
 Examples:
   store-orders pets import pets.csv

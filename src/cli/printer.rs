@@ -7,8 +7,8 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Prints a warning to standard error. A program may parse standard output, and would not expect a
-/// warning there. If standard error is closed, the command continues without the warning.
+/// Prints a warning to standard error, because a program may parse standard output. If standard
+/// error is closed, the command continues without the warning.
 pub fn warn(text: impl Display) {
     const WARNING: Style = AnsiColor::Yellow.on_default().bold();
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {text}");

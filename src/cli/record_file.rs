@@ -30,8 +30,8 @@ pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
     read().with_context(|| format!("cannot read {}", display_name(file)))
 }
 
-/// Parses the records of a file. Some of its rows may be bad. If the file cannot be parsed at all,
-/// passes the reason and `done` to [`show_failure`], and fails.
+/// Parses the records of a file, which may have bad rows. If the file cannot be parsed at all,
+/// calls [`show_failure`] with `done`, and fails.
 pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,
@@ -77,8 +77,7 @@ pub fn require_valid(
         return Ok(());
     }
     let text = describe_bad_rows(file, &bad, shown, done);
-    // If the only problem is missing orders, the exit status is the same as for a missing id on the
-    // command line.
+    // If missing orders are the only problem, the exit status is the same as on the command line.
     let error = match bad.are_missing_orders() {
         true => StoreError::NotFound(text).into(),
         false => anyhow::Error::msg(text),
@@ -88,9 +87,8 @@ pub fn require_valid(
     Err(error)
 }
 
-/// With `--json`, prints why a command did not import or change all of its records: the error, how
-/// many records it did import or change, the number of bad rows, and each known problem. In the
-/// JSON, the number of records has the name `done`, a participle such as "imported".
+/// With `--json`, prints why a command did not import or change all its records. `done` names the
+/// number `count` in the JSON, and is a participle such as "imported".
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,

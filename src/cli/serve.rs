@@ -27,8 +27,8 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Serves the store that these settings name until a signal stops the server. The data directory of
-/// an embedded store is locked for that time, so that the store has only one server.
+/// Serves the store until a signal stops the server. Locks the data directory of an embedded store,
+/// so that the store has only one server.
 pub fn serve(
     store: &StoreSettings,
     config: &ServerConfig,
@@ -50,8 +50,8 @@ pub fn serve(
         match location {
             StoreLocation::Directory(directory) => {
                 let (directory, log) = (directory.clone(), log.clone());
-                // Open the store on another thread, so that signals are handled even while a
-                // migration or a hanging disk blocks that thread.
+                // Open the store on another thread, because a migration or a hanging disk must not
+                // delay signals.
                 blocking::run(move || {
                     let is_new = !sqlite::exists(&directory)?;
                     let store = SqliteStore::open(&directory)?;
@@ -77,8 +77,8 @@ pub fn serve(
     })
 }
 
-/// Prints the addresses without a buffer. If buffered text could not be written, the program would
-/// try to write it again when it exits.
+/// Prints the addresses without a buffer. Otherwise, the program would retry a failed write when it
+/// exits.
 fn announce(server: &Server) -> std::io::Result<()> {
     let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     if let Some(address) = server.admin_address() {

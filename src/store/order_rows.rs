@@ -63,8 +63,8 @@ impl Order {
         Order::new(id, 7, 1)
     }
 
-    /// Returns a query for the order with the id `$1`, which every engine can execute. The query
-    /// returns no row if the order is not cancelled. The last column is `change_number`.
+    /// Returns a query for the cancelled order with the id `$1`, valid on every engine. The last
+    /// column is `change_number`.
     pub fn select_cancelled() -> String {
         let names = Order::names();
         format!("SELECT {names}, change_number FROM orders WHERE id = $1 AND status = 'cancelled'")
@@ -175,8 +175,7 @@ pub struct CancelledBatch {
     /// One per request, in the order of the requests.
     pub outcomes: Vec<Result<CancelOutcome, NotExecuted>>,
     /// The positions before and after the transaction. `None` if the transaction cancelled no
-    /// order, for example because an earlier attempt of the same batch had cancelled all of its
-    /// orders.
+    /// order, for example after a successful earlier attempt.
     pub positions: Option<(Position, Position)>,
 }
 
@@ -196,8 +195,7 @@ pub struct OrderCounts {
 }
 
 row! {
-    /// New values for an order that is pending or shipped. They have been validated. `None` leaves
-    /// a field of the order unchanged.
+    /// Validated new values for a pending or shipped order. `None` leaves a field unchanged.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct OrderUpdate {
         pub id: i64 = [id bigint],

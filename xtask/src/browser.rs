@@ -1,6 +1,5 @@
-//! `cargo xtask browser`: tests the public pages in Chromium. The script that does this, called the
-//! session, is `tests/external_checks/browser/session.ts`. It runs once for each view in `VIEWS`,
-//! such as a window width with a colour scheme.
+//! `cargo xtask browser`: tests the public pages in Chromium. Each view in `VIEWS` is one run of
+//! the script `tests/external_checks/browser/session.ts`, which is called the session.
 
 use crate::Outcome;
 use crate::check_report::CheckReport;
@@ -22,8 +21,8 @@ const VIEWS: [&str; 8] = [
     "phone-dark",
 ];
 
-/// The operator's contact in the view `settings`. The flags in `SETTINGS` give the name to the
-/// server, and the session requires that the page shows it.
+/// The operator's contact in the view `settings`. The session requires that the page shows this
+/// name.
 const CONTACT_NAME: &str = "Paws and Claws";
 const SETTINGS: [&str; 6] = [
     "--production-url",
@@ -70,9 +69,8 @@ pub struct BrowserArgs {
     pub pictures: Option<PathBuf>,
 }
 
-/// Builds and starts two servers, one with `SETTINGS` and one without. Then runs the browser
-/// session in the given views. The session exits with 1 if it has findings, and with 2 if Chromium
-/// does not start.
+/// Runs the browser session in the given views, against servers with and without `SETTINGS`. The
+/// session exits with 1 if it has findings, and with 2 if Chromium does not start.
 pub fn browse(
     arguments: &BrowserArgs,
     repository: &Repository,

@@ -1,7 +1,6 @@
-//! Parses and prints JSON in canonical form, indented as `serde_json` does. The names in each
-//! `required` of a schema are sorted, because their order has no meaning. Other members and
-//! elements keep their order. Duplicate keys in an object are an error, because `serde_json` would
-//! keep only the last one.
+//! Parses and prints JSON in canonical form. The names in a schema's `required` are sorted, because
+//! their order has no meaning. Duplicate keys are an error, because `serde_json` would keep only
+//! the last value.
 
 use serde_json::Value;
 
@@ -9,8 +8,8 @@ use serde_json::Value;
 /// value is not sorted.
 const DATA: [&str; 3] = ["example", "examples", "default"];
 
-/// Parses a JSON text and sorts each `required`. The message of a syntax error begins with
-/// `file:line:column`, because many editors and terminals turn this form into a link.
+/// Parses a JSON text and sorts each `required`. A syntax error begins with `file:line:column`,
+/// which many editors turn into a link.
 pub fn parse(name: &str, text: &str) -> anyhow::Result<Value> {
     serde_json::from_str::<Value>(text).map_err(|error| {
         anyhow::anyhow!("{name}:{}:{}: invalid JSON: {error}", error.line(), error.column())

@@ -88,17 +88,14 @@ use crate::Outcome;
 use crate::check_report::CheckReport;
 use std::io::Write;
 
-/// A check. `claim` returns a statement that is true if `run` finds no problem; the output shows it
-/// next to the result.
+/// A check. The output shows `claim`, a statement that is true if `run` finds no problem.
 struct Check {
     claim: fn(&Inputs) -> String,
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-/// All checks. A check comes after the checks whose fixes can change its input: inserting samples
-/// may require a new version, the version is part of the generated files, and the documents are
-/// emitted from generated code. The published documents come first, because `promises` relies on
-/// them.
+/// All checks. A check comes after the checks whose fixes can change its input. `published` comes
+/// first, because `promises` relies on the published documents.
 const CHECKS: &[Check] = &[
     Check { claim: published::claim, run: published::run },
     CANONICAL,

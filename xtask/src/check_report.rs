@@ -24,8 +24,8 @@ impl<'a> CheckReport<'a> {
         writeln!(self.out, "Wrote {file}.")
     }
 
-    /// Prints `claim`, which says what a check verifies, and the problems that the check found. If
-    /// an error prevented the check, prints the error instead.
+    /// Prints `claim`, the statement that a check verifies, and the problems found. If the check
+    /// could not run, prints its error.
     pub fn add(&mut self, claim: &str, result: &anyhow::Result<Vec<String>>) -> io::Result<()> {
         match result {
             Ok(lines) if lines.is_empty() => {
@@ -69,8 +69,8 @@ impl<'a> CheckReport<'a> {
         })
     }
 
-    /// Prints how many checks passed, and returns the worst outcome. `what` is the noun for the
-    /// checks in that line, such as "views".
+    /// Prints how many checks passed, and returns the worst outcome. `what` names the checks in the
+    /// printed line, such as "views".
     pub fn finish(self, what: &str) -> io::Result<Outcome> {
         let count = |outcome| self.outcomes.iter().filter(|other| **other == outcome).count();
         let (failed, unknown) = (count(Outcome::Drift), count(Outcome::CouldNotRun));

@@ -54,24 +54,24 @@ enum Command {
         "spec/openapi.json#/paths/~1store~1orders/get, ~1 stands for a slash.",
     ))]
     Check {
-        /// Fix what can be generated: the canonical form and code samples of the documents, a
-        /// version that is too low (unless a change is breaking or the version is below the
-        /// published one), and all generated files. The command prints the files that it writes,
-        /// and the exit code reflects only the remaining problems
+        /// Fix what can be generated: the documents' canonical form and code samples, and all
+        /// generated files. Also raise a version that is too low, unless a change is breaking or
+        /// the version is below the published version. The command prints the files that it writes.
+        /// The exit code reflects only the remaining problems
         #[arg(long)]
         fix: bool,
     },
 
     /// Generate the contract and the clients from the documents in spec.
     ///
-    /// Works even if api does not compile. Rewrites the contract of each version in api/src, the
-    /// generated files of api/client/src, api/client/README.md from the crate's documentation,
-    /// the server's pages in src/http/docs/generated, and tests/samples/generated.rs.
+    /// Rewrites the contract of each version in api/src, and the generated files of api/client/src.
+    /// Also rewrites api/client/README.md from the crate's documentation, the server's pages in
+    /// src/http/docs/generated, and tests/samples/generated.rs. Works even if api does not compile.
     ///
-    /// The documents themselves are edited by hand. The command only inserts the code samples of
-    /// spec/samples into them and restores their canonical form. If a document uses a feature
-    /// that the generator does not support, the command prints each place and writes none of the
-    /// generated files. `check --fix` does the same and more.
+    /// People edit the documents by hand. The command only inserts the code samples of spec/samples
+    /// and restores the canonical form. If a document uses an unsupported feature, the command
+    /// prints each place and writes none of the generated files. `check --fix` does the same and
+    /// more.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask generate && git diff api spec",
@@ -80,12 +80,15 @@ enum Command {
 
     /// Copy new versions of the documents to spec/published/VERSION.json.
     ///
-    /// Requires that `check` passes, that CHANGELOG.md has a section for each new version, and
-    /// that `.ci/run` has passed in this checkout on the current commit, with all files
-    /// committed. Then runs two groups of tests, which must pass as well:
-    /// `every_documented_answer` must receive every documented status, header, code and field
-    /// from a server, and `published_documents` checks that the server keeps what earlier
-    /// published documents promised. A published document never changes.
+    /// Requires that `check` passes, and that CHANGELOG.md has a section for each new version. All
+    /// files must be committed, and `.ci/run` must have passed on the current commit in this
+    /// checkout.
+    ///
+    /// Then runs two groups of tests, which must pass as well. `every_documented_answer` must
+    /// receive every documented status, header, code and field from a server. `published_documents`
+    /// checks that the server keeps the promises of earlier published documents.
+    ///
+    /// A published document never changes.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask publish && git add spec/published",
@@ -94,14 +97,13 @@ enum Command {
 
     /// Run third-party tools against the documents and the live server.
     ///
-    /// Some checks need tools that are pinned in tests/external_checks and installed by
-    /// --install. They lint the documents (Redocly), validate the handbook's manifests
-    /// (kubernetes-validate), send random requests to the server (schemathesis), run the code
-    /// samples for TypeScript, and run clients that openapi-typescript and openapi-python-client
-    /// generate.
+    /// Redocly lints the documents, and kubernetes-validate validates the handbook's manifests.
+    /// schemathesis sends random requests to the server. The command also runs the code samples for
+    /// TypeScript, and clients that openapi-typescript and openapi-python-client generate. The
+    /// tools for these checks are pinned in tests/external_checks, and --install installs them.
     ///
-    /// The other checks need only packages of Debian. They check the alerts and the metrics
-    /// (promtool), and run the code samples for curl, the shell and Python, and the shell
+    /// The other checks need only packages of Debian. promtool checks the alerts and the metrics.
+    /// The command also runs the code samples for curl, the shell and Python, and the shell
     /// sessions of the README, the guide and the handbook.
     ///
     /// The command fails if a check finds anything. The servers listen on the loopback interface
@@ -138,18 +140,18 @@ enum Command {
     /// Test the public pages in a real browser.
     ///
     /// Starts the server and headless Chromium, and visits /guide, /docs/v1, /docs/v2, /changelog
-    /// and / at the width of a desktop and of a phone, each in light and dark mode, and at the
-    /// width of a tablet in light mode. Looks for the plans, the rate limit headers, the operations
-    /// and the deprecation, and sends a request with a key that it types into the page. Fails on a
-    /// console error or a request to another server.
+    /// and /. Uses the width of a desktop and of a phone in light and dark mode, and the width of a
+    /// tablet in light mode. Looks for the plans, the rate limit headers, the operations and the
+    /// deprecation. Types a key into the page and sends a request with the key. Fails on a console
+    /// error or a request to another server.
     ///
-    /// There are three more views. `plain` reads /guide, /docs/v1 and /docs/v2 at the width of a
-    /// phone without JavaScript. `settings` looks for the operator's contact on /docs/v1.
+    /// Three more views exist. `plain` reads /guide, /docs/v1 and /docs/v2 without JavaScript at
+    /// the width of a phone. `settings` looks for the operator's contact on /docs/v1.
     /// `negative-controls` breaks /docs/v1 and /guide, and requires that the checks find each
     /// defect.
     ///
-    /// Needs Chromium, as the command chromium, and the tools that
-    /// `cargo xtask external-checks --install` installs.
+    /// Needs the command chromium, and the tools that `cargo xtask external-checks --install`
+    /// installs.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask external-checks --install && cargo xtask browser\n",
@@ -185,9 +187,8 @@ impl Cli {
     }
 }
 
-/// Prints the path of the checkout, unless the current directory is in it. This program always
-/// works on the checkout from which it was built, even if its `target` directory was copied to
-/// another checkout. Users may not expect this.
+/// Prints the checkout's path if the current directory is outside the checkout. This program works
+/// on the checkout from which it was built, which users may not expect.
 fn name_checkout(
     repository: &Repository,
     directory: &Path,

@@ -3,13 +3,11 @@
 
 use crate::repository::{CLIENT_MANIFEST, Repository};
 
-/// The command that the samples and the crate's documentation contain. Generated files contain a
-/// replacement that works before the crate is published.
+/// The command in the samples and the crate's documentation. Generated files contain a replacement.
 const FROM_REGISTRY: &str = "cargo add store-orders-client";
 
-/// Replaces [`FROM_REGISTRY`] in a text with a command that works today. If the client's manifest
-/// names a `repository`, the new command adds the crate from that repository. Otherwise, it adds
-/// the crate from a checkout in the directory `store-orders`.
+/// Replaces [`FROM_REGISTRY`] in a text with a command that works today. The new command adds the
+/// crate from the manifest's `repository`, or else from a checkout in the directory `store-orders`.
 pub fn fill_in_client_command(repository: &Repository, text: &str) -> anyhow::Result<String> {
     let manifest = repository.read_or_empty(CLIENT_MANIFEST)?;
     let mut lines = manifest.lines();

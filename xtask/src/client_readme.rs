@@ -27,9 +27,8 @@ pub fn client_readme(source: &str) -> anyhow::Result<String> {
     Ok(format!("{TITLE}\n{}\n", lines.join("\n")))
 }
 
-/// Returns the language of a code block in the README. As in rustdoc, a block without a language is
-/// Rust, and so is a block with an attribute such as `no_run`. The attribute is dropped, because
-/// only rustdoc understands it.
+/// Returns the language of a code block in the README. Drops attributes such as `no_run`, because
+/// only rustdoc understands them.
 fn language(info: &str) -> &str {
     if matches!(info, "text" | "toml") { info } else { "rust" }
 }

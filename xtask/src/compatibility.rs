@@ -105,7 +105,7 @@ use serde_json::Value;
 
 /// Returns every change between two documents, with its verdict as of `today`. Ignores
 /// `info.version`, because the changes determine the version. If the documents differ only in form,
-/// such as a reference instead of its target, returns one neutral change.
+/// returns one neutral change.
 pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Change> {
     let (old, new) = (resolve_operations(published), resolve_operations(document));
     let mut findings = Findings { today, changes: Vec::new() };

@@ -1,6 +1,5 @@
-//! Gets the documents that dropshot emits from the contract (the generated types in `api/src`).
-//! Runs a program of `api` to get them, because `cargo xtask` itself must work while `api` does not
-//! compile.
+//! Gets the documents that dropshot emits from the generated types in `api/src`. Runs a program of
+//! `api`, because `cargo xtask` itself must work while `api` does not compile.
 
 use crate::documents::DOCUMENTS;
 use crate::repository::Repository;
@@ -8,8 +7,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// The emitted document of each version, in the order of [`DOCUMENTS`]. If a document could not be
-/// emitted, the error takes its place.
+/// The emitted document of each version or its error, in the order of [`DOCUMENTS`].
 pub type Emitted = [anyhow::Result<Value>; DOCUMENTS.len()];
 
 pub fn emitted(repository: &Repository) -> Emitted {

@@ -7,17 +7,16 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// A part of the names of the tests that must receive each documented status, header, code and
-/// field. `cargo test` runs the tests whose names contain this text.
+/// `cargo test` runs the tests whose names contain this text. These tests must receive each
+/// documented status, header, code and field.
 const ALL_SEEN: &str = "every_documented_answer::";
 /// A part of the names of the tests that compare the server's responses with the published
 /// documents.
 const REPLAY: &str = "published_documents::";
-/// The end of a line that reports a missing part of a document. The tests of [`ALL_SEEN`] print
-/// such a line for each part, such as a header, that no response contained.
+/// The end of a line that the tests of [`ALL_SEEN`] print. Such a line names a documented part,
+/// such as a header, that no response contained.
 const NEVER_SEEN: &str = " was never seen";
-/// The maximum number of output lines shown if there is no line that ends with [`NEVER_SEEN`], for
-/// example if the tests do not compile.
+/// The maximum number of output lines shown if no line ends with [`NEVER_SEEN`].
 const MAX_LINES: usize = 40;
 
 /// A condition of publication. Returns the reasons not to publish, a line each.
@@ -57,10 +56,8 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
 }
 
 /// Runs the integration tests whose names contain `tests`, and passes `arguments` to the test
-/// program. Returns no lines if the tests pass.
-///
-/// If they fail, returns a line for each part of a document that no response contained. If the
-/// tests printed no such line, returns the end of their output.
+/// program. Returns no lines if the tests pass. Otherwise returns the documented parts that no
+/// response contained, or the end of the output.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,
@@ -75,8 +72,8 @@ pub fn run_tests(
     Ok(verdict(tests, output.status.success(), &(text(&output.stderr) + &text(&output.stdout))))
 }
 
-/// Returns no lines if tests ran and passed. Otherwise returns lines that say what failed. If no
-/// test ran, this is a failure too, because somebody may have renamed the tests.
+/// Returns no lines if tests ran and passed, otherwise lines that say what failed. A run without
+/// tests is a failure, because somebody may have renamed the tests.
 fn verdict(tests: &str, succeeded: bool, output: &str) -> Vec<String> {
     let lines = || output.lines().map(str::to_string);
     let has_run = |line: &str| {

@@ -1,10 +1,5 @@
 //! `cargo xtask external-checks`: runs third-party tools against the documents and a live server.
 //!
-//! Redocly lints the documents, and schemathesis sends requests generated from them. The documents'
-//! code samples and the shell sessions of README, guide and handbook run against servers. Clients
-//! from other generators list and cancel orders. promtool checks the alerts and the metrics, and
-//! kubernetes-validate checks the handbook's manifests.
-//!
 //! Most of the tools are pinned in `tests/external_checks` and installed in
 //! `target/external_checks`. Node must be installed first, with npm. promtool, curl, openssl, ss,
 //! nginx, systemd-analyze and Python come from packages of Debian.
@@ -44,8 +39,8 @@ pub struct ExternalCheckArgs {
     pub install: bool,
 }
 
-/// An external check: its name, the statement that it verifies, the tools that it needs, and the
-/// function that runs it and returns its findings as lines.
+/// An external check, with its name, the statement that it verifies, the needed tools, and the
+/// function that returns its findings.
 struct ExternalCheck(
     &'static str,
     &'static str,
@@ -65,8 +60,8 @@ const SESSIONS: &[Need] = &[
     Need::Program("systemd-analyze", "systemd"),
 ];
 
-/// All external checks. Several run at the same time, and they start in this order, so a check that
-/// takes long should be near the beginning.
+/// All external checks. Slow checks should be near the beginning, because the checks start in this
+/// order and several run at once.
 const CHECKS: [ExternalCheck; 10] = [
     ExternalCheck("fuzzing", "schemathesis: no findings", PINNED, fuzzing::all_versions),
     ExternalCheck("documents", "Redocly's lint: no findings", PINNED, documents::lint),

@@ -1,7 +1,6 @@
-//! Reads the published documents from git, as they were when the main branch first had them.
-//! `check` compares the files in `spec/published` with them. A file with checksums would prove
-//! less. Whoever edits a published document can also edit its checksum, but cannot edit the
-//! history.
+//! Reads the published documents from git, as the main branch first had them. `check` compares the
+//! files in `spec/published` with them. Checksums would prove less, because an editor of a document
+//! can also edit its checksum.
 
 use crate::published::{PUBLISHED, Published, version_of};
 use crate::repository::Repository;
@@ -59,8 +58,8 @@ impl History {
         Ok(History::Known(git.first_versions(&branches)?))
     }
 
-    /// Returns the published documents as the main branch first had them, so that nobody can change
-    /// a promise by editing a file. A document that the branch does not have yet stays as it is.
+    /// Returns the published documents as the main branch first had them, so that no edit can
+    /// change a promise. A document that is not on the branch stays unchanged.
     pub fn first_versions_of(&self, published: &Published) -> Published {
         let mut files = published.files.clone();
         if let History::Known(first_versions) = self {
@@ -80,8 +79,7 @@ impl Git<'_> {
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.repository.root()).args(arguments);
-        // In a git hook, these variables name the checkout in which the hook runs. This may be a
-        // different checkout, so remove the variables.
+        // Remove these variables, because in a git hook they may name a different checkout.
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(variable);
         }
@@ -100,9 +98,8 @@ impl Git<'_> {
         Ok(text(&output))
     }
 
-    /// Returns the first version of each published document in the first-parent history of the
-    /// branches. If only commits of a merged branch have a version, it does not count, because it
-    /// was never published.
+    /// Returns the first version of each published document in the branches' first-parent history.
+    /// Ignores commits inside a merged branch, because they published nothing.
     fn first_versions(&self, branches: &[&str]) -> anyhow::Result<BTreeMap<String, FirstVersion>> {
         let mut arguments = vec!["log", "--reverse", "--first-parent", "-m", "--diff-filter=A"];
         arguments.extend(["--no-renames", "--raw", "--no-abbrev", "--format=%h"]);

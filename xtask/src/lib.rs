@@ -1,9 +1,9 @@
 //! The commands of `cargo xtask`, which keep the OpenAPI documents in `spec`, the server and the
-//! client consistent. They are a library so that tests can call them.
+//! client consistent.
 //!
-//! This crate depends neither on `api` nor on the server, because `generate` must work while `api`
-//! does not compile, and the checks must work while the server does not compile. Commands print to
-//! a writer that their caller passes, so that tests can read the output.
+//! This crate depends neither on `api` nor on the server, because `generate` must work while these
+//! crates do not compile. The commands are a library and print to a writer of the caller, so that
+//! tests can read the output.
 
 pub mod browser;
 pub mod canonical_json;

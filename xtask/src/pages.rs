@@ -16,9 +16,8 @@ use serde_json::Value;
 /// The placeholder in templates for the site bar.
 const SITE_BAR: &str = "{site}";
 
-/// Returns the newest stable version with its document. A version is stable if `info.version` has
-/// no pre-release. Falls back to version 1, with null as its document. `documents` are in the order
-/// of [`DOCUMENTS`].
+/// Returns the newest version without a pre-release in `info.version`, and its document. Falls back
+/// to version 1 and null. `documents` are in the order of [`DOCUMENTS`].
 fn newest_stable(documents: &[Value]) -> (&'static Document, &Value) {
     let is_stable = |document: &Value| {
         let version = document.pointer("/info/version").and_then(Value::as_str);
@@ -35,8 +34,8 @@ fn label(version: &Document, newest: &Document) -> String {
     format!("{}{}", version.module, if is_older { " (older)" } else { "" })
 }
 
-/// Renders the site bar, the links at the top of each page. `current` is the address of the page,
-/// and `document` is the version whose OpenAPI document the bar links to.
+/// Renders the links at the top of each page. `current` is the address of the page. The bar links
+/// to the OpenAPI document of the version `document`.
 fn site_bar(newest: &Document, current: &str, document: &Document) -> String {
     let references = DOCUMENTS.iter().rev().map(|of| (of.reference, label(of, newest)));
     let page = |(address, title): (&'static str, &str)| (address, title.to_string());

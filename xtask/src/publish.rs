@@ -12,8 +12,8 @@ use crate::{canonical_json, changelog, version};
 use semver::Version;
 use std::io::Write;
 
-/// Publishes each document whose version is not published yet. To publish a document, writes
-/// `spec/published/VERSION.json`. Publishes nothing unless all of this holds:
+/// Writes `spec/published/VERSION.json` for each document whose version is not published yet.
+/// Publishes nothing unless all of this holds:
 ///
 /// - Every check passes.
 /// - The changelog has a section for each of these versions.
@@ -54,8 +54,8 @@ pub fn publish(
     Ok(Outcome::Clean)
 }
 
-/// Returns the versions that are not published yet, with their documents. If they must not be
-/// published, or if every version is published already, returns the reason instead.
+/// Returns the versions that are not published yet, with their documents. If nothing may or need be
+/// published, returns the reason instead.
 fn find_unpublished(
     repository: &Repository,
     published: &Published,

@@ -22,8 +22,8 @@ impl Published {
         Ok(Published { files: repository.files(PUBLISHED)? })
     }
 
-    /// True if this file is missing, and its name is that of a beta whose stable version is
-    /// published. Removing the file of such a beta is allowed, because betas promise nothing.
+    /// True if this file of a beta is missing, and the beta's stable version is published. Such a
+    /// file may be removed, because betas promise nothing.
     pub fn is_replaced_beta(&self, name: &str) -> bool {
         !self.files.contains_key(name)
             && version_of(name).is_some_and(|version| {

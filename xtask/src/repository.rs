@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 
 /// The file with the documentation of the client's crate.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
-/// The manifest of the client's crate. If it has a `repository`, the `cargo add` command in the
-/// samples adds the crate from that repository.
+/// The manifest of the client's crate. Its `repository` determines the `cargo add` command in the
+/// samples.
 pub const CLIENT_MANIFEST: &str = "api/client/Cargo.toml";
 pub const CLIENT_README: &str = "api/client/README.md";
-/// The file with the client's open enums, such as the enum of error codes. The API may add values
-/// to these enums.
+/// The file with the client's open enums, to which the API may add values such as error codes.
 pub const CLIENT_VALUES: &str = "api/client/src/generated/values.rs";
 /// The directory of the server's generated pages.
 pub const PAGES: &str = "src/http/docs/generated";
@@ -80,8 +79,8 @@ impl Repository {
             .with_context(|| format!("cannot write {name}"))
     }
 
-    /// Reads all files of a directory. The keys of the result are the files' names. A missing
-    /// directory counts as empty. A subdirectory is an error.
+    /// Reads all files of a directory, by name. Returns no files for a missing directory. Fails if
+    /// the directory contains a subdirectory.
     pub fn files(&self, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         let entries = match std::fs::read_dir(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

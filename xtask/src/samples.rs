@@ -1,6 +1,6 @@
 //! Inserts the code samples into the documents as `x-codeSamples`. `spec/samples` contains a file
-//! for each operation of a version, with a code block for each language. A later version's file may
-//! leave out a block that is the same as in an earlier version.
+//! for each operation of a version, with a code block for each language. If the file lacks a block,
+//! the block of an earlier version applies.
 
 use crate::client_command::fill_in_client_command;
 use crate::documents::{DOCUMENTS, Document};
@@ -10,8 +10,7 @@ use serde_json::{Map, Value, json};
 /// The field that contains the code samples of an operation.
 pub const FIELD: &str = "x-codeSamples";
 
-/// The languages of the samples. Each entry has the value of `lang` in documents and code blocks,
-/// and the displayed name.
+/// The languages of the samples, as `lang` in documents and code blocks, and as displayed.
 const LANGUAGES: [(&str, &str); 5] = [
     ("curl", "curl"),
     ("shell", "Shell"),
@@ -52,9 +51,8 @@ pub fn put(
     Ok(missing)
 }
 
-/// Returns the contents of the operation's sample files for this version and earlier ones, newest
-/// first. The file of a version needs only the code blocks that differ from those of earlier
-/// versions.
+/// Returns the operation's sample files for this version and earlier versions, newest first. A file
+/// needs only the code blocks that differ from earlier versions.
 fn files(repository: &Repository, of: &Document, id: &str) -> anyhow::Result<Vec<String>> {
     let is_later = |version: &&&Document| version.base_path != of.base_path;
     let versions = DOCUMENTS.iter().rev().skip_while(is_later);
@@ -68,8 +66,8 @@ fn code_block<'a>(file: &'a str, lang: &str) -> Option<&'a str> {
     code.map(str::trim_end)
 }
 
-/// Generates the source of `tests/samples/generated.rs`. It contains a module for each sample in
-/// Rust, and a list of these samples. `documents` are in the order of [`DOCUMENTS`].
+/// Generates `tests/samples/generated.rs`, with a module for each sample in Rust and a list of
+/// these samples. `documents` are in the order of [`DOCUMENTS`].
 pub fn rust_modules(documents: &[Value]) -> String {
     let (mut modules, mut list) = (String::new(), String::new());
     for (of, document) in DOCUMENTS.iter().zip(documents) {

@@ -1,5 +1,5 @@
-//! Parses versions of documents: `1.2.3`, or `1.2.3-beta.4` while all operations are beta or
-//! experimental. All other pre-release and build suffixes of semantic versioning are invalid.
+//! Parses versions of documents, such as `1.2.3`. `1.2.3-beta.4` is valid only while all operations
+//! are beta or experimental. Other suffixes of semantic versioning are invalid.
 
 use crate::compatibility::is_beta;
 use semver::Version;

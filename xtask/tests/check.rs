@@ -468,8 +468,8 @@ spec/openapi-v2.json#/components/headers/X-RateLimit-Limit/example
     );
 }
 
-/// Asserts the output of `--fix`: the files that it writes, and the checks that still fail. Then
-/// asserts that a run without `--fix` reports the same failures.
+/// Asserts which files `--fix` writes and which checks still fail. Then asserts that a run without
+/// `--fix` reports the same failures.
 #[track_caller]
 fn assert_fixed(checkout: &Checkout, expected: Inline) {
     let text = run_fix(&Inputs::read(&checkout.repository, emitted));

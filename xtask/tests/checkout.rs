@@ -19,8 +19,7 @@ pub struct Checkout {
     pub repository: Repository,
 }
 
-/// Returns the paths of the documents, the code that is generated from them, the client's `lib.rs`
-/// and README, the changelog and the guide.
+/// Returns the paths of the documents, the generated code, and some texts such as the guide.
 pub fn files() -> Vec<&'static str> {
     let clients = client_files().iter().map(|file| file.name.as_str());
     let documents = DOCUMENTS.into_iter().flat_map(|source| [source.file, source.contract]);
@@ -103,8 +102,7 @@ pub fn run(inputs: &Inputs) -> (Outcome, String) {
     (outcome, plain(&out))
 }
 
-/// Runs the check with `--fix`. Returns its output in the form of [`failures`], which includes a
-/// line for each written file.
+/// Runs the check with `--fix`. Returns its [`failures`] and a line for each written file.
 pub fn run_fix(inputs: &Inputs) -> String {
     let mut out = Vec::new();
     let outcome = check(inputs, true, &mut out).unwrap();
@@ -116,9 +114,8 @@ pub fn published_problems((_, text): (Outcome, String)) -> String {
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
 }
 
-/// Returns the outcome and the output of a check. Leaves out the lines of checks that passed, and
-/// the note that the server was not compiled. Replaces the versions of the real documents with V1
-/// and V2.
+/// Returns the outcome of a check, and the output without the checks that passed. Replaces the
+/// documents' versions, so that expected outputs stay valid after a new version.
 pub fn failures((outcome, text): (Outcome, String)) -> String {
     let rest = |line: &&str| !line.starts_with('✓') && !line.starts_with("The server was not");
     let text: String = text.split_inclusive('\n').filter(rest).collect();

@@ -7,8 +7,8 @@ use xtask::repository::Repository;
 /// Each module that imports others, with the modules that it imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// Repeatedly removes the modules that import none of the remaining modules. Returns the rest: the
-/// modules in circles, and the modules that import them directly or indirectly.
+/// Repeatedly removes the modules that import no remaining module. The result is empty if the
+/// imports form no circle.
 fn modules_of_circles(mut imports: Imports) -> Imports {
     loop {
         let before = imports.len();
@@ -25,8 +25,8 @@ fn the_clients_modules_do_not_import_each_other_in_a_circle() {
     let directory = Repository::here().root().join("api/client/src");
     let mut imports = Imports::new();
     for (_, module, used) in module_imports(&directory, "lib.rs").unwrap() {
-        // A module must import a name from the module that defines it. If the name came from
-        // `lib.rs`, this test would not notice the dependency on the defining module.
+        // An import of a name that `lib.rs` re-exports would hide the dependency on the defining
+        // module.
         let file = directory.join(format!("{used}.rs"));
         assert!(file.exists(), "{module} imports crate::{used}, which is not a module");
         if used != module {

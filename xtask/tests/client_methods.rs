@@ -1,5 +1,5 @@
-//! Checks that the client has a handwritten method for each operation, and that the comment of the
-//! method begins with the operation's summary and description in the document.
+//! Checks that the client has a handwritten method for each operation. The method's comment must
+//! begin with the operation's summary and description.
 
 use crate::checkout::document;
 use heck::ToSnakeCase;

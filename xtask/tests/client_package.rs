@@ -1,5 +1,5 @@
-//! Checks the client's package before it is published: its files, its texts, its dependencies, and
-//! the version of Rust that it requires.
+//! Checks the client's package before publication, such as its files, dependencies and required
+//! version of Rust.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +26,8 @@ fn files_of_the_package() -> Vec<String> {
 /// The name and the version of a package. The version has no leading `v`.
 type Id = (String, String);
 
-/// Returns the client's package and its dependencies. Includes the dependencies of every feature
-/// and every operating system, but not those that only tests need.
+/// Returns the client's package and its dependencies, for every feature and operating system.
+/// Leaves out dependencies that only tests need.
 fn dependencies() -> BTreeSet<Id> {
     let tree = cargo(&[
         "tree",
@@ -120,9 +120,8 @@ fn the_readme_names_the_rust_version_and_every_feature() {
     }
 }
 
-/// Doctests compile the program in the crate's documentation, from which the client's README is
-/// generated. Nothing compiles the program in the repository's README. So the two programs must be
-/// equal.
+/// Doctests compile the program of the client's README, but nothing compiles the program of the
+/// repository's README. So the two programs must be equal.
 #[test]
 fn both_readmes_have_the_same_program() {
     let programs = ["README.md", CLIENT_README].map(|name| {
@@ -154,9 +153,8 @@ fn each_text_adds_the_crate_as_its_manifest_allows() {
     }
 }
 
-/// If the manifest has no `repository`, the README and the API documents show a command that adds
-/// the crate from a checkout. The command must work in a directory that contains a checkout named
-/// `store-orders`.
+/// The command for a manifest without `repository` must work in a directory that contains a
+/// checkout named `store-orders`.
 #[test]
 fn a_program_next_to_a_checkout_can_add_the_crate() {
     let directory = tempfile::tempdir().unwrap();
@@ -201,8 +199,7 @@ fn the_documentation_of_the_crate_is_about_rust() {
     }
 }
 
-/// Links to Rust items work only in rustdoc, so the README must not have any. It has only web
-/// addresses and links to its own headings.
+/// Links to Rust items work only in rustdoc, so the README must not have such links.
 #[test]
 fn every_link_in_the_readme_is_an_address() {
     let readme = Repository::here().read(CLIENT_README).unwrap();
@@ -225,8 +222,8 @@ fn the_package_contains_the_texts_and_the_source() {
     assert_eq!(licence, repository.read("LICENSE").unwrap());
 }
 
-/// The package must work without the rest of the repository, so no Rust file of the package may
-/// name a file outside of the package.
+/// The package must work without the rest of the repository, so its Rust files must not name
+/// outside files.
 #[test]
 fn no_file_of_the_package_reaches_outside_it() {
     let mut sources = 0;

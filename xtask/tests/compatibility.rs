@@ -4,6 +4,6 @@
 mod every_key;
 mod pairs;
 
-/// The day for which the tests ask for verdicts. A verdict depends on the day, because an operation
-/// may be removed after its sunset. A pair may set a different day.
+/// The day of the verdicts, unless a pair sets a different day. Verdicts depend on the day, because
+/// an operation may be removed after its sunset.
 const TODAY: &str = "2027-06-01";

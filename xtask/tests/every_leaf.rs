@@ -1,7 +1,6 @@
-//! Changes each value of the real documents, one at a time, and tests that `cargo xtask check`
-//! reports the change. If dropshot emits the value, the check reports a difference at the place of
-//! the value. Otherwise, the check compares the document with the published one, and reports that
-//! the change needs a new version.
+//! Changes each value of the real documents, and tests that `cargo xtask check` reports the change.
+//! The changed document must differ from what dropshot emits. If dropshot does not emit the value,
+//! the compatibility rules must find the change.
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;
@@ -39,10 +38,9 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
     assert!(!noticed.is_empty(), "{pointer} is of the kind {:?}", kind_of(pointer));
 }
 
-/// Changes each value of each document, one at a time, and asserts that the check reports the
-/// change. For a pointer and its value, `changes` returns the new values to try. With each new
-/// value, it returns the pointer that the check must report. The result is the number of changes in
-/// the document that has the fewest.
+/// Changes each value of each document, and asserts that the check reports the change. `changes`
+/// returns the new values to try, each after the pointer that the check must report. Returns the
+/// number of changes in the document with the fewest.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }
@@ -94,8 +92,8 @@ fn a_change_of_any_leaf_is_noticed() {
             Value::Object(members) if members.is_empty() => vec![json!([]), Value::Null],
             Value::Array(_) | Value::Object(_) => vec![],
         };
-        // dropshot does not emit values that have a kind, so only the compatibility rules check
-        // them. The rules are slow, so make only one change to each of these values.
+        // Only the compatibility rules check values that have a kind. The rules are slow, so make
+        // only one change to each such value.
         if kind_of(pointer).is_some() {
             others.truncate(1);
         }

@@ -7,8 +7,8 @@ use xtask::check::{Inputs, generate};
 use xtask::documents::{DOCUMENTS, V1};
 use xtask::repository::{CLIENT_DOCS, CLIENT_README, GUIDE, Repository};
 
-/// Creates a checkout in which this text is the document of version 1. It also has the other real
-/// documents and the client's handwritten `lib.rs`, but no generated file.
+/// Creates a checkout in which `document` is the document of version 1. The checkout has no
+/// generated file.
 fn checkout(document: &str) -> Checkout {
     let documents = DOCUMENTS.map(|source| source.file).into_iter();
     let checkout = Checkout::with(&documents.chain([CLIENT_DOCS]).collect::<Vec<_>>());

@@ -61,8 +61,8 @@ fn an_edited_document_is_found() {
     fix: git restore --source 1111111111111111111111111111111111111111 spec/published/1.0.0.json
 "#]],
     );
-    // The edited document causes no other problem. The current document needs no new version,
-    // because it is compared with the file as it was first published, and not with the edited file.
+    // The edit causes no other problem, because the current document is compared with the file as
+    // first published.
     let (_, output) = checkout.check();
     assert_eq!(output.matches('✗').count(), 1, "{output}");
     // The problem remains after the changed file is committed, even on main.

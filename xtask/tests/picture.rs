@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use xtask::check::{module_imports, modules_in_map};
 use xtask::repository::{Repository, SERVER};
 
-/// Arrows of the picture that do not represent an import. Each entry has the module from which the
-/// arrow starts, the module to which it leads, and the reason.
+/// Arrows of the picture that do not represent an import. Each entry has the start, the end and the
+/// reason.
 const NOT_IMPORTS: [(&str, &str, &str); 1] = [(
     "http::middleware",
     "http::handlers",

@@ -1,5 +1,5 @@
-//! Tests the rules of `check` for a changed document, which may need a new version and an entry in
-//! the changelog. Also tests how long a published version must still be served.
+//! Tests when a changed document needs a new version and an entry in the changelog. Also tests how
+//! long a published version must still be served.
 
 use crate::checkout::{self, printed};
 use codegen::pointer::put;
@@ -24,8 +24,8 @@ fn today() -> chrono::NaiveDate {
     chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
 }
 
-/// Returns the problems of the real document of version 1 after `change`, with `version` as its
-/// version. The unchanged document is published as 1.4.0.
+/// Returns the problems of version 1's document after `change`, with `version` as its version. The
+/// unchanged document is published as 1.4.0.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }
@@ -113,8 +113,8 @@ fn the_version_fits_the_changes_since_the_published_one() {
         let fits = message.starts_with(expected) && message.is_empty() == expected.is_empty();
         assert!(fits, "{version}, {:?}: {message}", change());
     }
-    // `--fix` does not raise a version that is below the published one. Such a document may lack
-    // published changes, so a person must decide whether to add these changes.
+    // `--fix` does not raise a version that is below the published one, because the document may
+    // lack published changes.
     let low_version = problem(&problems("1.3.9", addition(), ""), VERSION);
     let fix = "take what spec/published/1.4.0.json has, or set info.version to 1.5.0";
     assert_eq!(low_version.fix, Fix::ByHand(fix.to_string()));
@@ -248,8 +248,7 @@ fn a_published_version_is_served_until_all_its_operations_may_be_removed() {
     // Version 2 was published only as a beta, so it may be removed.
     assert_eq!(check_paths(&["/v1"], &published, "2027-06-01"), []);
     for (day, kept) in [("2027-12-01", all.join(", ").as_str()), ("2027-12-02", stays)] {
-        // In the first round, the document of version 1 has a different base path. In the second
-        // round, it does not exist.
+        // The document of version 1 first has a different base path, and then does not exist.
         for paths in [["/v3", "/v2"].as_slice(), &["/v2"]] {
             let problems = check_paths(paths, &published, day);
             let [Problem { place, expected, .. }] = problems.as_slice() else {

@@ -13,8 +13,8 @@ use xtask::publish::publish;
 use xtask::published::PUBLISHED;
 use xtask::repository::{CHANGELOG, Repository};
 
-/// Creates a checkout with the real documents and clients. Its changelog has an entry for the
-/// version of each document, and nothing is published.
+/// Creates a checkout with the real documents and clients, in which nothing is published. The
+/// changelog has an entry for each document's version.
 fn checkout() -> Checkout {
     let checkout = Checkout::with(&files());
     let entry = |source: &Document| {

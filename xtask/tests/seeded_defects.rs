@@ -14,14 +14,14 @@ use xtask::generate::client_code;
 use xtask::published::PUBLISHED;
 use xtask::repository::{CHANGELOG, Repository};
 
-/// Checks the real files after one change of the document of version 1. The generated code has the
-/// same change, so that `check` does not report it as out of date.
+/// Checks the real files after a change of version 1's document. The generated code changes too, so
+/// that `check` does not report outdated code.
 fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }
 
-/// Creates a checkout of the real files, and changes the document of version 1 and the generated
-/// code in the same way. The checkout's published documents are the unchanged ones.
+/// Creates a checkout in which version 1's document and its generated code are changed. The
+/// published documents are the unchanged ones.
 fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     let published = Repository::here().files(PUBLISHED).unwrap();
     let checkout = Checkout::with(&files());
@@ -116,8 +116,8 @@ Drift
     );
 }
 
-/// An addition requires the next minor version, so `--fix` can set it and regenerate the code. Only
-/// the entry in the changelog is left to a person.
+/// An addition requires the next minor version, so `--fix` can set it. Only the changelog entry is
+/// left to a person.
 #[test]
 fn the_version_of_an_addition_is_raised_by_a_fix() {
     let colour = |document: &mut Value| {

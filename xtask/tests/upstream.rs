@@ -1,5 +1,5 @@
-//! Checks `api/UPSTREAM.md`. Its headings must name the library versions in use, and the files that
-//! it names must exist. Each row must name an upstream issue or say that none was found.
+//! Checks that `api/UPSTREAM.md` names the library versions in use and only existing files. Each
+//! row must name an upstream issue or say that none was found.
 
 use std::process::Command;
 use xtask::repository::Repository;
@@ -23,8 +23,7 @@ fn files(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).filter(|word| word.contains(['/', '.'])).collect()
 }
 
-/// Returns the broken links of a cell. The text of a link names an issue or a pull request, and the
-/// link must lead there.
+/// Returns the links of a cell that do not lead to the issue or pull request in their text.
 fn broken_links(cell: &str) -> Vec<String> {
     let links = cell.split('[').skip(1).map(|link| link.split_once("](").unwrap());
     let is_right = |text: &str, target: &str| {

@@ -1,5 +1,5 @@
-//! The table of API versions. It is a crate of its own, because the server and the tools share it
-//! but do not depend on each other.
+//! The table of API versions. The server and the tools share this crate, because neither depends on
+//! the other.
 
 #[derive(Debug)]
 pub struct Version {
@@ -22,8 +22,7 @@ pub struct Version {
     pub about: &'static str,
 }
 
-/// Calls a macro with the table of versions. The table has a row for each version, in ascending
-/// order. Code that needs an item for each version generates these items from the table.
+/// Calls a macro with the table of versions, which has a row for each version in ascending order.
 #[macro_export]
 macro_rules! with_versions {
     ($callback:ident) => {

@@ -1,5 +1,5 @@
-//! Property tests: no error and no shown setting contains the password of a store's URL, even if
-//! the URL is invalid.
+//! Property tests: no printed text contains the password of a store's URL, even if the URL is
+//! invalid.
 
 use super::*;
 use crate::config::without_passwords;
@@ -23,8 +23,7 @@ const URLS: [&str; 12] = [
     "u:P@db/orders",
 ];
 
-/// Returns all text that is printed for a URL. As the value of a flag, the URL leads to the
-/// settings or an error. In a file, it leads to an error or to no text.
+/// Returns all text that is printed for a URL, as the value of a flag and in a file.
 fn printed_text(url: &str) -> String {
     let flagged = format!("--store={url}");
     let arguments = ["store-orders", "config", "show", &flagged].map(OsString::from);

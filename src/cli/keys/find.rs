@@ -25,8 +25,8 @@ pub fn find(
     Ok(printer.show(&key, record_text(COLUMNS, &key)?)?)
 }
 
-/// Reads the key on the first line of standard input, and returns its digest. No error contains any
-/// part of the key.
+/// Returns the digest of the key on the first line of standard input. No error contains any part of
+/// the key.
 fn read_digest() -> anyhow::Result<Digest> {
     let mut line = Vec::new();
     let mut input = std::io::stdin().lock().take(LONGEST_LINE_BYTES);

@@ -1,6 +1,5 @@
-//! Checks that a server can use its settings, the files that they name, and the host names of its
-//! addresses. `serve` runs these checks before it opens anything, and `config check` runs only
-//! these checks.
+//! Checks that a server can use its settings, and the files and host names in the settings. `serve`
+//! runs these checks before it opens anything. `config check` runs only these checks.
 
 use crate::config::{
     EffectiveSettings, InvalidSettings, ServerConfig, StoreLocation, StoreSettings,
@@ -10,9 +9,8 @@ use crate::server::{ReloadableCertificate, TlsFiles};
 use crate::store::postgres;
 use std::net::SocketAddr;
 
-/// Checks the settings, and fails with all problems that are found. If [`EffectiveSettings::check`]
-/// finds a contradiction between settings, reports only that contradiction. Blocks while host names
-/// are looked up.
+/// Fails with all problems that are found, or only with a contradiction from
+/// [`EffectiveSettings::check`]. Blocks while host names are looked up.
 pub fn check_settings(
     effective: &EffectiveSettings,
     store: &StoreSettings,
@@ -48,9 +46,8 @@ pub fn check_settings(
     InvalidSettings::check(problems)
 }
 
-/// Returns true if two listeners may be unable to use these addresses at the same time. This is so
-/// if the ports are equal, and the IP addresses are equal or one of them is unspecified. Port 0
-/// never conflicts, because each listener gets a free port.
+/// True if two listeners may be unable to use these addresses at the same time. Port 0 never
+/// conflicts, because each listener gets a free port.
 fn addresses_conflict(one: SocketAddr, other: SocketAddr) -> bool {
     let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())

@@ -15,19 +15,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// The maximum time to write the last log lines when the shutdown timeout does not apply. This is
-/// the case after a failed or interrupted start, a panic, or a second signal.
+/// The maximum time to write the last log lines when the shutdown timeout does not apply.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time before the deadline that is reserved for the last log lines.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
-/// The longest time that a stopping server waits for its store, which may have to write a
+/// The longest time that a stopping server waits for its store. The store may have to write a
 /// checkpoint to a slow disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server until a signal stops it. A signal can stop it even while it starts. `open` opens
-/// the store, and `announce` prints the server's addresses.
+/// Runs a server until a signal stops it, even during the start. `announce` prints the server's
+/// addresses.
 pub fn run(
     open: impl AsyncFnOnce(Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
     config: ServerConfig,
@@ -162,9 +161,8 @@ impl Process {
         Ok(server)
     }
 
-    /// Saves the last counts, then lets the store finish its work, such as a checkpoint. Ends at
-    /// [`LOG_FLUSH_RESERVE`] before the deadline, so that the caller can still write the last log
-    /// lines.
+    /// Saves the last counts, then lets the store finish its work. Ends [`LOG_FLUSH_RESERVE`]
+    /// before the deadline, so that the caller can write the last log lines.
     async fn finish(self, deadline: Instant) {
         let remaining = || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if let Some(persister) = self.served.persister
@@ -191,8 +189,8 @@ fn remaining(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// Flushes the log, at most until the deadline. Uses its own thread, because all of tokio's
-/// blocking threads may be waiting for a disk that hangs.
+/// Flushes the log, at most until the deadline. Starts a thread, because a hanging disk may occupy
+/// all of tokio's blocking threads.
 async fn flush(buffer: Arc<LogBuffer>, deadline: Instant) {
     let (sender, flushed) = oneshot::channel();
     let flush = move || {
@@ -217,8 +215,7 @@ fn create_private_files() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
-/// Raises the soft limit on open files to the hard limit. Each connection is an open file, and the
-/// default soft limit is often far below the hard limit.
+/// Raises the soft limit on open files to the hard limit, because each connection is an open file.
 fn raise_open_files(log: &Logger) {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(limit) => info!(log, "open files limited"; "limit" => limit),

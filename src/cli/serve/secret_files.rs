@@ -1,5 +1,4 @@
-//! Warns at the start of the server if every user of the machine can read a file with a password or
-//! a private key.
+//! Warns at the start if every user of the machine can read a file with a secret.
 
 use crate::config::{EffectiveSettings, ServerConfig, StoreSettings};
 use slog::{Logger, warn};
@@ -9,8 +8,8 @@ use std::path::PathBuf;
 /// The read permission of users who are neither the file's owner nor in its group.
 const OTHERS_MAY_READ: u32 = 0o004;
 
-/// Returns the files that the settings name and that contain secrets. Includes the configuration
-/// file itself if it contains the store's password.
+/// Returns the files with secrets that the settings name. Includes the configuration file if it
+/// contains the store's password.
 pub fn secret_files(
     store: &StoreSettings,
     config: &ServerConfig,
@@ -25,8 +24,8 @@ pub fn secret_files(
 
 /// Logs a warning for each file that every user can read.
 pub fn warn_of_readable(files: &[PathBuf], log: &Logger) {
-    // Process 1 runs in a container, where there are no other users. Container engines mount
-    // secrets as readable by everyone, so a warning would be noise.
+    // Process 1 runs in a container, where everyone can usually read mounted secrets. A warning
+    // would be noise.
     if std::process::id() == 1 {
         return;
     }

@@ -19,9 +19,9 @@ pub struct ServedStore {
 }
 
 impl ServedStore {
-    /// Combines a store in a data directory with its limiter, which counts in memory and saves the
-    /// counts to a file. `unauthenticated_per_minute` is the limit per address for requests without
-    /// a valid key. Blocks.
+    /// Combines a store with a limiter that counts in memory and saves the counts to a file.
+    /// `unauthenticated_per_minute` is the limit per address for requests without a valid key.
+    /// Blocks.
     pub fn embedded(
         store: SqliteStore,
         unauthenticated_per_minute: u32,
@@ -37,8 +37,8 @@ impl ServedStore {
         Ok(ServedStore { store: Arc::new(store), rate_limiter, persister: Some(persister) })
     }
 
-    /// Combines a store that several servers share with the limiter of this store, which counts in
-    /// PostgreSQL. Must be called inside a tokio runtime.
+    /// Combines a store that several servers share with a limiter that counts in PostgreSQL. Must
+    /// be called inside a tokio runtime.
     pub fn shared(
         store: PostgresStore,
         unauthenticated_per_minute: u32,

@@ -1,14 +1,13 @@
-//! Handles the signals that a process receives. SIGTERM and Ctrl-C stop every command. SIGHUP makes
-//! `serve` reload its certificate, and stops every other command.
+//! Handles signals. SIGTERM and Ctrl-C stop every command. SIGHUP makes `serve` reload its
+//! certificate, and stops every other command.
 
 use anyhow::Context;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The time after the first stop signal in which another one is ignored. `timeout`, shells and
-/// supervisors send a signal to a process and then to its group, so the process gets the signal
-/// twice.
+/// A second stop signal within this time is ignored. `timeout`, shells and supervisors may signal a
+/// process twice, directly and through its group.
 const REPEATED_WITHIN: Duration = Duration::from_millis(500);
 
 pub struct Signals {
@@ -33,8 +32,8 @@ pub struct EndedBySignal {
     pub what: String,
 }
 
-/// Ignores SIGHUP until [`Signals::listen`] is called. A program that renews the certificate may
-/// send SIGHUP while the server starts, and that must not end the server.
+/// Ignores SIGHUP until [`Signals::listen`] is called. Otherwise, a program that renews the
+/// certificate could end a starting server.
 pub fn ignore_hang_up() -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build();
     let runtime = runtime.context("cannot listen for signals")?;
@@ -55,9 +54,8 @@ impl Signals {
         })
     }
 
-    /// Waits for a stop signal. If `hang_up` is [`HangUp::Reloads`], a SIGHUP calls `reload` and
-    /// does not end the wait. Returns 128 plus the signal's number, which is the exit status that
-    /// shells report for a process that a signal has ended.
+    /// Waits for a stop signal, and returns 128 plus its number as the exit status, as shells do.
+    /// With [`HangUp::Reloads`], a SIGHUP calls `reload`, and the wait continues.
     pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> u8 {
         let signal = loop {
             tokio::select! {

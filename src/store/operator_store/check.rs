@@ -114,8 +114,8 @@ pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     (report.pets, report.accounts, report.keys) = (pets, accounts, keys);
 }
 
-/// Returns the message of an error. If it is an engine's error, leaves out the words about what
-/// failed, because [`CheckReport::read`] says that.
+/// Returns the message of an error. Drops what [`StoreError`] adds to an engine's error, because
+/// [`CheckReport::read`] adds similar words.
 fn cause(error: StoreError) -> String {
     match error {
         StoreError::Damaged(source) | StoreError::Engine { source, .. } => source.to_string(),
@@ -149,8 +149,7 @@ fn bad_dates(
     Ok(bad)
 }
 
-/// Returns a warning if ids are outside the range that imports accept. The warning names the rows
-/// and says what to do about them.
+/// Returns a warning if ids are outside the range that imports accept.
 fn large_ids(
     statements: &dyn Statements,
     table: &str,
@@ -192,8 +191,8 @@ fn visit_in_pages(
     column: &str,
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    // Select every row, and let `visit` find the wrong values. A query that selected only wrong
-    // values could read the whole table before it had found enough for a page.
+    // Select all rows, and let `visit` find the wrong values. A query with a filter could read the
+    // whole table before its page is full.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let mut from = Some(i64::MIN);
@@ -204,8 +203,8 @@ fn visit_in_pages(
             last = Some(id);
             visit(id, row)
         })?;
-        // The ids of a damaged table may be in any order. Stop if the next page would not begin
-        // after this one. Otherwise the loop might never end.
+        // The ids of a damaged table may be in any order. Without the filter, the loop might never
+        // end.
         from = last.and_then(|id: i64| id.checked_add(1)).filter(|next| *next > first);
     }
     Ok(())

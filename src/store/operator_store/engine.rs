@@ -21,8 +21,8 @@ impl Scope<'_> {
 }
 
 pub trait Engine {
-    /// A SQL expression for the number of the current change of orders. It is valid only in
-    /// statements that run within [`Engine::change`].
+    /// A SQL expression for the number of the current change of orders. Valid only within
+    /// [`Engine::change`].
     const ORDERS_CHANGE: &'static str;
 
     /// Like [`Engine::ORDERS_CHANGE`], but for a change of accounts and keys.
@@ -31,7 +31,7 @@ pub trait Engine {
     /// A query that returns the numbers in the JSON array `$1`.
     const NUMBERS: &'static str;
 
-    /// A table for the FROM clause. It has a row for each object in the JSON array `$1`; the column
+    /// A table for the FROM clause, with a row for each object in the JSON array `$1`. The column
     /// `value` contains the object.
     const OBJECTS: &'static str;
 
@@ -40,8 +40,8 @@ pub trait Engine {
         work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError>;
 
-    /// Runs `work`, and commits its writes in one transaction. If another transaction has changed
-    /// the rows of `scope` since `work` read them, runs `work` again. `work` must read before it
+    /// Runs `work`, and commits its writes in one transaction. Runs `work` again if another
+    /// transaction has changed the rows of `scope` in the meantime. `work` must read before it
     /// writes, because PostgreSQL gets the writes only after `work` has returned.
     ///
     /// After an error, nothing has changed, except in these cases:

@@ -12,18 +12,18 @@ use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
 pub trait KeyCommands {
     /// Issues a key. Fails if the account does not exist or is closed. The store keeps only the
-    /// key's digest, so only the returned value contains the key itself.
+    /// key's digest, so the key cannot be shown again.
     fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
-    /// Issues a successor of a key. The old key stays valid for `rotation.overlap`, or until its
-    /// own expiry if that is sooner.
+    /// Issues a successor of a key. The old key stays valid for `rotation.overlap`, but not beyond
+    /// its own expiry.
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
     /// Revokes a key for good. A key that is already revoked keeps the time of its revocation.
     fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError>;
 
-    /// Lifts the ban of a key, if it is banned, and forgets its earlier bans. So the next ban has
-    /// the length of a first ban.
+    /// Lifts any ban of a key, and forgets earlier bans. So the next ban has the length of a first
+    /// ban.
     fn unban_key(&self, key_id: &str) -> Result<(), StoreError>;
 
     /// Returns every key that was ever issued, oldest first.
@@ -99,8 +99,8 @@ fn find_key(
     statements.query_optional(&query, &[value], |row| KeyRecord::read(row, 0))
 }
 
-/// Executes `UPDATE keys SET` with this assignment for one key. Fails if the key does not exist.
-/// `parameters` must begin with the key's id, for `$1`.
+/// Applies a SQL assignment to one key. Fails if the key does not exist. `parameters` must begin
+/// with the key's id, for `$1`.
 fn update<E: Engine>(
     engine: &E,
     assignment: &str,

@@ -1,5 +1,4 @@
-//! The operator's commands on orders: show, list, ship, cancel and update. Also looks up which ids
-//! of an import exist already.
+//! The operator's commands on orders. Also finds the ids of an import that the store already has.
 
 use super::engine::{Engine, Scope};
 use crate::store::row::{StoredColumn, StoredRow, join};
@@ -11,22 +10,21 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use store_orders_api::types::utc_text;
 
-/// The maximum number of rows in a page, which one query reads. A page of orders takes some
-/// milliseconds. The round trip to PostgreSQL takes about a millisecond, so it adds little.
+/// The maximum number of rows that one query reads. A page of orders takes some milliseconds, so a
+/// round trip of about 1 ms adds little.
 pub const PAGE_ORDERS: usize = 5_000;
 
 pub trait OrderCommands {
     /// Returns the order with this id, in any status.
     fn order(&self, id: i64) -> Result<Option<Order>, StoreError>;
 
-    /// Returns a page of orders in ascending order of id: at most [`PAGE_ORDERS`] orders, from the
-    /// id `first` on. If a status is given, returns only orders with this status. The page after
-    /// the last order is empty.
+    /// Returns at most [`PAGE_ORDERS`] orders in ascending order of id, from the id `first` on. A
+    /// status restricts the result to orders with this status. The page after the last order is
+    /// empty.
     fn orders_from(&self, first: i64, status: Option<Status>) -> Result<Vec<Order>, StoreError>;
 
-    /// Visits every order, or every order with this status, in ascending order of id until `visit`
-    /// returns `Break`. Each page is a separate read, because one long read with a slow visitor
-    /// would delay checkpoints and vacuuming.
+    /// Visits the orders in ascending order of id until `visit` returns `Break`. Each page is a
+    /// separate read, because a long read would delay checkpoints and vacuuming.
     fn for_each_order(
         &self,
         status: Option<Status>,
@@ -45,8 +43,8 @@ pub trait OrderCommands {
         Ok(())
     }
 
-    /// Returns the ids that the store already has, in the sequence of `ids`. The result includes
-    /// ids of cancelled orders, because an id is never used again.
+    /// Returns the ids that the store already has, in the sequence of `ids`. Includes ids of
+    /// cancelled orders, because an id is never used again.
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
     /// Returns the status of each of these orders that exists.
@@ -56,8 +54,8 @@ pub trait OrderCommands {
     /// updates may be for the same order, because SQL would apply only one of them.
     fn update_orders(&self, updates: &[OrderUpdate]) -> Result<(), StoreError>;
 
-    /// Marks all of these orders as shipped, or none if one is cancelled or does not exist. Shipped
-    /// orders cannot be cancelled. Returns the orders that had not shipped before.
+    /// Marks all of these orders as shipped, or none if one is cancelled or does not exist. Returns
+    /// the orders that had not shipped before.
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError>;
 
     /// Cancels all of these orders, or none if one has shipped or does not exist. Returns the
@@ -137,9 +135,9 @@ impl<E: Engine> OrderCommands for E {
     }
 }
 
-/// Changes those of the orders `ids` that are pending, and returns their ids. Changes nothing if
-/// `can_change` fails for one of the orders. `assignments` may use `$2`, `$3` and so on, which get
-/// their values from `parameters`.
+/// Changes the pending orders among `ids`, and returns their ids. Changes nothing if `can_change`
+/// fails for one of the orders. `parameters` contains the values of `$2`, `$3` and so on in
+/// `assignments`.
 fn change_pending<E: Engine>(
     engine: &E,
     ids: &[i64],

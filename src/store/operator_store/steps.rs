@@ -8,19 +8,19 @@ use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
-/// The maximum number of records that one transaction changes while no server uses the store. Also
-/// the maximum number of ids that one query looks up.
+/// The maximum number of records per transaction while no server uses the store. Also the maximum
+/// number of ids per lookup.
 pub const STEP_RECORDS: usize = 10_000;
 
-/// The maximum number of records that one transaction changes while a server uses the store.
-/// Cancellations wait for the transaction. During an import with 10,000 records per step, the 99th
-/// percentile of their latency was eight times as high as without an import. With 500 records, it
-/// was less than twice as high (PostgreSQL, three replicas). With fewer records per step, an import
-/// would consist of more changes, so more list requests would have to read changes.
+/// The maximum number of records per transaction while a server uses the store. Cancellations wait
+/// for the transaction.
+///
+/// During an import with 10,000 records per step, the 99th percentile of cancellation latency was
+/// eight times as high as without an import. With 500 records, it was less than twice as high
+/// (PostgreSQL, three replicas). With smaller steps, more list requests would have to read changes.
 pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
-/// The pause after a step, as a multiple of the step's time. On a busy machine the steps take
-/// longer, and so do the pauses.
+/// The pause after a step, as a multiple of the step's time. So a busy machine gets longer pauses.
 const PAUSE_FACTOR: u32 = 3;
 
 /// The longest pause. Without this maximum, a command that was suspended during a step would pause
@@ -69,9 +69,9 @@ pub struct UnfinishedSteps {
     pub why: Option<StoreError>,
 }
 
-/// Splits the items into consecutive ranges, and calls `step` for each range. `items` is the number
-/// of items. `step` changes the items of its range in one transaction. If a server uses the store,
-/// pauses between two calls. Stops and fails if `step` returns `Break` before the last range.
+/// Calls `step` for consecutive ranges of `items` items. `step` changes the items of its range in
+/// one transaction. Pauses between two calls if a server uses the store. Stops and fails if `step`
+/// returns `Break` before the last range.
 pub fn in_steps(
     store: &dyn OperatorStore,
     items: usize,
@@ -100,9 +100,9 @@ pub fn in_steps(
     Ok(())
 }
 
-/// Imports these records in steps. They should be sorted by id, so that each step changes few pages
-/// of the list. Calls `progress` after each successful step with the result so far. If `progress`
-/// returns `Break`, the import stops.
+/// Imports records in steps. The records should be sorted by id, so that each step changes few
+/// pages of the list. Calls `progress` after each successful step. Stops if `progress` returns
+/// `Break`.
 pub fn import_in_steps(
     store: &dyn OperatorStore,
     records: Records<'_>,
@@ -125,8 +125,8 @@ pub fn import_in_steps(
     })
 }
 
-/// Returns those of `ids` that the store already has, in the order of `ids`. Splits the lookup into
-/// steps, because there may be a million ids.
+/// Returns the ids that the store already has, in the order of `ids`. Uses steps, because a command
+/// may have a million ids.
 pub fn existing_in_steps(
     store: &dyn OperatorStore,
     kind: RecordKind,

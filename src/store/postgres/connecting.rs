@@ -1,8 +1,7 @@
-//! Connects to the primary: tries the addresses of the hosts in order, each with a timeout, and
-//! takes the first server that is neither in recovery nor read-only.
+//! Connects to the primary, which is the first server that is neither in recovery nor read-only.
 //!
-//! Each address is tried in a separate call. When tokio-postgres got all hosts in one call, it
-//! waited 12 s for a primary that was suspended (SIGSTOP).
+//! Tries each address in a separate call, with a timeout. With all hosts in one call,
+//! tokio-postgres waited 12 s for a suspended primary.
 
 mod link;
 pub(super) mod roles;
@@ -35,12 +34,11 @@ use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Selects whether the server accepts writes, and the identity of the server. On a standby, the
-/// timeline is empty, because the functions that compute it fail on a standby.
+/// timeline is empty, because the functions that compute it fail.
 ///
-/// Also changes two settings that cannot be startup options. The search path is restricted to the
-/// store's schema, which is the first existing schema in the path. Only the server knows which
-/// schemas exist. `transaction_timeout` is turned off. PostgreSQL before version 17 does not know
-/// this setting and would refuse it as a startup option.
+/// Also changes two settings that cannot be startup options. The search path becomes the store's
+/// schema, which only the server knows. PostgreSQL before version 17 would refuse the unknown
+/// option `transaction_timeout`.
 const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
     current_setting('transaction_read_only') = 'on', \
     (SELECT system_identifier::text FROM pg_control_system()), \
@@ -61,9 +59,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Closes the socket. PostgreSQL may still execute statements that were sent, because this
-    /// method does not cancel them. It must not cancel a COMMIT that waits for the standby. A
-    /// cancelled COMMIT would succeed with only a warning, although no standby has confirmed it.
+    /// Closes the socket. Does not cancel running statements, because a cancelled COMMIT would
+    /// succeed without the standby's confirmation.
     pub fn close(&self) {
         self.driver.0.abort();
     }
@@ -97,12 +94,9 @@ pub struct ServerIdentity {
 #[error("{text}")]
 pub struct ConnectError {
     pub text: String,
-    /// True if another attempt with the same settings would fail too. This applies in two cases:
-    ///
-    /// - The server refuses the user, the password or the name of the database.
-    /// - The password file cannot be read.
-    ///
-    /// A wrong name or certificate of a host does not count, because somebody may correct it later.
+    /// True if another attempt with the same settings would fail too, for example because the
+    /// server refuses the password. False for a wrong name or certificate of a host, because
+    /// somebody may correct it later.
     pub is_final: bool,
 }
 
@@ -111,8 +105,8 @@ impl ConnectError {
         ConnectError { text: text.to_string(), is_final: true }
     }
 
-    /// Combines the reasons of all hosts. The result is final only if every host's reason is final.
-    /// Otherwise, a later attempt may succeed at one of the hosts.
+    /// Combines the reasons of all hosts. The result is final only if every reason is final.
+    /// Otherwise, a later attempt may succeed.
     pub fn no_primary(refusals: &[ConnectError]) -> ConnectError {
         let text = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let is_final = !refusals.is_empty() && refusals.iter().all(|refusal| refusal.is_final);
@@ -134,8 +128,8 @@ pub struct Target {
     address: Option<SocketAddr>,
     port: u16,
     mode: TlsMode,
-    /// The TLS connector. All connections to this target share it, because creating a connector may
-    /// read every certificate of the system.
+    /// The TLS connector. All connections to this target share it, because a new connector may read
+    /// every certificate of the system.
     tls: MakeRustlsConnect,
 }
 
@@ -242,8 +236,8 @@ pub async fn connect_to(
 ) -> Result<Connection, ConnectError> {
     let refused = |why: ConnectError| ConnectError { text: format!("{target}: {why}"), ..why };
     let mut config = url.session();
-    // PostgreSQL uses the last of repeated options. So the options of the role come last, and
-    // override those of the URL.
+    // PostgreSQL uses the last of repeated options, so the role's options override those of the
+    // URL.
     let options = config.get_options().unwrap_or_default().to_string() + &role.options();
     config
         .options(options)

@@ -62,9 +62,8 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Returns the error of PostgreSQL, or of the connection to PostgreSQL, that `error` contains.
-/// Returns `None` if `error` contains neither. For example, [`engine_error`] converts some errors
-/// of PostgreSQL to [`StoreError::Refused`], which contains only text.
+/// Returns the [`PostgresError`] in `error`. Returns `None` for other errors, such as
+/// [`StoreError::Refused`], which contains only text.
 pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
     let StoreError::Engine { source, .. } = error else { return None };
     source.downcast_ref()
@@ -87,8 +86,7 @@ pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> St
     }
 }
 
-/// Returns advice on how the operator can fix the cause of an error. Returns `None` if there is no
-/// advice for this error.
+/// Returns advice for the operator on how to fix the cause of an error.
 fn advice(error: &PostgresError) -> Option<&'static str> {
     Some(match *error.state.as_ref()? {
         SqlState::INSUFFICIENT_PRIVILEGE => {
@@ -122,8 +120,8 @@ pub fn write_error(error: tokio_postgres::Error) -> StoreError {
     engine_error("written")(error)
 }
 
-/// Returns the error for a store that cannot be reached, or for a response that must not be used.
-/// This error has no SQLSTATE, so `SessionState::answer` ends the session when it gets the error.
+/// Returns the error for an unreachable store, or for an answer that must not be used. The error
+/// has no SQLSTATE, so `SessionState::answer` ends the session.
 pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }
@@ -138,8 +136,8 @@ pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
     Err(StoreError::Refused(why))
 }
 
-/// Converts an error of a statement that waits for a lock. A lock timeout becomes "another process
-/// is writing to it". Any other error becomes a write error.
+/// Converts an error of a statement that waits for a lock. A lock timeout gets a message about
+/// another writer.
 pub fn lock_error(error: tokio_postgres::Error) -> StoreError {
     if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return write_error(error);

@@ -2,12 +2,12 @@
 
 use tokio::task::yield_now;
 
-/// [`gather_requests`] stops at this many requests. Under steady load, every scheduler round could
-/// add more, so without this limit it might never stop.
+/// [`gather_requests`] stops at this many requests. Otherwise, steady load might keep it from ever
+/// stopping.
 const MAX_GATHERED: usize = 256;
 
-/// Lets requests that arrive together share a statement. Yields to other tasks until a scheduler
-/// round adds no requests. `waiting` returns the number of waiting requests.
+/// Waits for more requests, so that requests that arrive together share a statement. Stops when a
+/// scheduler round adds no requests. `waiting` returns the number of waiting requests.
 pub async fn gather_requests(waiting: impl Fn() -> usize) {
     let mut before = 0;
     loop {

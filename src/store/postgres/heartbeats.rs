@@ -1,7 +1,6 @@
-//! Finds running and silent servers by their heartbeats. Most heartbeats lock the server's row in
-//! `replicas`, which changes the row's `xmax`. At least every 10 s, a heartbeat writes the row
-//! instead, which changes the row's `xmin`. Timestamps would be unreliable, because a failover may
-//! lead to a database with a different clock.
+//! Finds running and silent servers by their heartbeats. A heartbeat locks or writes the server's
+//! row in `replicas`, which changes the row's `xmax` or `xmin`. Timestamps would be unreliable,
+//! because the clock may differ after a failover.
 
 use super::error::{lock_error, read_error, write_error};
 use super::rows::value;
@@ -31,11 +30,11 @@ pub async fn silent_since(
     rows.iter().map(|row| value(row, 0)).collect()
 }
 
-/// Removes the rows of the servers that have sent no heartbeat since `last_seen` was read. Returns
-/// the last heartbeats of the other servers.
+/// Removes the rows of the servers without a heartbeat since `last_seen` was read. Returns the last
+/// heartbeats of the other servers.
 ///
-/// A removed server may still run. If so, its next heartbeat finds no row, and its session ends.
-/// Its next session adds the row again.
+/// If a removed server still runs, its session ends at its next heartbeat. Its next session adds
+/// the row again.
 pub async fn remove_silent(
     client: &impl GenericClient,
     last_seen: &[String],
@@ -49,8 +48,8 @@ pub async fn remove_silent(
 }
 
 /// Waits until each server has sent another heartbeat, but at most for [`HEARTBEAT_TIMEOUT`].
-/// Returns the heartbeats before the wait, and the ids of the servers that sent no further
-/// heartbeat. These servers were killed or suspended, or cannot reach the database.
+/// Returns the heartbeats from before the wait, and the ids of the servers that sent no other
+/// heartbeat.
 pub async fn seen_and_silent(
     client: &impl GenericClient,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {
@@ -64,9 +63,8 @@ pub async fn seen_and_silent(
     }
 }
 
-/// Removes the rows of silent servers, then fails if a server still has a row. A suspended server
-/// whose row was removed must open a new session when it continues, and so reads the changes that
-/// it has missed.
+/// Removes the rows of silent servers, then fails if a server still has a row. A removed server
+/// must open a new session, and so reads the changes that it has missed.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

@@ -1,10 +1,9 @@
-//! The journal in the table `changes`. Each change adds a row under the change lock, and old rows
-//! are removed later. The last row has the numbers of the last changes.
+//! The journal in the table `changes`. Each change adds a row under the change lock. The last row
+//! has the numbers of the last changes. Orders, accounts and keys have the number of their last
+//! change.
+//!
 //! [`agreement::journal`](journal) says why a server also looks up the last change that it has
 //! seen.
-//!
-//! Change numbers are in the columns `change_number` of the journal, and of orders, accounts and
-//! keys.
 
 use super::error::{lock_error, read_error, require_one_row, unreachable_because, write_error};
 use super::rows::value;
@@ -13,17 +12,16 @@ use crate::store::{ChangeScope, LastChanges, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
-/// The id of a change in the table `changes`. It includes the table's oid, so that the changes of a
-/// restored database have other ids than before. `pg_restore --clean` restores the old values of
-/// `id`, but in a new table with a different oid. `VACUUM FULL` keeps the oid.
+/// The id of a change in the table `changes`. The id includes the table's oid, because `pg_restore
+/// --clean` restores the old values of `id` into a new table. `VACUUM FULL` keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
 /// Selects the numbers of the last changes. It reads only a few pages, from the end of the index.
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// The number of columns that [`select_last_and_known`] selects. If a statement joins other rows,
-/// the columns of those rows come after these columns.
+/// The number of columns that [`select_last_and_known`] selects. The columns of joined rows come
+/// after these columns.
 pub const ANSWER_COLUMNS: usize = 5;
 
 /// Selects the last change, and whether the journal has the change with the number `$1` and the id
@@ -37,12 +35,11 @@ pub fn select_last_and_known() -> String {
     )
 }
 
-/// Removes up to 5,000 rows whose successor is more than 10 minutes old. The age of the row itself
-/// does not matter. A row without a successor is the last change, which servers look up.
+/// Removes up to 5,000 rows whose successor is more than 10 minutes old. Keeps the last change,
+/// because servers look it up.
 ///
-/// If a server was disconnected for more than 10 minutes, the last change that it has seen may have
-/// been removed. The server then rereads everything. At 2,000 changes a second, the table takes 120
-/// MB.
+/// A server that was disconnected for more than 10 minutes may have to reread everything. At 2,000
+/// changes a second, the table takes 120 MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
         SELECT change_number, lead(made_at) OVER (ORDER BY change_number) AS followed_at
@@ -62,8 +59,8 @@ pub type JournalSeen = journal::Seen<String>;
 /// A primary's answer to the query [`select_last_and_known`].
 pub type JournalAnswer = journal::Answer<String>;
 
-/// Reads the answer to [`select_last_and_known`] from the first row. If a statement joined other
-/// rows to the answer, each row repeats the answer's columns.
+/// Reads the answer to [`select_last_and_known`] from the first row. Each joined row repeats the
+/// answer's columns.
 pub fn parse_answer(rows: &[Row]) -> Result<JournalAnswer, StoreError> {
     let row = first(rows)?;
     let last = JournalChange { number: value(row, 0)?, id: value(row, 1)? };
@@ -88,8 +85,8 @@ pub async fn read_last(client: &impl GenericClient) -> Result<(i64, LastChanges)
     Ok((value(first(&rows)?, 0)?, parse_last_changes(&rows)?))
 }
 
-/// Queries the last change in the journal. Also queries whether the journal contains the last
-/// change that this server has seen.
+/// Queries the last change in the journal, and whether the journal contains the last change that
+/// this server has seen.
 pub async fn query_journal(
     client: &Client,
     seen: &JournalSeen,
@@ -100,8 +97,8 @@ pub async fn query_journal(
     parse_answer(&rows.map_err(read_error)?)
 }
 
-/// Takes the change lock, so that only one transaction at a time makes changes. The lock is
-/// released when the transaction ends. The table `change_lock` serves only as this lock.
+/// Takes the change lock until the transaction ends, so that only one transaction at a time makes
+/// changes.
 pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 
 /// Takes the change lock. Returns the next change number.
@@ -126,15 +123,15 @@ pub async fn record_change(
 }
 
 /// Adds the next change to the journal. If `$1` is true, this is a change of orders, otherwise a
-/// change of accounts and keys. Aborts the transaction in three cases:
+/// change of accounts and keys. Inserts NULL as the number, which aborts the transaction, in these
+/// cases:
 ///
 /// - One of the orders `$2` has changed after the change `$3`.
 /// - This is a change of accounts and keys, and `$4` is not the last such change in the journal.
 /// - The table `change_lock` is empty, so the transaction holds no lock.
 ///
-/// To abort, the statement inserts NULL as the number, which violates a constraint. The first case
-/// ignores a damaged order whose change number is above the last number in the journal. Otherwise,
-/// nobody could change this order until the journal reaches its number.
+/// Ignores a damaged order whose change number is above the last number in the journal. Otherwise,
+/// nobody could change this order.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (change_number, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM change_lock) AND ($1 OR keys = $4) AND NOT EXISTS (
@@ -145,9 +142,9 @@ pub const RECORD_UNLESS_CHANGED: &str = "
            CASE WHEN $1 THEN keys ELSE change_number + 1 END
     FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// Removes some old rows of the journal. `floor` is the change number of the last row that was
-/// removed, or 0. Returns the new `floor`. The search starts at the floor. Otherwise it would read
-/// dead rows again, which stay in the table while another transaction keeps an old snapshot.
+/// Removes some old rows of the journal. `floor` is the change number of the last removed row, or
+/// 0. Returns the new `floor`. Without `floor`, the search would reread dead rows that an old
+/// snapshot keeps in the table.
 pub async fn remove_old(client: &Client, floor: i64) -> Result<i64, StoreError> {
     let rows =
         client.query_typed(REMOVE_OLD, &[(&floor, Type::INT8)]).await.map_err(write_error)?;

@@ -1,10 +1,11 @@
 //! The store's interface for the operator's commands.
 //!
 //! A command first reads the rows that it will change, without a lock. Then it sends all statements
-//! of the change together, from the change lock to the COMMIT. So it does not hold the lock while
-//! it waits for a result or is suspended. Each statement sees everything that was committed before
-//! the statement started (READ COMMITTED). Changes are committed in the order of their numbers. If
-//! another change has altered the rows since the command read them, the command repeats its change.
+//! of the change together, from the change lock to the COMMIT. So a suspended command does not hold
+//! the lock.
+//!
+//! With READ COMMITTED, each statement sees everything that was committed before the statement
+//! started. If the rows have changed since the command read them, the command repeats its change.
 //! `restore` and `migrate --new-store-id` hold the lock for longer, but keep servers away.
 
 mod blocking;
@@ -105,10 +106,9 @@ impl PostgresOperatorStore {
         self.runtime.block_on(work(&connection.client))
     }
 
-    /// Runs `work` in one transaction. In general, an error means that nothing has changed. There
-    /// are two exceptions. After [`StoreError::Unconfirmed`], the transaction is committed, but no
-    /// standby has confirmed it. If the result of the COMMIT was lost, the transaction may be
-    /// committed.
+    /// Runs `work` in one transaction. An error usually means that nothing has changed. After
+    /// [`StoreError::Unconfirmed`], the transaction is committed, but no standby has confirmed it.
+    /// The transaction may also be committed if the result of the COMMIT was lost.
     fn write<T>(
         &self,
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -182,9 +182,9 @@ impl Engine for PostgresOperatorStore {
     }
 }
 
-/// Commits these writes as one change, with pipelined statements. The caller must read `number` and
-/// `last_changes` from the journal before it reads the rows on which the writes depend. If rows in
-/// `scope` have changed since then, writes nothing and returns false.
+/// Commits these writes as one change. If rows in `scope` have changed since the caller read the
+/// journal, writes nothing and returns false. The caller must read `number` and `last_changes`
+/// before the rows on which the writes depend.
 pub(super) async fn write_at_once(
     connection: &Connection,
     scope: Scope<'_>,
@@ -224,8 +224,8 @@ pub(super) async fn write_at_once(
     if link.unconfirmed() == unconfirmed_before { Ok(true) } else { Err(StoreError::Unconfirmed) }
 }
 
-/// Converts the error of a COMMIT, or of a statement that was sent together with the COMMIT. If
-/// PostgreSQL sent no reply, it is unknown whether the change was made. The new error says so.
+/// Converts the error of a COMMIT, or of a statement that was sent together with the COMMIT.
+/// Without a reply from PostgreSQL, the new error says that the outcome is unknown.
 fn commit_error(error: tokio_postgres::Error) -> StoreError {
     match error.code() {
         Some(_) => lock_error(error),
@@ -233,9 +233,8 @@ fn commit_error(error: tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// Locks the store until the transaction ends. Until then, no server can start, and no `migrate`,
-/// `restore` or other change can begin. Fails if a server uses the store. Returns the next change
-/// number.
+/// Locks the store until the transaction ends, so that no server can start and no other change can
+/// begin. Fails if a server uses the store. Returns the next change number.
 async fn lock_store(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
     let lock = "SELECT pg_advisory_xact_lock($1)";
     transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error)?;
@@ -274,9 +273,8 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // The database's clock sets `heard_at`. After a failover, the clock may differ, so this
-        // result may be wrong for a while. A wrong result only makes the steps of a long command
-        // too large or too small.
+        // After a failover, the database's clock may differ, so the result may be wrong for a
+        // while. A wrong result only makes the steps of a long command too large or too small.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",
@@ -292,10 +290,9 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError> {
-        // DO takes no parameters, so a setting of the session passes the line to it. PostgreSQL
+        // A setting of the session passes the line, because DO takes no parameters. PostgreSQL
         // writes messages of the level LOG to its log, unless `log_min_messages` is `fatal` or
-        // `panic`. It does not send them to this client, because `client_min_messages` is
-        // `warning`.
+        // `panic`.
         let set = "SELECT set_config('store_orders.audit', $1, false)";
         let log = "DO $$ BEGIN
                        RAISE LOG 'audit of store-orders: %', current_setting('store_orders.audit');

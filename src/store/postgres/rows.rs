@@ -32,8 +32,7 @@ impl Cells for tokio_postgres::Row {
     }
 }
 
-/// Returns the index of the column with this name. All rows of a query have the same index, so the
-/// caller can look it up once.
+/// Returns the index of the column with this name. All rows of a query have the same index.
 pub fn column_index(columns: &[Column], name: &str) -> Result<usize, StoreError> {
     columns.iter().position(|column| column.name() == name).ok_or_else(|| {
         let why = format!("a query has no column {name}");

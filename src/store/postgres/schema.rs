@@ -13,8 +13,8 @@ use tokio_postgres::{Client, GenericClient, Row};
 pub struct Migration {
     pub what: &'static str,
     pub sql: &'static str,
-    /// The version of the oldest program that may use the database after this step. Running servers
-    /// that are older become unready.
+    /// The version of the oldest program that may use the database after this step. Older running
+    /// servers become unready.
     pub oldest_program: &'static str,
 }
 
@@ -28,8 +28,8 @@ pub struct Schema<'a> {
     pub migrations: &'a [Migration],
 }
 
-/// The version of the first release. Earlier builds had other schemas. A database of such a build
-/// has a lower version than this in the column `oldest_program`.
+/// The version of the first release. Databases of earlier builds have other schemas, and a lower
+/// version in the column `oldest_program`.
 const FIRST_RELEASE: Version = Version::new(2, 0, 0);
 
 pub const STORE: Schema<'static> = Schema {
@@ -57,9 +57,9 @@ pub const LIMITS: Schema<'static> = Schema {
 /// a database at a time. The number is "stor" in ASCII, then 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 
-/// The advisory lock that keeps servers away from the store. A command takes the lock if no server
-/// may use the store while the command runs. A server takes the lock in shared mode while it adds
-/// itself to `replicas`. The number is "stor" in ASCII, then 3.
+/// The advisory lock that keeps servers away from the store while a command holds it. A server
+/// takes the lock in shared mode while it adds itself to `replicas`. The number is "stor" in ASCII,
+/// then 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,8 +169,8 @@ pub async fn require_current(
     }
 }
 
-/// Reads the version of the schema that the database records. Returns `None` if the database does
-/// not have the schema's tables yet. Fails if a build before 2.0.0 created the tables.
+/// Reads the recorded version of the schema. Returns `None` if the database does not have the
+/// schema's tables yet. Fails if a build before 2.0.0 created the tables.
 async fn read_version(
     client: &impl GenericClient,
     Schema { name, version_table, .. }: Schema<'_>,

@@ -41,11 +41,12 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the store. If it cannot be reached, keeps trying in the background. If the operator
-    /// must act before another attempt can succeed, fails instead. With `confirms_lists`, every
-    /// freshness query of a list request makes a commit that the standby must confirm. Servers
-    /// without heartbeats for `silent_for`, normally [`SILENT_FOR`](super::SILENT_FOR), are removed
-    /// from the table `replicas`.
+    /// Opens the store. If the store cannot be reached, keeps trying in the background. Fails if
+    /// the operator must act before another attempt can succeed.
+    ///
+    /// With `confirms_lists`, every freshness query of a list request makes a commit that the
+    /// standby must confirm. Servers without heartbeats for `silent_for`, normally
+    /// [`SILENT_FOR`](super::SILENT_FOR), are removed from the table `replicas`.
     pub async fn open(
         url: PostgresUrl,
         confirms_lists: bool,
@@ -62,7 +63,7 @@ impl PostgresStore {
     }
 
     /// Starts the rate limiter. `unauthenticated_per_minute` is the limit per address for requests
-    /// without a valid key. Call it within a tokio runtime.
+    /// without a valid key. Must be called within a tokio runtime.
     pub fn rate_limiter(
         &self,
         unauthenticated_per_minute: u32,
@@ -78,8 +79,8 @@ impl PostgresStore {
     }
 
     /// Executes a batch. If the session ends or PostgreSQL cancels a statement, tries again until
-    /// too little time is left before the deadline. A further attempt uses the next session if
-    /// necessary. All attempts share the batch's id, so the batch takes effect only once.
+    /// too little time is left. All attempts share the batch's id, so the batch takes effect only
+    /// once.
     async fn execute(
         &self,
         batch: &Batch,
@@ -100,8 +101,8 @@ impl PostgresStore {
                 Ok(cancelled) => return Ok(cancelled),
                 Err(error) => error,
             };
-            // The batch may have been executed. So from now on, wait for a session until the
-            // deadline, not only for `SESSION_WAIT`.
+            // The batch may have been executed, so from now on, wait for a session until the
+            // deadline.
             waits_until = deadline;
             let may_succeed = session.state.require_open().is_err() || is_transient(&error);
             if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_PAUSE).is_none() {

@@ -1,7 +1,6 @@
-//! Chaos runs: servers, clients of all kinds, and faults drawn from a seed. The rules of
-//! `tests/support/history` check what the clients see during the run, and the orders in the store
-//! at its end. Negative controls are chaos runs with a seeded defect, in which a rule must be
-//! broken.
+//! Chaos runs: servers, clients and the operator work while faults are injected, which a seed
+//! selects. The rules of `tests/support/history` check what clients see, and which orders the store
+//! has at the end.
 
 mod databases;
 mod faults;
@@ -40,8 +39,7 @@ pub struct ChaosArgs {
 }
 
 impl ChaosArgs {
-    /// Returns the seed for the scenarios outside of `chaos::`. They run only once, even if the
-    /// command line has several seeds.
+    /// Returns the seed for the scenarios outside of `chaos::`, which run only once.
     pub fn scenario_seed(&self) -> u64 {
         self.seeds.first().copied().unwrap_or(1)
     }

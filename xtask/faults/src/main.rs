@@ -1,8 +1,7 @@
 //! Tests that servers work as documented while disks, networks, databases, clocks and the servers
-//! themselves fail.
+//! themselves fail. `cargo xtask faults` runs this program.
 //!
-//! `cargo xtask faults` runs this. Servers and PostgreSQL are child processes that listen on free
-//! loopback ports. This program ends them by their process ids.
+//! Servers and PostgreSQL are child processes that listen on free loopback ports.
 
 mod chaos;
 mod limits;

@@ -1,5 +1,5 @@
-//! A store in PostgreSQL, the server processes that share it, and requests to these servers. Chaos
-//! runs use a `Replica` for a server on an embedded store as well.
+//! A store in PostgreSQL, its server processes, and requests to them. Chaos runs also use a
+//! `Replica` for a server on an embedded store.
 
 use anyhow::{Context, bail};
 use history::GIVES_UP_AFTER;
@@ -122,8 +122,7 @@ impl Replica {
         Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
     }
 
-    /// Requests a pet with an invalid id and returns the status. The server checks the key first,
-    /// so the status is 400 if the key is valid.
+    /// Requests a pet with an invalid id and returns the status, which is 400 if the key is valid.
     pub async fn key_status(&self, key: &str) -> anyhow::Result<u16> {
         let url = format!("{}/pets/x", self.server.base_url());
         Ok(self.http.get(url).bearer_auth(key).send().await?.status().as_u16())
@@ -166,8 +165,8 @@ pub fn url_of(ports: impl AsRef<[u16]>) -> String {
 pub const ROLES: [&str; 6] =
     ["writer", "freshness", "reader", "maintenance", "heartbeat", "counts"];
 
-/// Waits until the primary has one connection of each role per server. Then returns `None`. If this
-/// takes longer than `limit`, returns the number of connections of each role.
+/// Returns `None` once the primary has one connection of each role per server. After `limit`,
+/// returns the number of connections of each role.
 pub async fn wrong_connections(
     primary: &Postgres,
     servers: usize,

@@ -14,10 +14,8 @@ use testbed::{Program, Report, until_conclusive};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
-/// The time limit that ends a scenario if it hangs. The limit is far above the time that any
-/// scenario needs. Chaos runs get more time, because they inject faults for a set time
-/// ([`Scenario::with_fault_time`]). Blocking calls cannot be interrupted, so they have their own
-/// limits.
+/// The time limit that ends a hanging scenario, far above the time that any scenario needs.
+/// [`Scenario::with_fault_time`] extends the limit of chaos runs.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// The time that an ended scenario waits for its blocking calls.
@@ -85,8 +83,8 @@ impl Scenario {
         &self.name
     }
 
-    /// Extends the time limit of a scenario that injects faults for `time`. The extension is twice
-    /// `time`, because a slow machine may need that long.
+    /// Extends the time limit of a scenario that injects faults for `time`. A slow machine may need
+    /// twice that time.
     pub fn with_fault_time(self, time: Duration) -> Scenario {
         Scenario { time_limit: TIME_LIMIT + 2 * time, ..self }
     }
@@ -132,9 +130,8 @@ impl Scenario {
         code
     }
 
-    /// Runs the scenario, or ends it early at SIGINT or SIGTERM. At an early end, the values of the
-    /// scenario are dropped. This ends the processes that the scenario started, and unmounts its
-    /// disks.
+    /// Runs the scenario until its end, SIGINT or SIGTERM. A signal drops the scenario's values,
+    /// which ends its processes and unmounts its disks.
     async fn run_until_interrupted(
         &self,
         tools: &Tools,

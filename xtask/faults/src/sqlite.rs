@@ -1,6 +1,5 @@
-//! Scenarios of a server on its embedded store. They run commands on slow disks, and mount a
-//! store's file without its directory. Random faults on an embedded store are part of the chaos
-//! runs instead.
+//! Scenarios of a server on its embedded store, without random faults. Chaos runs inject random
+//! faults into an embedded store.
 
 mod commands;
 mod mounted_file;

@@ -1,6 +1,5 @@
-//! Boots a machine with systemd, and runs the commands that the pages of the handbook show. Checks
-//! that the output is the same as on the pages. The machine is a container with the host's
-//! distribution.
+//! Boots a container of the host's distribution with systemd. Runs the commands of the handbook's
+//! pages, and checks that their output is the same as on the pages.
 
 use crate::scenario::{Scenario, Tools, scenario};
 use anyhow::Context;
@@ -131,8 +130,8 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Restores a damaged store as the runbook says. Because of `DynamicUser=`, systemd makes the
-/// server's data directory a symbolic link. The restore must not replace this link.
+/// Restores a damaged store as the runbook says. The restore must not replace the symbolic link
+/// that systemd makes for `DynamicUser=`.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
     // The first start creates the directory. Stop the server before the import, so that the import
@@ -193,8 +192,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks what the unit promises. A server waits for PostgreSQL and gets its secrets. It is
-/// restarted however often it fails, and its log loses no line.
+/// Checks that a server of the unit waits for PostgreSQL, gets its secrets, is always restarted,
+/// and loses no log line.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";
     let machine = Machine::with_unit(tools, settings)?;

@@ -1,6 +1,6 @@
-//! Compares each document with the one that dropshot emits from the contract (the generated types
-//! in `api/src`). The document must contain each emitted value, and `codegen::unemitted` must list
-//! the kind of every other value.
+//! Compares each document with the emitted one, which dropshot derives from the generated types in
+//! `api/src`. The document must contain each emitted value. Every other value must have a kind that
+//! `codegen::unemitted` lists.
 
 use super::inputs::{ALL_DOCUMENTS, Inputs, available};
 use super::problem::{ABSENT, Fix, Problem};
@@ -24,9 +24,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns a problem for each difference between the checked-in document and the emitted one. A
-/// value that only the checked-in document has is allowed if `codegen::unemitted` lists the value's
-/// kind.
+/// Returns a problem for each difference between the checked-in and the emitted document. A value
+/// may be absent from the emitted document if `codegen::unemitted` lists its kind.
 pub fn check_document(file: &str, emitted: &Value, document: &Value) -> Vec<Problem> {
     let differences = differences(document, emitted);
     differences.iter().flat_map(|difference| problems(file, difference)).collect()
@@ -59,8 +58,7 @@ fn problem(file: &str, difference: &Difference<'_>) -> Problem {
 }
 
 /// Returns the index of the character at which the excerpts of both values start. If two strings
-/// first differ far from their beginning, the excerpts start shortly before the difference.
-/// Otherwise the index is 0.
+/// first differ far from their beginning, the index is shortly before the difference.
 fn excerpt_start(difference: &Difference<'_>) -> usize {
     match (difference.left, difference.right) {
         (Some(Value::String(left)), Some(Value::String(right))) => {

@@ -45,8 +45,7 @@ pub fn check_examples(file: &str, document: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Returns the examples in `example` and `examples` of each object that also has a `schema`. Each
-/// entry contains the example's pointer, the schema and the example.
+/// Returns the pointer, the schema and the value of each example in an object that has a `schema`.
 fn examples(document: &Value) -> Vec<(String, &Value, &Value)> {
     let mut examples = Vec::new();
     collect("", document, &mut examples);

@@ -1,6 +1,5 @@
-//! Checks that the server's modules import each other in only one direction. The table at the top
-//! of `src/lib.rs` is the map of these modules. A module may import only modules below it in the
-//! map.
+//! Checks that the server's modules import each other in only one direction. A module may import
+//! only modules below it in the map, a table at the top of `src/lib.rs`.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
@@ -23,9 +22,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     upward_imports(inputs.repository.root(), SERVER)
 }
 
-/// Returns a problem for each file of the crate that imports a module higher in the map. Also
-/// returns a problem if the map lacks the importing or the imported module. The crate's root file
-/// is `name` in `directory`.
+/// Returns a problem for each import of a module that is higher in the map, or if the map lacks one
+/// of the two modules. The crate's root file is `name` in `directory`.
 fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> {
     let (uses, text) = (module_imports(directory, name)?, read(&directory.join(name))?);
     let map = modules_in_map(&text);
@@ -53,8 +51,8 @@ fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> 
     Ok(problems)
 }
 
-/// Returns the imports between the modules of the crate whose root file is `name` in `directory`.
-/// Skips modules and `use` items that only tests compile.
+/// Returns the imports between modules of the crate whose root file is `name` in `directory`. Skips
+/// what only tests compile.
 pub fn module_imports(directory: &Path, name: &str) -> anyhow::Result<Uses> {
     let (mut uses, root) = (Vec::new(), directory.join(name));
     read_file(&mut uses, &[], &root, root.parent().unwrap_or(directory))?;
@@ -72,8 +70,7 @@ fn parse_row(line: &str) -> Option<&str> {
     name.trim_matches(['[', ']']).strip_prefix('`')?.strip_suffix('`')
 }
 
-/// Imports within a crate, each as the file that contains it, the top-level module of this file,
-/// and the top-level module that is imported.
+/// Each import as its file, the top-level module of this file, and the imported top-level module.
 pub type Uses = Vec<(PathBuf, String, String)>;
 
 fn read(file: &Path) -> anyhow::Result<String> {
@@ -85,8 +82,8 @@ fn read_file(uses: &mut Uses, module: &[String], file: &Path, below: &Path) -> a
     read_items(uses, module, file, below, items)
 }
 
-/// Collects the imports of a module and its submodules. Skips modules that are compiled only for
-/// tests. The files of the submodules are in the directory `below`.
+/// Collects the imports of a module and its submodules, whose files are in the directory `below`.
+/// Skips what only tests compile.
 fn read_items(
     uses: &mut Uses,
     module: &[String],
@@ -123,9 +120,8 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Collects the top-level modules in paths that begin at the crate's root. Such a path begins with
-/// `crate`, or with `depth` times `super`. `depth` is the depth of the module that contains the
-/// tokens. Reads tokens instead of expressions, to find paths in macro calls as well.
+/// Collects the top-level modules in paths that begin with `crate`, or with `super` repeated
+/// `depth` times. Reads tokens instead of expressions, to find paths in macro calls as well.
 fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     let mut levels = 0;
     for token in tokens {
@@ -149,8 +145,7 @@ fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     }
 }
 
-/// Returns the first word of each part in the braces of a path such as `crate::{a::A, b}`. These
-/// words are the names of modules.
+/// Returns the modules in the braces of a path, such as `a` and `b` for `crate::{a::A, b}`.
 fn first_words(tokens: TokenStream) -> Vec<String> {
     let (mut words, mut is_first) = (Vec::new(), true);
     for token in tokens {

@@ -11,13 +11,13 @@ use chrono::{NaiveDate, Utc};
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// The inputs of the checks. An input that could not be read is stored as an error, which stops
-/// only the checks that need this input.
+/// The inputs of the checks. An unreadable input is stored as an error, which stops only the checks
+/// that need it.
 #[derive(Debug)]
 pub struct Inputs {
     pub repository: Repository,
-    /// The documents that the contract emits. Emitting compiles the generated files, which `--fix`
-    /// may have to rewrite first. So this is evaluated only after the check of the generated files.
+    /// The documents that the contract emits. Evaluated lazily, because emitting compiles the
+    /// generated files, which `--fix` may first have to rewrite.
     pub emitted: LazyLock<Emitted, Box<dyn FnOnce() -> Emitted>>,
     pub published: anyhow::Result<Published>,
     pub history: anyhow::Result<History>,

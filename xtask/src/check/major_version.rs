@@ -18,8 +18,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 }
 
 /// Returns a problem for each base URL that does not end in the path of the document's major
-/// version. For major version 2, this path is `/v2`. Also returns a problem if the document's
-/// `base_path` is not this path, or if the document has no `servers`.
+/// version, such as `/v2`. `base_path` must be this path too.
 pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
     let Document { file, base_path, .. } = *of;
     let Some(version) = version::from_document(document) else {

@@ -43,8 +43,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns a problem for each base path whose document was removed too early. The newest published
-/// document of such a path has operations that must still be served on the day `today`.
+/// Returns a problem for each removed base path whose newest published document has operations that
+/// must still be served on the day `today`.
 pub fn check_served(
     base_paths: &[&str],
     published: &Published,
@@ -163,7 +163,7 @@ fn without_duplicates(changes: Vec<Change>) -> Vec<Change> {
 }
 
 /// Returns a problem if the version is lower than `least`, the lowest version that the changes
-/// allow. `fix` returns the fix for the worst of the changes.
+/// allow.
 fn low_version(
     of: &Document,
     published: &Version,
@@ -194,9 +194,8 @@ fn low_version(
     })
 }
 
-/// Checks that the changelog has a section for the version, and that this section names each
-/// addition and each breaking change. If the version is lower than `least`, the section for `least`
-/// is checked instead.
+/// Checks that the changelog's section for the version names each addition and each breaking
+/// change. If `least` is higher than the version, checks the section for `least`.
 fn missing_entries(
     text: &str,
     version: &Version,

@@ -1,8 +1,8 @@
 //! Checks that no document in `spec/published` has been changed or removed since the main branch
 //! first had it. Only a beta whose stable version is published may be removed.
 //!
-//! Also finds files in the directory that are not published documents. Also finds versions in the
-//! changelog that were not published, although a later version was published.
+//! Also finds files that are not published documents, and versions in the changelog whose
+//! publication was skipped.
 
 use super::inputs::{Inputs, available};
 use super::problem::{ABSENT, Fix, Problem};
@@ -46,8 +46,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns a problem for each version that the changelog has but that was never published.
-/// Considers only versions for which a later version with the same major version was published.
+/// Returns a problem for each unpublished version in the changelog, if a later version with the
+/// same major version was published.
 fn skipped_versions(published: &Published, changelog: &str) -> Vec<Problem> {
     let newest = DOCUMENTS.map(|of| published.newest(of).map(|(version, _)| version));
     let is_older = |version: &Version| {

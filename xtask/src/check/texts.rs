@@ -1,7 +1,5 @@
-//! Checks that the texts for people match the machine-readable fields of the documents. The guide's
-//! table of plans must match `x-plans`, and its sections on errors must match the error codes and
-//! their descriptions. The list of codes in a description must match `x-extensible-enum`. Numbers
-//! such as "100 by default" must match the schemas.
+//! Checks that the texts for people match the machine-readable fields of the documents. The texts
+//! are the guide and the descriptions, with their plans, error codes and numbers.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
@@ -74,8 +72,8 @@ fn check_sections(guide: &str, documents: &[Value]) -> Vec<Problem> {
     sections.collect()
 }
 
-/// Checks texts against the schemas and `x-` fields of one document. The texts are those of the
-/// document itself, the guide's table of plans, and the numbers in the guide.
+/// Checks texts against the schemas and `x-` fields of one document. The texts are in the document
+/// and in the guide.
 fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
     let codes: Vec<_> = codes(document).collect();
@@ -106,9 +104,7 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
         let description = format!("{pointer}/description");
         let described = std::iter::once((place(&description), text(document, &description)));
         let others = mentions.map(|sentence| (GUIDE.to_string(), sentence));
-        // Other descriptions may name the parameter too, so also check those in schemas. For
-        // example, the description of `nextCursor` says how to send its value as the parameter
-        // `cursor`.
+        // Also check the descriptions of fields, because they may name the parameter too.
         let fields = field_descriptions(document).filter(|(_, text)| text.contains(&quoted));
         let fields = fields.map(|(pointer, text)| (place(&pointer), text));
         let bounds = bounds(&named["schema"]);
@@ -136,8 +132,7 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
 }
 
 /// Phrases that state a number from the schema, such as `at most 100`. Each row contains the words
-/// before the number, the words after the number, and a keyword. The stated number must be the
-/// value of this keyword in the schema.
+/// before and after the number, and the keyword with this number in the schema.
 const BOUNDS: [(&str, &str, &str); 6] = [
     ("", " by default", "default"),
     ("", " unless sent", "default"),
@@ -147,12 +142,11 @@ const BOUNDS: [(&str, &str, &str); 6] = [
     ("at least ", "", "minimum"),
 ];
 
-/// Phrases that state a bound in the message of an example error. Each row has the same form as a
-/// row of [`BOUNDS`].
+/// Phrases that state a bound in the messages of example errors, in the form of [`BOUNDS`].
 const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
 
-/// Finds code such as `limit=1000` whose number the schema does not allow. For each, returns the
-/// code with the nearest allowed number, and then the code in the text.
+/// Finds code such as `limit=1000` whose number the schema does not allow. Returns pairs of the
+/// corrected code and the code in the text.
 fn values_out_of_bounds(
     text: &str,
     name: &str,
@@ -191,8 +185,8 @@ fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> 
     })
 }
 
-/// Returns the default, the minimum and the maximum of an integer. If the pattern of a string ends
-/// with a repetition such as `{1,200}$`, returns 1 and 200 as the minimum and the maximum.
+/// Returns the default, the minimum and the maximum of an integer. For a string, the minimum and
+/// the maximum come from the end of the pattern, such as `{1,200}$`.
 fn bounds(schema: &Value) -> Map<String, Value> {
     let number = |key: &str| Some((key.to_string(), schema.get(key)?.clone()));
     if schema["type"] == "integer" {
@@ -207,9 +201,8 @@ fn bounds(schema: &Value) -> Map<String, Value> {
     lengths.into_iter().flatten().flatten().collect()
 }
 
-/// Finds phrases whose number differs from the schema. For each, returns the phrase with the
-/// schema's number, and the phrase in the text. `words` describes the phrases in the form of
-/// [`BOUNDS`].
+/// Finds phrases whose number differs from the schema. Returns pairs of the corrected phrase and
+/// the phrase in the text. `words` has the form of [`BOUNDS`].
 fn wrong_numbers(
     text: &str,
     bounds: &Map<String, Value>,
@@ -244,13 +237,9 @@ fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
     document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the beginning that the guide's section on an error code must have. This is a heading,
-/// and a paragraph with the meaning of the code. If the meaning depends on the version, the
-/// paragraph names the versions.
-///
-/// The status in the heading comes from the code's first example in a document. If the documents
-/// have no example, the heading has the status `current`, which the guide has now. Returns an empty
-/// string if no document has the code.
+/// Returns the heading and the first paragraph that the guide must have for an error code. If no
+/// document has an example of the code, the heading keeps the guide's status `current`. Returns an
+/// empty string if no document has the code.
 fn section(documents: &[Value], code: &str, current: &str) -> String {
     let has_code = |document: &Value| codes(document).any(|other| other == code);
     let versions = DOCUMENTS.iter().map(|of| of.module.trim_start_matches('v')).zip(documents);

@@ -7,8 +7,8 @@ use semver::{Prerelease, Version};
 pub enum Verdict {
     /// Programs are not affected: requires a patch version.
     Neutral,
-    /// The change breaks no promise, but callers should know of it. Examples are a new field and a
-    /// deprecation. It requires a minor version and a changelog entry.
+    /// A change that breaks no promise, such as a new field or a deprecation. Requires a minor
+    /// version and a changelog entry, because callers should know of the change.
     Addition,
     /// A change after which a caller could fail. Requires a major version and a changelog entry.
     Breaking,
@@ -24,7 +24,7 @@ impl Verdict {
     }
 
     /// Returns the lowest version after `published` that may contain a change with this verdict.
-    /// After a beta, this is the next beta, unless the change is breaking.
+    /// After a beta, the next version is the next beta, unless the change is breaking.
     pub fn next_version(self, published: &Version) -> Version {
         let Version { major, minor, patch, .. } = *published;
         let beta =

@@ -33,8 +33,7 @@ pub(super) fn compare(found: &mut Findings, documents: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares `info`. The version may always differ. `x-plans` is a promise to callers; the other
-/// known members are text for people.
+/// Compares `info`. Of the known members, only `x-plans` is a promise to callers.
 fn info(found: &mut Findings, member: &ComparedPlace<'_>) {
     match member.key {
         "version" => {}
@@ -46,16 +45,15 @@ fn info(found: &mut Findings, member: &ComparedPlace<'_>) {
     }
 }
 
-/// Returns the major and minor version of OpenAPI. Omits the patch version, because a new patch
-/// version only clarifies the text of the specification. A new minor version may need other tools.
+/// Returns the major and minor version of OpenAPI. Omits the patch version, because patch versions
+/// only clarify the text of the specification.
 fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     let version = Version::parse(version?.as_str()?).ok()?;
     Some((version.major, version.minor))
 }
 
-/// Compares the base URLs. A server is identified by its URL after each variable is replaced by its
-/// default. The URL with variables does not identify a server, because two servers may have the
-/// same one.
+/// Compares the base URLs after replacing each variable with its default. Before the replacement,
+/// two servers may have the same URL.
 fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     let by_url = |list: Option<&Value>| -> Value {
         let servers = list.and_then(Value::as_array).into_iter().flatten();
@@ -96,8 +94,8 @@ fn server_member(found: &mut Findings, member: &ComparedPlace<'_>) {
     }
 }
 
-/// Compares the components whose names matter to callers. These are the schemas, because generated
-/// clients name types after them, and the security schemes.
+/// Compares the components whose names matter to callers. The names of schemas matter because
+/// generated clients name types after them.
 fn components(found: &mut Findings, components: &ComparedPlace<'_>, published: &Value) {
     found.each(components, |found, member| match member.key {
         "schemas" => found.each(member, |found, schema| {
@@ -132,9 +130,8 @@ fn compare_rewordable(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// Reports a removed schema. The removal is breaking if no operation used the schema, or if an
-/// operation that used it must still be served. Otherwise, the schema is removed with its
-/// operations, which is allowed.
+/// Reports a removed schema. The removal is breaking unless operations used the schema and all
+/// these operations may be removed.
 fn report_removed_schema(found: &mut Findings, at: &ComparedPlace<'_>, published: &Value) {
     let reference = format!("\"{COMPONENT}\":\"#/components/schemas/{}\"", at.key);
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);

@@ -66,8 +66,8 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { old, new, ..self.clone() }
     }
 
-    /// Returns the place of a member of the object at this place. It has the same name as this
-    /// place, except that a member of the root is named by its key.
+    /// Returns the place of a member under the same name. A member of the root gets its key as the
+    /// name.
     fn member<'b>(&self, key: &'b str) -> ComparedPlace<'b>
     where
         'a: 'b,
@@ -109,8 +109,8 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
 
-    /// Returns the name of the component at this place, if both documents refer to the same
-    /// component, or only one document has this place.
+    /// Returns the component's name if each document that has this place refers to the same
+    /// component.
     pub fn component(&self) -> Option<&'a str> {
         let name = component(self.new.or(self.old)?)?;
         self.old.is_none_or(|old| component(old) == Some(name)).then_some(name)
@@ -129,9 +129,8 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Applies `rule` to each member that differs between two objects: first to the members of the
-    /// old object, then to new members. An absent object counts as empty. If one of the values is
-    /// not an object, the change is breaking.
+    /// Applies `rule` to each member that differs between two objects. Treats an absent object as
+    /// empty.
     pub fn each(
         &mut self,
         of: &ComparedPlace<'_>,
@@ -152,8 +151,8 @@ impl Findings {
         }
     }
 
-    /// Adds a change for which there is no rule. A new `x-` extension is neutral, because no caller
-    /// can rely on it yet; any other change is breaking.
+    /// Adds a change that no rule covers. A new `x-` extension is neutral, because no caller can
+    /// rely on it yet.
     pub fn other(&mut self, at: &ComparedPlace<'_>) {
         if at.key.starts_with("x-") && at.old.is_none() {
             self.neutral(at, "is a new extension");
@@ -167,8 +166,8 @@ impl Findings {
         self.neutral(at, "is reworded");
     }
 
-    /// Adds a change of a flag that is false by default. `set` has the description and the verdict
-    /// of a change to true, and `unset` those of a change to false.
+    /// Adds a change of a flag that is false by default. `set` describes a change to true, and
+    /// `unset` describes a change to false.
     pub fn flag(&mut self, at: &ComparedPlace<'_>, set: (&str, Verdict), unset: (&str, Verdict)) {
         let flag = |value: Option<&Value>| value.map_or(Some(false), Value::as_bool);
         match (flag(at.old), flag(at.new)) {
@@ -186,8 +185,8 @@ impl Findings {
         self.flag(at, (set, Verdict::Addition), (unset, Verdict::Addition));
     }
 
-    /// Turns breaking changes into additions, except among the first `count` changes. Callers use
-    /// this for parts of the published document that promised nothing.
+    /// Turns breaking changes into additions, except among the first `count` changes. Call this
+    /// function for parts of the published document that promised nothing.
     pub fn announce_since(&mut self, count: usize) {
         for change in self.changes.iter_mut().skip(count) {
             change.verdict = change.verdict.min(Verdict::Addition);

@@ -10,8 +10,8 @@ pub(super) fn compare(found: &mut Findings, paths: &ComparedPlace<'_>) {
     found.each(paths, |found, path| {
         let path = path.named(path.key);
         found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
-            // Skip the keys of an added or removed path that are not operations, such as shared
-            // `parameters`. Each operation of this path is already reported individually.
+            // Skip other keys of an added or removed path, such as `parameters`. The operations of
+            // the path are already reported.
             (false, _) if path.both().is_none() => {}
             (false, _) => found.other(member),
             (true, None) => {
@@ -103,14 +103,13 @@ fn compare_value(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direct
     });
 }
 
-/// Compares `required`. If a parameter or request body becomes required, the change is breaking,
-/// because some callers do not send it. If a response header becomes optional, the change is
-/// breaking, because some callers rely on it.
+/// Compares `required`. A sent value must not become required, and a received value must not become
+/// optional.
 fn required(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direction) {
     found.flag(at, ("is required", direction.fewer()), ("is optional", direction.more()));
 }
 
-/// Compares `security`, a list of alternatives. Each alternative lists schemes that are required
+/// Compares `security`, a list of alternatives. All schemes of an alternative are required
 /// together. An empty list or an empty alternative requires no authentication.
 fn security(found: &mut Findings, at: &ComparedPlace<'_>) {
     let alternatives = |list: Option<&Value>| -> Vec<Map<String, Value>> {
@@ -145,8 +144,8 @@ fn request_body(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// True if `If-None-Match` is a new parameter of the operation. Programs that were written for the
-/// published document do not send it.
+/// True if `If-None-Match` is a new parameter of the operation, so that existing programs do not
+/// send it.
 fn becomes_conditional(at: &ComparedPlace<'_>) -> bool {
     let takes_it = |operation: Option<&Value>| {
         let parameters = operation.and_then(|operation| operation["parameters"].as_array());
@@ -160,7 +159,7 @@ fn becomes_conditional(at: &ComparedPlace<'_>) -> bool {
 
 /// Compares responses. A new error is an addition, because callers handle it like other errors of
 /// its class. A new success or redirect is breaking, because callers may treat it as a failure. A
-/// new 304 breaks no caller if `If-None-Match` is new too, because no caller sends this header yet.
+/// new 304 is an addition if no caller sends `If-None-Match` yet.
 fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
         let place = status.part(status.key);
@@ -177,8 +176,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
             }
             _ => {
                 found.addition(&place, "is a new error");
-                // A range such as `4XX`, or `default`, may have described this status before.
-                // Callers rely on that description, so compare the new error with it.
+                // Compare the new error with a published response such as `4XX` or `default`,
+                // because callers rely on that response.
                 let range = place.key.get(..1).map(|class| format!("{class}XX"));
                 let range = range.and_then(|range| responses.old?.get(&range));
                 match range.or_else(|| responses.old?.get("default")) {
@@ -196,12 +195,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// A rule that compares the examples of a body:
-///
-/// - The examples of an error are its codes, so their rule is `codes`.
-/// - If a wider response, such as `4XX`, described a new error before, the rule is
-///   `codes_under_wider`.
-/// - The examples of any other body are only text, so their rule is `Findings::text`.
+/// A rule that compares the examples of a body. The examples of an error are its codes, and any
+/// other examples are only text.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {
@@ -243,9 +238,8 @@ fn codes(found: &mut Findings, examples: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares the codes of a new error with the codes of the response that described its status
-/// before, such as `4XX` or `default`. The new error need not list all of those codes, because that
-/// response covers several statuses.
+/// Compares the codes of a new error with those of a published response such as `4XX` or `default`.
+/// The new error may lack codes of that response, because the response covers several statuses.
 fn codes_under_wider(found: &mut Findings, examples: &ComparedPlace<'_>) {
     found.each(examples, |found, code| {
         let place = code.part(code.key);

@@ -1,5 +1,5 @@
-//! Compares the extensions `x-stability`, `x-sunset` and `x-plans` of a published document with
-//! those of the new document. With these extensions, a document promises something to callers.
+//! Compares the extensions `x-stability`, `x-sunset` and `x-plans`, with which a document promises
+//! something to callers.
 
 use super::findings::{ComparedPlace, Findings};
 use super::resolved::all_operations;
@@ -15,9 +15,8 @@ fn rank(stability: Option<&Value>) -> Option<usize> {
     STABILITIES.iter().position(|other| *other == value)
 }
 
-/// Compares `x-stability`. An operation may become more stable, but not less stable. An operation
-/// without `x-stability` is stable. Nevertheless, adding an explicit `stable` is an addition, and
-/// removing an explicit `stable` is breaking.
+/// Compares `x-stability`. An operation may become more stable, but not less stable. Removing an
+/// explicit `stable` is breaking, although `stable` is the default.
 pub(super) fn stability(found: &mut Findings, at: &ComparedPlace<'_>) {
     match (rank(at.old), rank(at.new)) {
         (Some(old), Some(new)) if new > old || (new == old && at.old.is_none()) => {
@@ -53,13 +52,13 @@ pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
     operation["deprecated"] == true && sunset.is_some_and(|sunset| today > sunset)
 }
 
-/// The minimum time between today and a sunset that a document names for the first time. Today is
-/// the day of publication when `publish` runs this check.
+/// The minimum time between today and a new sunset. `publish` runs this check again on the day of
+/// publication.
 const SUNSET_NOTICE: Days = Days::new(90);
 
 /// Compares `x-sunset`, the day after which a deprecated operation may be removed. A new sunset
-/// must be at least 90 days ahead. An existing sunset may only move to a later day, or be removed
-/// together with the deprecation.
+/// must be at least 90 days after today. A published sunset may only move to a later day, or be
+/// removed together with the deprecation.
 pub(super) fn sunset(found: &mut Findings, at: &ComparedPlace<'_>, operation: &Value) {
     let earliest = found.today + SUNSET_NOTICE;
     match (day(at.old), day(at.new)) {

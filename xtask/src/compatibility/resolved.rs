@@ -1,7 +1,6 @@
-//! Resolves the paths of a document: replaces each reference with its target, and copies the
-//! document's `security` to each operation that has none of its own. As a result, a change of a
-//! shared component is found wherever the component is used, and replacing a reference with its
-//! target is not a change.
+//! Replaces each reference of a document with its target, and copies the document's `security` to
+//! operations without their own. So a change of a shared component is found wherever the component
+//! is used. Replacing a reference with its target is not a change.
 
 use codegen::pointer;
 use serde_json::{Value, json};

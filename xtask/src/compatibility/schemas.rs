@@ -36,9 +36,8 @@ pub(super) fn compare(found: &mut Findings, at: &ComparedPlace<'_>, direction: D
     });
 }
 
-/// Reports a value that now refers to a different component, because generated clients name the
-/// value's type after the component. Differences between the two schemas, and the removal of the
-/// old one from `components`, are reported separately.
+/// Reports a value that refers to a different component, because generated clients name the value's
+/// type after the component.
 fn report_rename(found: &mut Findings, at: &ComparedPlace<'_>, schema: &ComparedPlace<'_>) {
     let (old, new) = (at.old.and_then(component), at.new.and_then(component));
     if let (Some(old), Some(new)) = (old, new)
@@ -102,9 +101,8 @@ fn required(
     }
 }
 
-/// Compares lists of values: `enum`, which is complete, and `x-extensible-enum`, to which values
-/// may be added. `fewer` is the verdict on a removed value, and `more` is the verdict on a new
-/// value.
+/// Compares `enum`, which is complete, or `x-extensible-enum`, to which values may be added.
+/// `fewer` is the verdict on a removed value, and `more` is the verdict on a new value.
 fn values(found: &mut Findings, member: &ComparedPlace<'_>, fewer: Verdict, more: Verdict) {
     let (old, new) = (list(member.old), list(member.new));
     let place = |value: &Value| {

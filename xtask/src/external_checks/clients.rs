@@ -1,6 +1,6 @@
-//! Runs generated clients in TypeScript and Python against a live server. For each language, there
-//! is one program, which is called the session. A session lists orders, cancels orders, and reads
-//! all pages of a filtered list. It also provokes 401, 404, 409 and 429 responses.
+//! Runs generated clients in TypeScript and Python against a live server. Each language has one
+//! program, which is called the session. A session lists and cancels orders, and provokes 401, 404,
+//! 409 and 429 responses.
 
 use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;
@@ -56,8 +56,8 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     run_session(setup, preparation, &mut session)
 }
 
-/// Runs the commands of `preparation`, then runs the session against a new server. If one of them
-/// fails, returns its output and does not run the others.
+/// Runs the commands of `preparation`, then the session against a new server. Stops at the first
+/// failure and returns its output.
 fn run_session(
     setup: &Setup,
     preparation: Vec<Command>,

@@ -1,5 +1,5 @@
-//! Runs schemathesis against live servers, one for each version of the API. Version 1 gets all
-//! checks of schemathesis, version 2 all except `use_after_free`.
+//! Runs schemathesis against a live server for each version of the API. Only version 1 gets the
+//! check `use_after_free`.
 
 use super::server::LiveServer;
 use super::setup::Setup;
@@ -24,24 +24,23 @@ fn fuzz(document: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut command = setup.tools.python("schemathesis");
     command.env("SCHEMATHESIS_HOOKS", setup.tools.source("schemathesis_checks.py"));
     command.env("KEY", &key).arg("--config-file").arg(setup.tools.source(&configuration));
-    // schemathesis takes the server's address from the URL of the document, because `servers` in
-    // the document contains only a path unless the operator sets a URL.
+    // Pass the document's URL, because schemathesis takes the server's address from it. By default,
+    // `servers` in the document contains only a path.
     command.arg("run").arg(format!("{}{}", server.origin(), document.path));
     command.args(["--checks", "all", "--seed", &testbed::seed().to_string()]);
     command.args(["--continue-on-failure", "--max-examples", MAX_EXAMPLES]);
     command.args(["--generation-database", ":memory:", "--no-color"]);
     if document.base_path != V1.base_path {
         // `use_after_free` expects 404 after a DELETE, but getOrder still returns cancelled orders.
-        // The checks are selected on the command line, so that the configuration file cannot
-        // exclude any.
+        // Select the checks on the command line, so that the configuration file cannot exclude a
+        // check.
         command.args(["--exclude-checks", "use_after_free"]);
     }
     Ok(server.with_log(findings(&mut command)?, &[&key]))
 }
 
-/// Runs schemathesis. Returns its output if there are errors or warnings. schemathesis exits with 0
-/// if there are only warnings, but a rejected key or an operation that never succeeds is only a
-/// warning.
+/// Runs schemathesis. Returns its output if there are errors or warnings. A warning may be a
+/// rejected key, although schemathesis exits with 0.
 fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
     let output = output(command)?;
     let lines = lines(command, &output);

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testbed::{run_curl_commands, run_samples};
 
-/// Runs the samples for curl, which are single commands, and the samples for the shell, which are
-/// programs that use curl.
+/// Runs the samples for curl, which are single commands. Also runs the samples for the shell, which
+/// are programs with curl.
 pub(super) fn curl(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "curl", "curl")?;
     let read = |(version, operation): &(&'static str, String)| -> anyhow::Result<_> {
@@ -39,14 +39,14 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// Checks the samples in TypeScript with `tsc --strict`. Then runs the TypeScript files directly
-/// with node, without compiling them to JavaScript.
+/// Checks the samples in TypeScript with `tsc --strict`, then runs the TypeScript files directly
+/// with node.
 pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "typescript", "mts")?;
     let settings = "samples/tsconfig.json";
     std::fs::copy(setup.tools.source(settings), setup.tools.installed(settings))?;
-    // A user who runs `npm init -y` with npm 11 gets a package of the type `commonjs`. The samples
-    // must run in such a package.
+    // The samples must run in a package of the type `commonjs`, because `npm init -y` of npm 11
+    // creates such packages.
     std::fs::write(directory.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
     let errors = output_lines(&mut setup.tools.compile_typescript(&directory))?;
     if !errors.is_empty() {
@@ -75,8 +75,8 @@ fn findings(
 /// The name of each sample: the version, such as `v2`, and the operation.
 type Names = Vec<(&'static str, String)>;
 
-/// Writes the samples of a language into files. Returns the directory and the samples' names. Fails
-/// if an operation has no sample of the language.
+/// Writes the samples of a language into files of the returned directory. Fails if an operation has
+/// no sample of the language.
 fn extract(setup: &Setup, language: &str, extension: &str) -> anyhow::Result<(PathBuf, Names)> {
     let (directory, mut extracted) = (setup.tools.installed("samples"), Vec::new());
     for of in DOCUMENTS {

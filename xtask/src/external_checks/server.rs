@@ -66,8 +66,8 @@ impl LiveServer {
         Ok(self.data.issue_enterprise_key(account, per_minute, 1_000_000)?.text)
     }
 
-    /// If there are findings, appends the server's log, except for the lines that log requests.
-    /// Replaces the keys with `<key>`, so that they are not printed.
+    /// Appends the server's log to findings, without the lines about requests. Replaces the keys
+    /// with `<key>`, so that no key is printed.
     pub fn with_log(&self, mut findings: Vec<String>, keys: &[&str]) -> Vec<String> {
         if !findings.is_empty() {
             findings.push("The server's log, without its requests:".to_string());
@@ -85,8 +85,8 @@ impl LiveServer {
     }
 }
 
-/// Returns orders with every id from [`FIRST_ORDER`] to 299, so that small random ids often name a
-/// pending or shipped order.
+/// Returns orders with every id from [`FIRST_ORDER`] to 299, so that small random ids often name an
+/// order.
 fn orders() -> Value {
     let order = |id: i64| {
         let status = if id % 3 == 2 { "shipped" } else { "pending" };

@@ -128,7 +128,7 @@ impl Tools {
         out.flush()?;
         run(self.command("python3").args(["-m", "venv", "--clear", "venv"]))?;
         // Use `--no-deps`, because the pins include all dependencies. Use `--no-compile`, because
-        // most modules are never imported. Python compiles the other modules on import.
+        // most modules are never imported.
         let pip = ["install", "--quiet", "--disable-pip-version-check", "--require-hashes"];
         let pip = [&pip[..], &["--no-deps", "--no-compile"]].concat();
         run(self.python("pip").args(pip).args(["--requirement", "requirements.txt"]))?;

@@ -34,8 +34,7 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
     sections(changelog).filter_map(release).collect()
 }
 
-/// Turns code that begins with `/docs`, `/guide` or `/openapi` into a link, because such code is
-/// the path of a page.
+/// Turns code such as `/guide` into a link, because such code is the path of a page.
 pub fn with_links(changelog: &str) -> String {
     let is_page =
         |code: &str| ["/docs", "/guide", "/openapi"].iter().any(|page| code.starts_with(page));

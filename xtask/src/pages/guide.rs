@@ -27,14 +27,13 @@ pub fn page(guide: &str, newest: &Document) -> String {
         .replace("{guide}", &text)
 }
 
-/// Returns the anchor of a heading. In a section on an error code, the anchor is the code. In any
-/// other section, it is the slug of the title.
+/// Returns the anchor of a heading, which is its error code or else the slug of its title.
 pub fn anchor(title: &str) -> String {
     code_title(title).map_or_else(|| slug(title), |(_, code)| code.to_string())
 }
 
-/// Splits each `console` block into a block for the command, without the prompt, and a block for
-/// its output. So readers can copy the command alone.
+/// Splits each `console` block into a block for the command and a block for its output. So readers
+/// can copy the command without the prompt.
 fn split_sessions(guide: &str) -> String {
     let (mut page, mut open) = (String::new(), None);
     for line in guide.lines() {

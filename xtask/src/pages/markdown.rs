@@ -1,5 +1,4 @@
-//! Renders Markdown as HTML. Escapes HTML in the Markdown, so that a text cannot add elements of
-//! its own, such as scripts.
+//! Renders Markdown as HTML. Escapes HTML in the Markdown, so that a text cannot contain scripts.
 
 use pulldown_cmark::{Event, Options, Parser, html};
 

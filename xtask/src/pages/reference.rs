@@ -1,5 +1,5 @@
 //! Renders a reference page, which shows the whole document as static HTML. If the browser runs
-//! scripts, Scalar, a viewer for OpenAPI documents, replaces this content.
+//! scripts, the OpenAPI viewer Scalar replaces this content.
 
 use super::facts::{Operation, one_line, operations, text};
 use super::markdown::{heading, markup};
@@ -18,9 +18,9 @@ const LABEL: &str = "{label}";
 /// The placeholder in the template for the banner of older versions.
 const BANNER: &str = "{banner}";
 
-/// Renders the page of a document. Operations have the same anchors as in Scalar, so that links to
-/// them work with and without scripts. The server replaces the placeholder `{base_urls}` with a
-/// list item for each base URL.
+/// Renders the page of a document. Operations have the same anchors as in Scalar, so that links
+/// work with and without scripts. The server replaces `{base_urls}` with a list item for each base
+/// URL.
 pub fn page(version: &Document, newest: &Document, document: &Value) -> String {
     let label = label(version, newest);
     let banner = if label == version.module { String::new() } else { banner(version, newest) };

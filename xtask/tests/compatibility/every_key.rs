@@ -1,7 +1,6 @@
-//! Changes each place of the real document, and checks the verdicts. A change of `info.version`
-//! must not be found, but every other change must be found. A change of text for people must be
-//! neutral, and any other change must not be neutral. In `info` outside of `x-plans`, only the
-//! verdict on text is checked.
+//! Changes each place of the real document, and checks the verdicts. Every change must be found,
+//! except a change of `info.version`. Outside of `info`, only changes of text for people may be
+//! neutral.
 
 use super::TODAY;
 use crate::checkout::document;
@@ -27,9 +26,8 @@ const WORDS: [&str; 12] = [
     "externalDocs",
 ];
 
-/// True if the value at `pointer` is only text for people. False for tags of operations and titles
-/// of schemas, because generated clients use them as names. False for examples of errors, because
-/// they list the error codes. True for the messages in these examples.
+/// True if the value at `pointer` is only text for people. Tags and titles of schemas are names in
+/// generated clients. Examples of errors contain the error codes, so only their messages are text.
 fn is_words(pointer: &str) -> bool {
     let keys: Vec<_> = pointer.split('/').skip(1).collect();
     let first_words = keys.iter().position(|key| WORDS.contains(key));
@@ -44,8 +42,8 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// Applies `change` to each place of the document, each time in a new copy. Then calls `check` with
-/// the place and the worst verdict. The verdict is `None` if the change was not found.
+/// Applies `change` to each place, each time in a new copy of the document. Calls `check` with the
+/// place and the worst verdict, or `None` without a change.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);
@@ -86,7 +84,7 @@ fn every_replacement_has_a_verdict() {
             _ => json!("gone"),
         };
     };
-    // Some components are compared only in the operations that use them. The document uses all its
-    // components, so each change of a component is found.
+    // Some components are compared only in the operations that use them, so the document must use
+    // all components.
     each_change(replace, assert_verdict);
 }

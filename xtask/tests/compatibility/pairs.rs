@@ -1,8 +1,8 @@
-//! Tests pairs of documents, listed in `pairs/*.json` with the expected verdict and place. The
+//! Tests the pairs of documents in `pairs/*.json`, which have the expected verdict and place. The
 //! pairs follow from the rules in `xtask/src/compatibility.rs`.
 //!
-//! `old` and `new` are fragments. `frame` names the document around a fragment, and places are
-//! relative to the fragment. `reversed` is the verdict if `new` is changed to `old`.
+//! `frame` names the document around the fragments `old` and `new`. Places are relative to the
+//! fragment. `reversed` is the verdict if `new` is changed to `old`.
 
 use super::TODAY;
 use serde::Deserialize;

@@ -22,8 +22,8 @@ impl Link {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// Fails if a commit on this connection possibly did not wait for the standby. `unconfirmed` is
-    /// the result of [`Link::unconfirmed`] before the commit was sent.
+    /// Fails if a commit may not have waited for the standby. `unconfirmed` is the result of
+    /// [`Link::unconfirmed`] before the commit was sent.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {
             true => Ok(()),
@@ -36,8 +36,8 @@ impl Link {
     }
 }
 
-/// Transfers messages until the connection ends. Processes them in the order of their arrival. So a
-/// warning about a COMMIT is counted before the code that sent the COMMIT gets the result.
+/// Transfers messages until the connection ends. Processes messages in order, so a warning about a
+/// COMMIT is counted before the sender gets the result.
 pub async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -53,11 +53,9 @@ where
     link.closed.notify_one();
 }
 
-/// True if a notice may be the warning that a COMMIT did not wait for the standby. PostgreSQL
-/// translates the text of this warning, and uses its SQLSTATE for other warnings too. So this
-/// function compares the name of the routine in PostgreSQL's source that reports the warning. Other
-/// warnings, such as those about transaction ID wraparound, come from other routines. To be safe, a
-/// warning without a routine is treated as a warning about a COMMIT.
+/// True if a notice may say that a COMMIT did not wait for the standby. Compares the routine in
+/// PostgreSQL's source, because the text is translated and other warnings share the SQLSTATE.
+/// Returns true for a warning without a routine, to be safe.
 fn cancels_standby_wait(severity: Option<Severity>, routine: Option<&str>) -> bool {
     severity == Some(Severity::Warning)
         && routine.is_none_or(|routine| routine == "SyncRepWaitForLSN")

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 /// Settings on which correctness and latency depend:
 ///
-/// - `client_min_messages`: at a level above `warning`, PostgreSQL would not send a warning when
-///   the wait for the standby is cancelled.
+/// - `client_min_messages`: a higher level would hide the warning that the wait for the standby was
+///   cancelled.
 /// - `jit` is off, because it delayed a batch by 130 ms.
 /// - Parallel workers are off, because starting them would delay a list.
 ///
@@ -31,8 +31,8 @@ const SETTINGS: [(&str, &str); 8] = [
 pub struct Role {
     pub name: &'static str,
     timeouts: ServerTimeouts,
-    /// If false, the planner avoids sequential scans where it can. With outdated statistics, for
-    /// example after an import, the planner might otherwise choose a scan where an index is faster.
+    /// If false, the planner avoids sequential scans where it can. After an import, outdated
+    /// statistics might make the planner choose a slow scan.
     scans: bool,
 }
 
@@ -42,8 +42,7 @@ impl Role {
     }
 
     /// Formats the startup options, which override the settings of the database and of the database
-    /// role. The TCP settings let PostgreSQL detect a lost client after 30 s. With the defaults of
-    /// the operating system, its connection could stay open for hours.
+    /// role. The TCP settings let PostgreSQL detect a lost client after 30 s instead of hours.
     pub fn options(&self) -> String {
         let mut options = String::new();
         let timeouts = [
@@ -70,12 +69,11 @@ impl Role {
 
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
-/// Queries the last changes for lists and keys, reads the few orders, accounts and keys that
-/// changed, and looks up keys.
+/// Queries the last changes, reads the few changed rows, and looks up keys.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
-/// Reads single orders and pets. A late result would end the session, so PostgreSQL cancels a slow
-/// statement before its result is late.
+/// Reads single orders and pets. PostgreSQL cancels a slow statement, because a late result would
+/// end the session.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
 /// Records the uses of keys, removes old rows, and checks the schema version and the standbys. No

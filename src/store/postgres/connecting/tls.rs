@@ -97,8 +97,8 @@ fn file_error(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsS
     move |source| TlsSetupError::File { path: path.to_path_buf(), source }
 }
 
-/// Accepts a certificate of a trusted authority for any host name (`verify-ca`), or any certificate
-/// (`require`). Signatures of the handshake are always verified.
+/// With an authority, accepts its certificates for any host name (`verify-ca`). Otherwise, accepts
+/// any certificate (`require`). Always verifies the signatures of the handshake.
 #[derive(Debug)]
 struct Lenient {
     authority: Option<Arc<WebPkiServerVerifier>>,

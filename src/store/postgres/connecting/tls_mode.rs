@@ -6,9 +6,8 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 use tokio_postgres::config::Host;
 
 /// TLS settings with the names and meanings of libpq, but with different defaults. Files in
-/// `~/.postgresql` are not used. If `sslrootcert` is not set, the system's certificates are
-/// trusted. The default of `sslmode` depends on the host ([`PostgresTls::mode_for`]). The modes
-/// `allow` and `prefer` are refused.
+/// `~/.postgresql` are not used. Without `sslrootcert`, the system's certificates are trusted. The
+/// modes `allow` and `prefer` are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostgresTls {
     /// `sslmode`; the default depends on the host.
@@ -57,8 +56,8 @@ impl PostgresTls {
         }
     }
 
-    /// Sets the field that corresponds to this parameter of the URL. Returns false if no field
-    /// corresponds to the parameter. Fails if `sslmode` has an invalid value.
+    /// Sets the field of this URL parameter. Returns false if the parameter has no field. Fails if
+    /// `sslmode` has an invalid value.
     pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let unknown = |_| {
             let why = match value {

@@ -1,5 +1,5 @@
-//! Parses the URL of a store in PostgreSQL, and formats it without its password. The format is that
-//! of libpq, with the parameters that tokio-postgres supports and those of [`PostgresTls`].
+//! Parses the URL of a store in PostgreSQL, and formats it without its password. Accepts libpq's
+//! format with the parameters of tokio-postgres and [`PostgresTls`].
 
 use super::tls_mode::PostgresTls;
 use crate::blocking::spawn_blocking_with_permit;
@@ -13,8 +13,8 @@ use tokio::sync::Semaphore;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-/// A parsed `postgres://` URL. The password file and the database of the request counts are not
-/// parts of the URL, and are set separately.
+/// A parsed `postgres://` URL. The password file and the database of the request counts are set
+/// separately.
 #[derive(Clone)]
 pub struct PostgresUrl {
     config: Config,
@@ -30,17 +30,16 @@ pub enum InvalidUrl {
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
     /// The URL has an at sign or a percent sign where none is allowed. Probably the user name or
-    /// the password has a character that is not percent-encoded. A part of the password would then
-    /// be taken for a host, a database or a parameter.
-    // The message does not contain an at sign, because the text before an at sign would be redacted
-    // as a possible password.
+    /// the password is not percent-encoded. Part of the password could then be taken for a host or
+    /// a parameter.
+    // The message has no at sign, because the text before an at sign would be redacted as a
+    // possible password.
     #[error(
         "percent-encode the URL's parts: %40 for an at sign, %2F for a slash, %3F for a question \
          mark, %25 for a percent sign"
     )]
     Encoding,
-    /// A parameter is unknown or has an invalid value, or another part of the URL is invalid, such
-    /// as a port.
+    /// A parameter or another part of the URL, such as a port, is unknown or invalid.
     #[error("{0}")]
     Parameter(String),
     #[error("the URL names no host")]
@@ -90,17 +89,16 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// Sets the name of the database that holds the request counts. This database is in the same
-    /// cluster as the store's database. With `None`, its name is the name of the store's database,
-    /// followed by `_limits`.
+    /// Sets the name of the database of the request counts, which is in the store's cluster. The
+    /// default is the name of the store's database, followed by `_limits`.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;
         self
     }
 
-    /// The name of the store's database. If the URL names no database, this is the name of the
-    /// user. `None` if the URL names neither.
+    /// The name of the store's database, which defaults to the name of the user. `None` if the URL
+    /// names neither.
     pub fn database(&self) -> Option<&str> {
         self.config.get_dbname().or(self.config.get_user())
     }
@@ -137,8 +135,8 @@ impl PostgresUrl {
     }
 }
 
-/// The maximum number of concurrent reads of a password file. Each read occupies a thread, and
-/// blocks it if the file system hangs.
+/// The maximum number of concurrent reads of a password file. Each read blocks a thread if the file
+/// system hangs.
 const MAX_PASSWORD_READS: usize = 4;
 
 /// A file with the password. It is read for each connection, because the password may change.
@@ -195,9 +193,8 @@ impl FromStr for PostgresUrl {
         }
         let without_tls = format!("postgres://{location}?{}", others.join("&"));
         let config: Config = without_tls.parse().map_err(|error: tokio_postgres::Error| {
-            // The cause may quote the name of an unknown parameter. If the value of `password`
-            // contains `&`, the rest of the password looks like such a name. So leave the cause out
-            // if the query may contain a password.
+            // The cause may quote an unknown parameter, which may be the rest of a password with
+            // `&`. So omit the cause if the query may contain a password.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let is_safe =
                 |cause: &String| cause.starts_with("invalid value") || !query.contains("password");
@@ -218,8 +215,8 @@ fn begins_with_two_digits(text: &str) -> bool {
     text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Formats the URL without the password. The alternate form `{:#}` has `***` in place of a
-/// password, and the TLS settings at the end.
+/// Formats the URL without the password. The alternate form `{:#}` shows `***` for a password, and
+/// adds the TLS settings.
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;

@@ -1,6 +1,6 @@
-//! Executes on PostgreSQL those statements that are the same for both engines. A query runs
-//! immediately, and blocks. Writes are only collected, and the caller sends them together at the
-//! end of the change.
+//! Executes the statements that both engines share on PostgreSQL. A query runs immediately, and
+//! blocks. Writes are only collected, because the caller sends them together at the end of the
+//! change.
 
 use crate::store::StoreError;
 use crate::store::postgres::error::read_error;

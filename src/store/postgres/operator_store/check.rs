@@ -1,6 +1,5 @@
-//! Checks the contents of the store in one snapshot. Does not check pages and indexes, because
-//! PostgreSQL has its own tools for them. Does not check references, because PostgreSQL enforces
-//! them.
+//! Checks the contents of the store in one snapshot. PostgreSQL itself enforces references, and has
+//! its own tools to check pages and indexes.
 
 use super::PostgresOperatorStore;
 use super::blocking::Blocking;

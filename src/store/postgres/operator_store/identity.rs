@@ -1,6 +1,6 @@
-//! Gives the store a new id after point-in-time recovery. Before that, the recovered store has the
-//! same id as the original store. Both may later give the same id to different accounts or keys. So
-//! servers and the request counts must be able to distinguish the two stores.
+//! Gives the store a new id after point-in-time recovery. The recovered store and the original
+//! store may give the same id to different accounts or keys. So servers and the request counts must
+//! distinguish the two stores.
 
 use super::PostgresOperatorStore;
 use super::lock_store;
@@ -12,8 +12,8 @@ use tokio_postgres::Transaction;
 
 /// Gives the store another id, and returns this id. Fails if a server uses the store.
 ///
-/// After the point of recovery, the original store may have issued more ids of accounts and keys.
-/// So the ids of new accounts and keys in this store begin [`ID_GAP`] above the last one.
+/// The ids of new accounts and keys begin [`ID_GAP`] above the last id, because the original store
+/// may have issued more ids after the point of recovery.
 pub fn begin_new_store(commands: &PostgresOperatorStore) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     let renew = || {

@@ -12,8 +12,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 /// Returns a statement that inserts orders and records the change. The transaction must use READ
-/// COMMITTED and must already hold the change lock. The statement then takes its snapshot after the
-/// lock was taken. So `last` is the store's last change.
+/// COMMITTED and must already hold the change lock. Otherwise, `last` might not be the store's last
+/// change.
 fn insert_orders(skip_existing: bool) -> String {
     let names = Order::names();
     let mut number = 0;
@@ -46,9 +46,8 @@ const INSERT_PETS: &str = "
     INSERT INTO pets (id, name) SELECT * FROM unnest($1::bigint[], $2::text[])";
 
 impl PostgresOperatorStore {
-    /// Inserts these orders as one change, and returns the number of inserted rows. The statements
-    /// are pipelined, so that the transaction does not hold the change lock while an answer travels
-    /// to the command. Cancellations wait for this lock.
+    /// Inserts these orders as one change, and returns the number of inserted rows. Pipelines the
+    /// statements to hold the change lock only briefly, because cancellations wait for the lock.
     pub fn insert_orders(
         &self,
         orders: &[Order],

@@ -23,8 +23,8 @@ pub struct Migrated {
 pub fn migrate(url: &PostgresUrl) -> Result<Migrated, StoreError> {
     let store = PostgresOperatorStore::open(url)?;
     store.run(async |client| schema::lock(client).await)?;
-    // Create the database of the counts first, because the role may lack the right to create it. If
-    // the creation fails, no table has changed yet.
+    // Create the database of the counts first. If the role lacks the right to create it, no table
+    // has changed yet.
     let created =
         store.run(async |client| create_database(client, &url.limits_database()).await)?;
     let mut migrated =

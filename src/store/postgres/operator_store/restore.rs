@@ -22,9 +22,10 @@ use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Restores a backup of the embedded store into this store, which must be empty and not in use by
-/// servers. Writes all rows in one transaction, so if that fails, the store stays empty. The store
-/// gets a new id. The ids of new accounts and keys begin `ID_GAP` above the highest id in the
-/// backup.
+/// servers. Writes all rows in one transaction, so the store stays empty if a write fails.
+///
+/// The store gets a new id. The ids of new accounts and keys begin `ID_GAP` above the highest id in
+/// the backup.
 pub fn restore(
     file: &Path,
     commands: &PostgresOperatorStore,
@@ -43,8 +44,8 @@ pub fn restore(
     let backup = Connection::open(path)?;
     let fill = || {
         commands.write(async |transaction| {
-            // Lock the store, and check again that it is unused and empty, because a server or a
-            // command may have used it since the first check.
+            // Check again, because a server or a command may have used the store since the first
+            // check.
             let change_number = lock_store(transaction).await?;
             require_empty(transaction).await?;
             refuse_names_with_nul(&backup)?;
@@ -77,9 +78,8 @@ async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<()
     Ok(())
 }
 
-/// Copies all rows of a table, with all columns that the embedded store has. Fails if PostgreSQL
-/// lacks one of them. If the table has a column `change_number`, sets it to the parameter
-/// `change_number`.
+/// Copies all rows of a table, with the columns of the embedded store. Fails if PostgreSQL lacks
+/// one of the columns. Replaces the change numbers with `change_number`.
 async fn copy_table(
     transaction: &Transaction<'_>,
     backup: &Connection,
@@ -118,9 +118,8 @@ fn refuse_names_with_nul(backup: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// Copies the store's id and the last used ids of accounts and keys. The ids need no further
-/// change. The restore into the temporary directory has already set a new store id and added
-/// `ID_GAP` to the last used ids.
+/// Copies the store's id and the last used ids of accounts and keys. The restore into the temporary
+/// directory has already renewed the store's id and added `ID_GAP`.
 async fn copy_ids(transaction: &Transaction<'_>, backup: &Connection) -> Result<(), StoreError> {
     let id: String = backup.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?;
     set_store_id(transaction, &id).await?;

@@ -1,5 +1,4 @@
-//! Gives commands the list of the servers that use the store, and lets commands wait for the
-//! heartbeats of these servers.
+//! Lets commands list the servers that use the store, and wait for the heartbeats of these servers.
 
 use super::PostgresOperatorStore;
 use crate::store::StoreError;
@@ -24,12 +23,11 @@ pub struct ReplicaRow {
     /// The number of the last change of orders that the server's list reflected when the server
     /// last wrote its row.
     pub list_change_number: i64,
-    /// The time at which the server added its row, in RFC 3339 and UTC. A server adds its row when
-    /// it starts. If the row is then removed, for example because heartbeats were missing, the
-    /// server adds a new row later.
+    /// The time at which the server added its row, in RFC 3339 and UTC. Usually the server's start,
+    /// but a server whose row was removed adds a new row later.
     pub started_at: String,
     /// The time since the server last wrote its row, by the database's clock. A server writes its
-    /// row about every 10 seconds. It writes earlier if its address or list has changed.
+    /// row at least about every 10 seconds.
     pub heard_seconds_ago: i64,
 }
 
@@ -47,9 +45,8 @@ impl PostgresOperatorStore {
     }
 
     /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
-    /// of a lease. Afterwards, no server has a valid lease on a replaced primary. The lists and key
-    /// lookups of all servers then include everything that was committed on this primary before the
-    /// call.
+    /// of a lease. Afterwards, no server has a valid lease on a replaced primary. So lists and key
+    /// lookups include everything that was committed on this primary before the call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-/// The maximum number of accounts in a batch. The result has about 80 bytes per account, so it fits
-/// into the buffers of a socket. PostgreSQL can therefore commit even if the server is suspended
-/// and does not read the result.
+/// The maximum number of accounts in a batch. The result has about 80 bytes per account, and must
+/// fit into the buffers of a socket. Otherwise, a suspended server could keep PostgreSQL from
+/// committing.
 pub const MAX_ACCOUNTS: usize = 500;
 
-/// The maximum number of expired rows that one statement removes. It is small, so that the
-/// statement locks the rows only for milliseconds.
+/// The maximum number of expired rows that one statement removes. With this number, the statement
+/// locks the rows only for milliseconds.
 const REMOVED_PER_STATEMENT: u64 = 500;
 
 /// With these settings, PostgreSQL plans the statement only once, looks rows up instead of joining
@@ -34,10 +34,12 @@ impl Admission {
         Ok(Admission(client.prepare(include_str!("count.sql")).await?))
     }
 
-    /// Counts these requests atomically in both windows of their accounts, with the same result as
-    /// the limiter in memory. If requests of one account have different limits, the limits of the
-    /// last request apply to all of them. Returns the decisions in the order of the requests. After
-    /// an error the requests may have been counted.
+    /// Counts these requests atomically in both windows of their accounts. Decides like the limiter
+    /// in memory. If requests of one account have different limits, the limits of the last request
+    /// apply.
+    ///
+    /// Returns the decisions in the order of the requests. After an error, the requests may have
+    /// been counted.
     pub async fn run(
         &self,
         client: &Client,
@@ -89,8 +91,8 @@ pub fn unavailable(request: &KeyedRequest) -> Decision {
 
 /// Removes up to `REMOVED_PER_STATEMENT` expired rows. Returns true if there may be more.
 pub async fn remove_expired(client: &Client) -> Result<bool, Error> {
-    // The minute window of a row may close up to a minute after its day window. So keep the row for
-    // a minute after its day window has closed.
+    // Keep a row for a minute after its day window has closed, because its minute window may close
+    // up to a minute later.
     let delete = format!(
         "DELETE FROM limits_accounts WHERE account = ANY (ARRAY(
              SELECT account FROM limits_accounts

@@ -2,14 +2,12 @@
 -- limits. Returns the counts from before the batch. Times are in microseconds. rate_limiter.rs
 -- explains why this is one statement.
 --
--- The statement computes the number of admitted requests twice. First, the SELECT of the INSERT
--- assumes that the account has no row, so both windows are empty. If the account has a row, DO
--- UPDATE locks the row and computes the number again from the counts in the row (column `given`).
--- Because of the lock, no other batch can count in between.
+-- The SELECT of the INSERT computes the number of admitted requests for an account without a row.
+-- If the account has a row, DO UPDATE locks the row and computes the number again (column `given`).
+-- So no other batch can count in between.
 --
 -- $1 contains the accounts and $2 their numbers of requests. $3 and $4 contain their limits per
 -- minute and per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED.
--- Their stored values are never read.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )
@@ -24,8 +22,8 @@ FROM (SELECT *, least(requests, per_minute, per_day) AS admitted
 ORDER BY account
 ON CONFLICT (account) DO UPDATE
 SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted_at) = (SELECT
-    -- If the clock was set back, the stored end of an open window may be too far in the future.
-    -- least() makes the window end at most one window length from now.
+    -- If the clock was set back, the stored end of an open window may be too late. least() ends the
+    -- window at most one window length from now.
     CASE WHEN c.minute_closes > now THEN least(c.minute_closes, now + 60000000)
          WHEN given > 0 THEN now + 60000000 ELSE c.minute_closes END,
     minute_used + given,
@@ -33,8 +31,8 @@ SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted
          WHEN given > 0 THEN now + 86400000000 ELSE c.day_closes END,
     day_used + given, given, now
     -- While this batch waited for the row, another batch may have counted at a later time. Then
-    -- this batch counts at that time, too. Batches wait less than a second, so if counted_at is
-    -- further ahead, the clock was set back. OFFSET makes PostgreSQL evaluate the expression once.
+    -- this batch counts at that time, too. Batches wait less than a second, so a larger difference
+    -- means that the clock was set back. OFFSET makes PostgreSQL evaluate the expression once.
     FROM (SELECT CASE WHEN c.counted_at - excluded.counted_at BETWEEN 0 AND 1000000
                       THEN c.counted_at ELSE excluded.counted_at END AS now OFFSET 0) n,
     LATERAL (SELECT CASE WHEN c.minute_closes > now THEN c.minute_requests ELSE 0 END

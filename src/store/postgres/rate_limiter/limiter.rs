@@ -1,5 +1,5 @@
-//! The rate limiter that several servers share. Counts waiting requests in batches, on a connection
-//! of the store's session. Counts strikes, bans and requests without a valid key in memory.
+//! The rate limiter that several servers share. Counts requests with a valid key in PostgreSQL, in
+//! batches. Counts strikes, bans and requests without a valid key in memory.
 
 use super::admission::{MAX_ACCOUNTS, unavailable};
 use crate::clock::{BootInstant, Now, Timestamp};
@@ -53,8 +53,8 @@ struct Shared {
 }
 
 impl PostgresRateLimiter {
-    /// Starts a task that counts requests in whichever session is current, until the limiter is
-    /// dropped. Must be called within a tokio runtime.
+    /// Starts a task that counts requests until the limiter is dropped. Must be called within a
+    /// tokio runtime.
     pub fn start(
         sessions: watch::Receiver<Current>,
         unauthenticated_per_minute: u32,
@@ -76,8 +76,7 @@ impl PostgresRateLimiter {
 type Queue = Mutex<mpsc::UnboundedReceiver<WaitingRequest>>;
 
 impl Shared {
-    /// Counts requests in the current session until the session ends, then in the next session, and
-    /// so on until the queue is closed.
+    /// Counts requests in the current session and in later sessions, until the queue is closed.
     async fn keep_counting(self: Arc<Self>, mut sessions: watch::Receiver<Current>, queue: Queue) {
         loop {
             let session = match sessions.wait_for(Result::is_ok).await.as_deref() {
@@ -140,8 +139,8 @@ impl Shared {
         let _ = sender.send(self.memory.strike(&request, &key_id, decision, now));
     }
 
-    /// Returns a refusal if the request must be refused regardless of the account's counts. This
-    /// saves a round trip to PostgreSQL.
+    /// Returns a refusal that does not depend on the account's counts. Such a refusal saves a round
+    /// trip to PostgreSQL.
     fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
         // With a daily limit of zero every request is refused.
         if request.limits.per_day == 0 {
@@ -175,8 +174,8 @@ fn is_session(current: &Current, session: &Arc<Session>) -> bool {
     current.as_ref().is_ok_and(|current| Arc::ptr_eq(current, session))
 }
 
-/// Waits for requests, and removes a batch of them from the queue. The batch has requests of at
-/// most [`MAX_ACCOUNTS`] accounts. Returns `None` if the queue is closed.
+/// Waits for requests, and removes a batch with at most [`MAX_ACCOUNTS`] accounts from the queue.
+/// Returns `None` if the queue is closed.
 async fn next_batch(queue: &Queue) -> Option<Vec<WaitingRequest>> {
     let mut queue = queue.lock().await;
     let mut batch = vec![queue.recv().await?];

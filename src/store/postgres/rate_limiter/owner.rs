@@ -1,5 +1,5 @@
-//! Ties a database of request counts to one store, because the same account id belongs to a
-//! different account in another store.
+//! Ties a database of request counts to one store, because another store may use the same id for a
+//! different account.
 
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
@@ -7,9 +7,8 @@ use crate::store::postgres::error::{read_error, write_error};
 use crate::store::postgres::schema::{LIMITS, require_current};
 use tokio_postgres::Client;
 
-/// Fails if the connection's database has no tables for counts, if this program cannot use their
-/// schema, or if they have the counts of another store. If the counts do not belong to a store yet,
-/// assigns them to this store.
+/// Fails if the database has no tables that this program can use, or has the counts of another
+/// store. If the counts do not belong to a store yet, assigns them to this store.
 pub async fn require_own_counts(
     client: &Client,
     url: &PostgresUrl,
@@ -35,8 +34,8 @@ pub async fn require_own_counts(
     )))
 }
 
-/// Assigns the counts of the store with the id `before` to the store id `id`. Changes nothing if
-/// the counts belong to a different store.
+/// Assigns the counts of the store `before` to the store `id`. Changes nothing if the counts belong
+/// to a different store.
 pub async fn follow_store(client: &Client, before: &str, id: &str) -> Result<(), StoreError> {
     let update = "UPDATE limits_schema SET store_id = $2 WHERE store_id = $1";
     client.execute(update, &[&before, &id]).await.map_err(write_error).map(drop)

@@ -1,13 +1,12 @@
--- The tables of the request counts, version 1. To change them, add a file with a migration to the
--- next version; never edit this one.
+-- The tables of the request counts, version 1. Never edit this file. To change the tables, add a
+-- file with a migration to the next version. Times are microseconds since the Unix epoch, by the
+-- database's clock.
 --
--- These tables live in a database of their own, in the same cluster as the store, so that a long
--- snapshot of the store (pg_dump) does not keep dead versions of these frequently updated rows.
--- Times are microseconds since the Unix epoch, by the database's clock.
+-- The tables have their own database in the store's cluster. Otherwise, a long snapshot of the
+-- store (pg_dump) would keep dead versions of these often updated rows.
 
--- The table has one row. It contains the version of these tables, the oldest program that may use
--- them, and the id of a store. The requests to this store are counted here. The id is NULL until a
--- server has used the tables.
+-- The table has one row. oldest_program is the oldest program that may use these tables. store_id
+-- is the store whose requests are counted here, or NULL until a server has used the tables.
 CREATE TABLE limits_schema (
     only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     version        integer NOT NULL CHECK (version > 0),
@@ -16,14 +15,14 @@ CREATE TABLE limits_schema (
 );
 
 -- The minute and day windows of each account. counted_at is the time at which the account's last
--- batch was counted. counted_at never decreases, unless the clock was set back (see count.sql).
+-- batch was counted. counted_at decreases only if the clock was set back (see count.sql).
 --
--- admitted is the number of admitted requests in the account's last batch. count.sql subtracts this
--- number to return the counts before the batch. per_minute and per_day exist only so that count.sql
--- can read the limits from EXCLUDED.
+-- admitted is the number of admitted requests in that batch. count.sql subtracts admitted to return
+-- the counts before the batch. per_minute and per_day exist only so that count.sql can read the
+-- limits from EXCLUDED.
 --
--- Every batch updates the rows of its accounts. So pages are filled to only 30 %, which leaves room
--- for HOT updates. Vacuum starts at a fixed number of dead rows, even if the table is large.
+-- Pages are filled to only 30 %, because every batch needs room for HOT updates. Vacuum starts at a
+-- fixed number of dead rows, even if the table is large.
 CREATE TABLE limits_accounts (
     account         bigint PRIMARY KEY,
     minute_closes   bigint NOT NULL,

@@ -9,8 +9,8 @@ use tokio_postgres::Client;
 const READ_TABLES: [&str; 7] =
     ["store_orders_schema", "identity", "change_lock", "orders", "pets", "accounts", "keys"];
 
-/// Grants that allow a role to write the store. Locking a row requires the right to update one of
-/// its columns, so `change_lock` needs such a grant although servers never change it.
+/// Grants that allow a role to write the store. Servers never change `change_lock`, but locking its
+/// row requires the right to update a column.
 const STORE_WRITES: [&str; 5] = [
     "UPDATE (only_row) ON {schema}.change_lock",
     "SELECT, INSERT, DELETE ON {schema}.changes",
@@ -30,8 +30,8 @@ pub enum Rights {
     Limits,
 }
 
-/// Returns the statements that grant a server's role these rights in the database of this
-/// connection. The owner of the tables runs the statements, and may run them again.
+/// Returns the statements that grant these rights to a server's role in this database. The owner of
+/// the tables runs the statements, and may run them again.
 pub async fn grants(client: &Client, role: &str, rights: Rights) -> Result<String, StoreError> {
     let quoted = "SELECT quote_ident(current_database()), quote_ident(current_schema()),
                          quote_ident($1)";

@@ -13,8 +13,8 @@ use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
-/// A server's store, with blocking versions of the methods of [`Store`] that the cases call. Do not
-/// call these methods on a thread of a Tokio runtime, which must not block.
+/// A server's store, with blocking versions of some methods of [`Store`]. Do not call these methods
+/// on a thread of a Tokio runtime, which must not block.
 #[derive(Clone)]
 pub struct ServedStore {
     pub store: Arc<dyn Store>,
@@ -68,9 +68,8 @@ impl ServedStore {
         self.wait(self.store.look_up_keys(digests.to_vec()))
     }
 
-    /// Returns the orders that changed after the position `after`, in the sequence in which the
-    /// store sends them. Also returns the position that the read reached. If there were many
-    /// changes, PostgreSQL may read only the first ones.
+    /// Returns the orders that changed after `after`, and the position that the read reached. If
+    /// many orders changed, the read may end before the last change.
     pub fn orders_since(&self, after: Position) -> Result<(Vec<Order>, OrdersRead), StoreError> {
         let (sender, mut orders) = mpsc::channel(1);
         let received = async {

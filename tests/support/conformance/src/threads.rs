@@ -7,9 +7,8 @@ pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> anyhow::Result<T> {
     thread.join().map_err(|_| anyhow!("a thread panicked"))
 }
 
-/// Runs `work` on a new thread and waits for its result. On the new thread, `work` may block on a
-/// Tokio runtime. Blocking on the calling thread would panic if that thread is already in a
-/// runtime.
+/// Runs `work` on a new thread and waits for its result. On the new thread, `work` can block on a
+/// Tokio runtime without a panic.
 pub fn on_another_thread<T: Send>(
     work: impl FnOnce() -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {

@@ -1,5 +1,5 @@
 //! Checks each event against the rules when the event arrives. Keeps only the last list of each
-//! client, so the memory use does not grow with the number of lists.
+//! client, to limit the memory use.
 
 mod faults;
 mod findings;
@@ -87,14 +87,14 @@ impl Checker {
         }
     }
 
-    /// Returns the first few violations of each rule. Leaves out an exceeded time limit or an
-    /// unexpected 503 if a stall that is already recorded explains it.
+    /// Returns the first few violations of each rule. Omits exceeded time limits and unexpected
+    /// 503s that recorded stalls explain.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
     }
 
-    /// Returns, for each rule, how many exceeded time limits and unexpected 503s are excused,
-    /// because stalls of the machine explain them.
+    /// Returns, for each rule, the number of exceeded time limits and unexpected 503s that stalls
+    /// excuse.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         self.findings.excused()
     }
@@ -179,8 +179,8 @@ impl Checker {
         }
     }
 
-    /// Checks that a server answered, and that it did so in time. A 503 must have `Retry-After`,
-    /// and the recording must allow 503s. Skips operators' commands, which no server answers.
+    /// Checks that a server responded in time. A 503 must have `Retry-After`, and the recording
+    /// must allow 503s. Skips operators' commands, which no server answers.
     fn check_delivery(&mut self, operation: &Arc<Operation>, answer: &Answer) {
         let Some(server) = &operation.asked.server else { return };
         let interval = Interval { from: operation.begun, to: operation.ended() };
@@ -199,9 +199,8 @@ impl Checker {
         let excused = self.faults.excuse(server, interval);
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
-            // The fault excuses the lost response, even if the client waited until its timeout. For
-            // example, a connection may close while the client hands a request to it. hyper then
-            // may report no error (api/UPSTREAM.md), so the client waits until its timeout.
+            // During such a fault, hyper may lose a request without an error (api/UPSTREAM.md). So
+            // the lost response is excused even if the client timed out.
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");

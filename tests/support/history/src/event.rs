@@ -1,5 +1,5 @@
-//! Defines the events of a recording and their format. Each event is a JSON object on its own line.
-//! The times of all events come from the same clock.
+//! Defines the events of a recording, each a JSON object on its own line. All times come from the
+//! same clock.
 
 use crate::IdSet;
 use serde::{Deserialize, Serialize};
@@ -40,8 +40,8 @@ pub enum What {
         per_day: Option<u32>,
     },
     Fault(FaultBegun),
-    /// A standby became the primary. The counts of requests that are sent at least a second later
-    /// must not be lost.
+    /// A standby became the primary. Counts of requests that are sent at least a second later must
+    /// not be lost.
     Promoted,
     /// From this time, syncs of a server's disk fail, hang or do nothing.
     Unsynced,
@@ -49,8 +49,7 @@ pub enum What {
     Synced,
     /// The last fault has been undone.
     Undone,
-    /// A server has become ready. Recorded when the server is first ready after the fault was
-    /// undone, and each later time at which it becomes ready again.
+    /// A server is ready for the first time after a fault was undone, or has become ready again.
     Ready {
         server: String,
     },
@@ -77,8 +76,8 @@ pub struct Beginning {
     /// The servers that must become ready and return equal lists after each fault.
     #[serde(default)]
     pub servers: Vec<String>,
-    /// True if servers may answer 503, for example while the store is unreachable. If false, a 503
-    /// that no stall explains breaks [`Rule::ImpossibleAnswer`](crate::Rule::ImpossibleAnswer).
+    /// True if servers may respond 503, for example while the store is unreachable. If false, a 503
+    /// is a violation unless a stall explains it.
     #[serde(default)]
     pub may_be_unavailable: bool,
 }
@@ -161,8 +160,8 @@ pub struct Answered {
     /// `Retry-After`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// The time in seconds from the response's `Date` until the account's minute window closes.
-    /// `None` if the response does not contain the time at which the window closes.
+    /// The seconds from the response's `Date` until the account's minute window closes. `None` if
+    /// the response does not contain the closing time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_in: Option<i64>,
     /// True for a 429 to a banned key.
@@ -174,16 +173,15 @@ pub struct Answered {
 #[serde(deny_unknown_fields)]
 pub struct FaultBegun {
     pub name: String,
-    /// The servers that the fault stops, or whose network to the clients it disturbs. Until the
-    /// fault is undone, their answers may be late or lost.
+    /// The servers whose responses may be late or lost until the fault is undone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
     /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose request counts. The loss begins a second before the fault. It
-    /// begins earlier if counts could not be saved at that time. The loss ends a second after a
-    /// standby is promoted. If no standby is promoted, it ends when the lists are compared.
+    /// True if the fault may lose request counts. The loss begins a second before the fault, or
+    /// earlier if counts could not be saved. The loss ends a second after a promotion, or when the
+    /// lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.
@@ -202,8 +200,8 @@ pub struct FinalTable {
     pub cancelled: IdSet,
 }
 
-/// Reads a recording, in which each line is an event in JSON. If a line cannot be parsed, the error
-/// contains its number.
+/// Reads a recording with one event per line. If a line cannot be parsed, the error contains the
+/// line's number.
 pub fn read_events(lines: impl BufRead) -> anyhow::Result<Vec<Event>> {
     let mut events = Vec::new();
     for (number, line) in (1..).zip(lines.lines()) {

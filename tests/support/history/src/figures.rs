@@ -6,8 +6,8 @@ use std::time::Duration;
 
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// The number of answers for each kind of request and each result. A result is a status, or a
-    /// word such as `lost`.
+    /// The number of answers for each kind of request and result. A result is a status, or a word
+    /// such as `lost`.
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
@@ -22,21 +22,21 @@ pub struct Figures {
     /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
-    /// The time of the last success of each kind of request at each server. When the lists are
-    /// compared, this time is set to now for all kinds except lists, because writers and limited
-    /// clients pause during a comparison.
+    /// The time of the last success of each kind of request at each server. A comparison of the
+    /// lists resets the times of all kinds except lists, because writers and limited clients then
+    /// pause.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }
 
-/// For each kind of request, the longest time between two consecutive successes at the same server.
-/// If the fault began between the two successes, the time is counted from the start of the fault.
+/// The longest time between two successes of each kind of request at one server. Time before the
+/// fault does not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     pub lists: Duration,
     pub cancels: Duration,
-    /// The outage for requests for pets. Clients send these requests to reach limits and to test
-    /// keys, so a 429 counts as a success.
+    /// The outage for requests for pets. A 429 counts as a success, because these clients try to
+    /// reach limits.
     pub counted: Duration,
 }
 
@@ -130,9 +130,8 @@ impl Figures {
         }
     }
 
-    /// Returns a summary, followed by a line for each fault. The line shows, for each kind of
-    /// request, the longest time without a success at one server. A fault has no line if no request
-    /// succeeded before the next fault.
+    /// Returns a summary, and for each fault a line with its longest outages. A fault has no line
+    /// if no request succeeded before the next fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

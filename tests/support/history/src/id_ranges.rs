@@ -5,8 +5,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 use std::fmt::Write;
 
-/// The greatest id that is accepted. A larger one must be a mistake, and its bit set would take too
-/// much memory.
+/// The greatest id that is accepted, because a bit set with a greater id takes too much memory.
 const MAX_ID: usize = 100_000_000;
 
 pub fn serialize<S: Serializer>(ids: &IdSet, serializer: S) -> Result<S::Ok, S::Error> {

@@ -45,8 +45,7 @@ impl Journal {
         self.note_in(&mut self.state.lock(), what);
     }
 
-    /// Records that a client is about to send a request, or that an operator is about to run a
-    /// command. Returns the number of the request or command.
+    /// Records that a request or command is about to begin, and returns its number.
     pub fn asks(
         &self,
         client: &str,
@@ -85,10 +84,10 @@ impl Journal {
     }
 
     /// Adds the figures and the violations to the report, and returns the violations. The report
-    /// also gets a violation if no cancellation got a 204.
+    /// also fails if no cancellation got a 204.
     ///
-    /// Stalls of the machine can excuse a run without such a 204, an exceeded time limit or an
-    /// unexpected 503. They excuse no other violation.
+    /// Stalls can excuse such a run, an exceeded time limit or an unexpected 503, but no other
+    /// violation.
     pub fn report_violations(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
         let is_idle = figures.acknowledged.is_empty();
@@ -110,8 +109,7 @@ impl Journal {
         self.state.lock().checker.violations()
     }
 
-    /// True if there is a violation. Exceeded time limits and unexpected 503s do not count, because
-    /// a stall that is still in progress may explain them.
+    /// True if there is a violation that stalls cannot excuse.
     pub fn is_violated(&self) -> bool {
         self.state.lock().checker.certain() > 0
     }
@@ -120,8 +118,7 @@ impl Journal {
         self.state.lock().figures.clone()
     }
 
-    /// Returns the first error that occurred while events were written to the file. If there was no
-    /// error, flushes the file.
+    /// Flushes the file. Fails if an event could not be written.
     pub fn close(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock();
         if let Some(failure) = state.failure.take() {
@@ -131,8 +128,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Records an event. Reads the clock while the caller holds the lock of the state, so that
-    /// events are recorded in the order of their times.
+    /// Records an event. The caller holds the lock while the clock is read, so events are in the
+    /// order of their times.
     fn note_in(&self, state: &mut State, what: What) {
         let event = Event { at: self.now(), what };
         if let Some(file) = &mut state.file {

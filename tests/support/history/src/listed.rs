@@ -32,14 +32,14 @@ struct PageBody {
 pub struct ShownOrders(Mutex<HashMap<usize, Row>>);
 
 impl ShownOrders {
-    /// Parses the body of a list. Returns `Malformed` if the body is not a list of orders, if the
-    /// ids are not in ascending order, or if a field of an order has changed since an earlier list.
+    /// Parses the body of a list. Returns `Malformed` if the body is invalid, the ids do not
+    /// ascend, or a field of an order has changed.
     pub fn list(&self, body: &[u8]) -> Answer {
         self.parse_list(body).map_or_else(Answer::Malformed, Answer::List)
     }
 
-    /// Parses the body of a page. If `pending` is true, the page must contain only pending orders.
-    /// Returns the answer, and the cursor of the next page if there is one.
+    /// Parses the body of a page. If `pending` is true, allows only pending orders. Also returns
+    /// the cursor of the next page.
     pub fn page(&self, body: &[u8], pending: bool) -> (Answer, Option<String>) {
         match self.parse_page(body, pending) {
             Ok((ids, next)) => (Answer::Page { ids, is_last: next.is_none() }, next),
@@ -75,8 +75,8 @@ impl ShownOrders {
         Ok(ids)
     }
 
-    /// Reads all orders of the store with the operator's command. Omits orders whose fields differ
-    /// from an earlier list, so that the checker reports them as missing.
+    /// Reads all orders with the operator's command. Omits orders whose fields have changed, so
+    /// that the checker reports them as missing.
     pub fn table(&self, operator: &DataDir) -> anyhow::Result<FinalTable> {
         let mut table = FinalTable::default();
         let rows: Vec<Row> = serde_json::from_value(operator.run_json(&["orders", "list"])?)?;

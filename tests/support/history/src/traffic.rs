@@ -17,7 +17,7 @@ pub struct Clients {
     /// The name of each server, and its base URL for clients.
     pub servers: Vec<(String, String)>,
     /// The state of the store at the start. The ids of its orders must begin at 1, because clients
-    /// cancel the orders from 1 to the last pending one.
+    /// cancel the orders from 1 on.
     pub beginning: Beginning,
     /// The key of [`ACCOUNT`] with which clients list and cancel orders.
     pub key: Key,
@@ -35,8 +35,8 @@ pub struct Traffic {
 }
 
 impl Clients {
-    /// Configures clients of the servers at `bases`. The servers may answer 503, and their store
-    /// contains the pending orders 1 to `orders`.
+    /// Configures clients of the servers at `bases`, which may respond 503. The store must contain
+    /// the pending orders 1 to `orders`.
     pub fn new(bases: Vec<String>, key: &Key, orders: usize) -> Clients {
         let pending = (1..=orders).collect();
         Clients {

@@ -1,5 +1,5 @@
-//! Defines the rules that every recording must keep. The report of a broken rule has the operations
-//! that contradict each other.
+//! Defines the rules that every recording must keep. The report of a violation contains the
+//! operations that prove it.
 
 use crate::event::{Asked, Request};
 use std::fmt::{self, Formatter};
@@ -18,40 +18,34 @@ pub enum Rule {
     /// If a cancellation is answered 204, its order is cancelled in the final table.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
-    /// A cancellation that is requested while syncs of the disk do not work is answered 204 only
-    /// after they work again.
+    /// A cancellation that begins while disk syncs do not work gets no 204 until they work again.
     #[strum(message = "a 204 came while nothing was synced")]
     AcknowledgedUnsynced,
-    /// A list that is requested after any client has received a 204 for a cancellation does not
-    /// show the cancelled order.
+    /// A list does not show an order whose cancellation got a 204 before the list was requested.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
     /// A gone order does not come back, and a shipped order stays shipped. An order is gone if a
-    /// list does not contain it, or if a response for it is 404.
-    ///
-    /// - No later list shows a gone order.
-    /// - No later page of pending orders shows a shipped order.
-    /// - No later cancellation of a gone or shipped order gets a 204.
-    /// - In the final table, a gone order is not pending, and a shipped order is shipped.
+    /// list lacks it, or if a response for it is 404. The rule covers later lists, pages and
+    /// cancellations, and the final table.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
-    /// A list or page does not show an order that had already disappeared from the previous list of
-    /// the same client.
+    /// If an order has disappeared from a client's list, the client's next list or page does not
+    /// show it.
     #[strum(message = "lists of one client go back in time")]
     WentBack,
     /// Each page of a walk shows only orders with higher ids than the previous pages.
     #[strum(message = "an order is on two pages of a walk")]
     OnTwoPages,
-    /// Each list and each page is well formed and complete, unless the response is an error. No
-    /// field of an order changes, except its status.
+    /// Each successful list or page is well formed and complete. The fields of an order do not
+    /// change, except its status.
     #[strum(message = "a list is not complete")]
     IncompleteList,
     /// Every answer, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT). If faults
     /// affect the server, this limit is extended by their duration.
     #[strum(message = "an answer is late")]
     LateAnswer,
-    /// Every request gets a response, unless a fault at its server may lose responses. A client
-    /// that gave up waiting violates [`Rule::LateAnswer`] instead.
+    /// Every request gets a response, unless a fault at its server may lose responses. A timeout of
+    /// the client violates [`Rule::LateAnswer`] instead.
     #[strum(message = "a request has no answer")]
     NoAnswer,
     /// Every 503 has `Retry-After`.
@@ -61,9 +55,8 @@ pub enum Rule {
     /// 503.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
-    /// A key is valid from the end of the command that issues it to the start of a command that
-    /// revokes it. No request with a valid key is answered 401. Such a request is answered 429 only
-    /// if the account has a limit that can be reached.
+    /// A valid key gets no 401. It gets a 429 only if its account has a limit that can be reached.
+    /// A key is valid after the command that issues it and before a command that revokes it.
     #[strum(message = "a valid key is refused")]
     ValidKeyRefused,
     /// Accounts stay within their limits per minute and per day.
@@ -75,21 +68,18 @@ pub enum Rule {
     /// Every server is ready again within 5 s after a fault was undone.
     #[strum(message = "a replica is not ready in time after a fault")]
     NotReady,
-    /// After a fault, a ready server may refuse a kind of request with 503, but only for 5 s. Then
-    /// it executes such requests.
+    /// After a fault, a ready server refuses each kind of request with 503 for at most 5 s.
     #[strum(message = "a replica is ready and does not serve")]
     NotServing,
     /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.
     #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
-    /// Each answer is possible. Its status is one that such a request can get. A 204, 404 or 409
-    /// fits what is known about the order. Lists show only known orders. A 503 occurs only if the
-    /// recording allows 503s.
+    /// Each response fits its request and the known state of the order. Lists show only known
+    /// orders. A 503 occurs only if the recording allows 503s.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
-    /// The final table is possible. It contains every order that must exist, and no order twice.
-    /// Some request can have caused each order's status. Each import is there with all of its
-    /// orders or none.
+    /// The final table contains every order that must exist, and no order twice. Some request can
+    /// have caused each order's status. Each import is complete or absent.
     #[strum(message = "the final table cannot be true")]
     ImpossibleTable,
 }
@@ -152,8 +142,7 @@ pub struct Violation {
     pub text: String,
     /// The operations that contradict each other, in the order of their start times.
     pub because: Vec<Arc<Operation>>,
-    /// True if the violation is an exceeded time limit or an unexpected 503. A stall of the machine
-    /// may excuse such a violation.
+    /// True for an exceeded time limit or an unexpected 503, which a stall may excuse.
     pub is_of_time: bool,
 }
 

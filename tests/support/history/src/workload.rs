@@ -1,7 +1,7 @@
-//! The clients of a recording. Writers cancel orders, listers request the list, and walkers request
-//! all pages. Limited clients use up the limits of their accounts. On one of these accounts, the
-//! clients continue after refusals until the key is banned. Callers use keys that may be revoked.
-//! Every request is recorded.
+//! The clients of a recording, whose requests are all recorded. Writers cancel orders, listers
+//! request the list, and walkers request all pages. Limited clients use up the limits of their
+//! accounts. Two clients ignore refusals, so the key of one client is banned. Callers use keys that
+//! may be revoked.
 
 mod pool;
 
@@ -32,8 +32,7 @@ pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
-/// Listers with this number or a higher one send the tag of their last list as `If-None-Match`, so
-/// they may get a 304.
+/// Listers from this number on send `If-None-Match`, so they may get a 304.
 const FIRST_ASKING_AGAIN: usize = 2;
 
 /// The number of orders per page. It is so small that a client needs several pages to read all
@@ -43,8 +42,7 @@ const PAGE: usize = 200;
 /// A string that only the body of a 429 to a banned key contains.
 const BANNED: &[u8] = br#""key_banned""#;
 
-/// Limits of the accounts whose clients reach a limit. Each pair contains the limit per minute and
-/// the limit per day of one account.
+/// The limits per minute and per day of each account whose clients reach a limit.
 pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (PER_MINUTE, u32::MAX),
     (PER_MINUTE, u32::MAX),
@@ -64,19 +62,19 @@ const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
-/// The interval at which the clients of the [`WAITING`] accounts start, one account after the
-/// other. So at almost any time, some client is using up the window of its account.
+/// The clients of the [`WAITING`] accounts start at this interval. So at almost any time, some
+/// client is using up a window.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// The number of refusals after which clients wait until the window closes. So few refusals cannot
-/// lead to a ban, which takes [`PER_MINUTE`] strikes.
+/// The number of refusals after which clients wait until the window closes. A ban takes
+/// [`PER_MINUTE`] strikes, so these clients avoid a ban.
 const REFUSALS: u32 = 4;
 
 /// Pause of a caller between two rounds of requests.
 const CALLER_RESTS: Duration = Duration::from_millis(40);
 
-/// Maximum idle time of a connection before the client replaces it. Servers close idle connections
-/// after 30 s, and a request that is sent at that moment is lost.
+/// Maximum idle time of a client's connection. Servers close idle connections after 30 s, and a
+/// request at that moment is lost.
 const IDLE_CONNECTION_LIMIT: Duration = Duration::from_secs(10);
 
 /// The state that all clients share.
@@ -161,8 +159,8 @@ impl Workload {
         }
     }
 
-    /// Requests the list, with `If-None-Match` if `known` is set. A 304 is recorded as the known
-    /// list, because it confirms that this list is unchanged. Then sets `known` to the new list.
+    /// Requests the list, with `If-None-Match` if `known` is set. A 304 confirms the known list, so
+    /// that list is recorded. Sets `known` to the new list.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // Half of the listers in `LOAD` accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
@@ -186,8 +184,7 @@ impl Workload {
         self.ask(client, server, &self.key, Request::List, request, read).await;
     }
 
-    /// Walks over all orders, then over the pending ones, and so on. Each page is requested from a
-    /// random server. If this server does not return it, the page is requested again, also from a
+    /// Walks over all orders and over the pending ones in turn. Each request for a page goes to a
     /// random server.
     async fn walk(self: Arc<Self>, number: usize) {
         let name = format!("walker-{number}");
@@ -235,7 +232,7 @@ impl Workload {
     }
 
     /// Sends two concurrent requests at a time until a limit is reached. Then waits until the
-    /// window closes, and repeats this until the run ends.
+    /// window closes, and starts again.
     async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
         let mut random = self.random(100 + number);
@@ -267,8 +264,8 @@ impl Workload {
         }
     }
 
-    /// Continues to send requests after a limit is reached. If the limit per minute is low, the key
-    /// is then banned.
+    /// Continues to send requests after a limit is reached. With a low limit per minute, the key is
+    /// then banned.
     async fn exceed_limit(self: Arc<Self>, number: usize) {
         let name = format!("limited-{number}");
         let mut random = self.random(100 + number);
@@ -292,9 +289,8 @@ impl Workload {
         }
     }
 
-    /// Returns the server for the next request of a writer or lister. The first clients of each
-    /// kind are bound to one server each, so that a server gets requests even while others do not
-    /// answer. The remaining clients choose at random.
+    /// Returns the server for the next request of a writer or lister. The first clients use one
+    /// server each, so a server gets requests even while others hang.
     fn server_of(&self, number: usize, random: &mut fastrand::Rng) -> usize {
         match number < self.servers.len() {
             true => number,
@@ -321,8 +317,8 @@ impl Workload {
         self.ask(client, server, key, asked, request, read).await
     }
 
-    /// Sends a request to `server`, or to the next server if clients avoid `server`. Records the
-    /// request and the answer that `read` derives from the response.
+    /// Sends a request to the server that [`Pool::choose`] returns. Records the request and the
+    /// answer that `read` returns.
     async fn ask(
         &self,
         client: &str,
@@ -363,8 +359,7 @@ impl Response {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Turns the response to a request for a list or page into an [`Answer`]. `read` parses the
-    /// body of a 200; any other status becomes [`Answer::Status`].
+    /// Converts the response to a request for a list or page. `read` parses the body of a 200.
     fn read(&self, read: impl FnOnce(&[u8]) -> Answer) -> Answer {
         if self.status == 200 { read(&self.body) } else { self.status() }
     }
@@ -386,10 +381,9 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Returns the seconds until the minute window closes, computed from the headers
-/// `X-RateLimit-Reset` and `Date` of a response. Rounding and an old `Date` make results from -1 to
-/// 62 possible. Returns `None` for other results: either `X-RateLimit-Reset` is the end of the
-/// daily window, or the clock of the server was set between the times in the two headers.
+/// Returns the seconds from `Date` until the minute window closes. Rounding and an old `Date` make
+/// results from -1 to 62 possible. Other results become `None`, because they come from a daily
+/// window or a changed clock.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;
     let server_time = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;

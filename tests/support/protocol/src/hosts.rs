@@ -7,7 +7,7 @@ const MAX_CHANGES: u8 = 3;
 /// This bit is set in the id of a change that cancels the order or revokes the key.
 const ENDS: u8 = 0x80;
 
-/// This bit is set in the id of a change of keys, and not in the id of a change of orders.
+/// This bit is set in the ids of changes of keys, not of orders.
 const KEYS: u8 = 0x40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,8 +19,8 @@ pub enum ChangeScope {
 /// A set of changes, one bit each.
 pub type Set = u8;
 
-/// A journal, stored as the ids of its changes. The ids are in the order of the changes' numbers,
-/// which begin at 1.
+/// A journal, stored as the ids of its changes in the order of their numbers. The first number is
+/// 1.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Journal {
     ids: [u8; MAX_CHANGES as usize],
@@ -61,8 +61,8 @@ impl Journal {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
 
-    /// Yields the changes in `scope` whose numbers are above `after`. Each item has the number of a
-    /// change, and a set that contains only this change.
+    /// Yields the changes in `scope` with numbers above `after`. Each item has a change's number,
+    /// and a set with only this change.
     pub fn changes_after(
         &self,
         scope: ChangeScope,
@@ -84,8 +84,8 @@ impl Journal {
         self.ids().iter().filter(|id| **id & ENDS != 0).fold(0, |all, id| all | set_of(*id))
     }
 
-    /// Returns the answer that a server with this journal gives to a replica. `seen` contains the
-    /// last change that the replica has seen.
+    /// Returns the answer of a server with this journal to a replica. `seen` contains the last
+    /// change that the replica has seen.
     pub fn answer(&self, seen: &Seen<u8>) -> Answer<u8> {
         let is_known = self.is_known(seen);
         let [orders, keys] =
@@ -108,8 +108,8 @@ pub struct Primary {
     pub timeline: u8,
     /// The number of the last change before this primary's timeline began.
     pub forked_at: u8,
-    /// True if the server was stopped and restored from a base backup on the same host. It then
-    /// counts as a different server.
+    /// True if the server was stopped and restored from a base backup. A restored server counts as
+    /// a different server.
     pub was_restored: bool,
     pub journal: Journal,
 }

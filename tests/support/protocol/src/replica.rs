@@ -1,5 +1,5 @@
-//! Models the memory of a replica, and its reaction to each answer. The model makes every decision
-//! with the server's own code.
+//! Models the memory of a replica and its reaction to each answer. The server's own code makes the
+//! decisions.
 
 use crate::agreement::journal::{Answer, AnswerRejected, Seen};
 use crate::agreement::key_cache::{
@@ -32,8 +32,8 @@ impl Canceller {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
     }
 
-    /// Opens a session to the leader. No session to another host can open, because a session opens
-    /// only after a confirmed commit, and only the leader can confirm commits.
+    /// Opens a session to the leader. Other hosts cannot confirm the commit that a new session
+    /// needs.
     pub fn open(&mut self, host: usize, server: Server) {
         let wait = new_wait(server, &self.before);
         (self.session, self.before) = (Some((host, wait)), Some((server, wait)));
@@ -55,8 +55,8 @@ pub struct Session {
     pub history: u64,
     pub wait: OldLeaseWait<Tick>,
     pub lease: Lease<Tick>,
-    /// True if rows were restored while this session was open. The second promise in `lib.rs` is
-    /// then not checked until the session ends.
+    /// True if rows were restored while this session was open. The second promise in `lib.rs` then
+    /// does not cover the session.
     pub is_restored: bool,
     queries: SharedQueries<NextQuery>,
     under_way: [Option<Query>; MAX_QUERIES],
@@ -70,8 +70,8 @@ impl Session {
 
 /// The next query, which all waiting list requests share.
 ///
-/// `must_reflect` contains the changes that the lists of these requests must reflect. `list` is the
-/// position of the replica's own list when the last of these requests arrived.
+/// The lists of these requests must reflect `must_reflect`. `list` is the position of the replica's
+/// list when the last request arrived.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct NextQuery {
     must_reflect: Set,
@@ -86,8 +86,7 @@ struct Query {
     rows: Option<(Position, Set)>,
 }
 
-/// The progress of list requests that share a query. It begins when the query is answered, and ends
-/// when the list is sent.
+/// The progress of list requests from the answer to their query until the list is sent.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
@@ -113,12 +112,12 @@ pub struct Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
-    /// The pending removals that are applied to the snapshot at the end of the read; none in a read
-    /// of all rows.
+    /// The pending removals that the end of the read applies to the snapshot. Empty in a read of
+    /// all rows.
     removed: Set,
     after: Position,
     /// The position of the last change of orders on the session's host. The replica reads this
-    /// position before the rows of the current query; until then it is `None`.
+    /// position before the rows of each query.
     before: Option<Position>,
     /// The number of pages that the current query has read.
     pages: u8,
@@ -126,11 +125,8 @@ pub struct Reading {
     highest: Option<i64>,
 }
 
-/// The rows that the response to a poll contains. The position is the one that the cache reflected,
-/// and the set contains the key's changes after this position.
-///
-/// `None` if the response contains no rows. This is the case if there are too many rows, or if the
-/// cache reflects another history.
+/// The position that the cache reflected, and the key's changes after this position. `None` if
+/// there are too many rows, or if the cache reflects another history.
 type ChangedKeys = Option<(Position, Set)>;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -158,9 +154,8 @@ pub struct Replica {
     pub seen: Seen<u8>,
     pub orders: ListState<Set, Set>,
     pub list: List,
-    /// A cancellation that this replica has executed but not yet applied in memory. The inner pair
-    /// contains the positions before and after the cancellation, and the set contains the
-    /// cancellation.
+    /// A cancellation that was executed but not yet applied in memory. The inner pair contains the
+    /// positions before and after the cancellation.
     pub unapplied: Option<((Position, Position), Set)>,
     /// The last change of keys that the cache of this replica reflects.
     pub reflected: Position,
@@ -172,15 +167,15 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Creates a replica whose list is at the beginning of `history`. If the history of its first
-    /// session is different, the replica must first read the whole list.
+    /// Creates a replica whose list is at the beginning of `history`. In a session with another
+    /// history, the replica must read the whole list.
     pub fn new(history: u64) -> Replica {
         let orders = ListState::new(0, Position::beginning(history));
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
     }
 
-    /// Advances the clock. If only orders matter, an expired lease does not grow older, because its
-    /// age makes no difference to orders. This reduces the number of states.
+    /// Advances the clock. If only orders matter, an expired lease does not age, to reduce the
+    /// number of states.
     pub fn tick(&mut self, concerns_orders: bool) {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
         if let Some(session) = &mut self.session {
@@ -215,8 +210,8 @@ impl Replica {
         }
     }
 
-    /// Opens a session to the leader. A session opens only after a confirmed commit, and only the
-    /// leader can confirm commits. So no session to another host can open.
+    /// Opens a session to the leader. Other hosts cannot confirm the commit that a new session
+    /// needs.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
         let opening = journal.answer(&self.seen).opening(&self.seen);
@@ -257,19 +252,18 @@ impl Replica {
         Some(change)
     }
 
-    /// Receives a request for a list. The list must reflect the changes `must_reflect`.
+    /// Receives a request for a list that must reflect `must_reflect`.
     ///
-    /// Earlier requests may share the same query, and this set replaces theirs. This is correct,
-    /// because the new set contains all changes of the old one, except changes that the store has
-    /// lost.
+    /// This set replaces the set of earlier requests with the same query. The new set lacks an
+    /// earlier change only if the store has lost that change.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
         Some(())
     }
 
-    /// Sends the next query. The primary replies immediately. `with_rows` is false if there are too
-    /// many rows to include in the reply.
+    /// Sends the next query, which the primary answers immediately. `with_rows` is false if there
+    /// are too many rows to include.
     pub fn send_query(
         &mut self,
         with_rows: bool,
@@ -309,7 +303,7 @@ impl Replica {
     }
 
     /// Starts to refresh the list from the accepted answer. If `in_pages` is true, each part of a
-    /// read of rows is a separate step. Otherwise all rows are read in this step.
+    /// read is a separate step.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
@@ -335,8 +329,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the next step of a read of rows. The first step reads the server's last changes, the
-    /// next ones read a page of rows each, and the last one reads the server's last changes again.
+    /// Takes the next step of a read of rows. The read gets the server's last changes before and
+    /// after the rows.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -394,7 +388,7 @@ impl Replica {
     }
 
     /// Returns the last changes in the server's journal. If the journal lacks the last change that
-    /// the replica has seen, ends the session and returns `None`.
+    /// the replica has seen, ends the session.
     fn accept_last_changes(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
         let last_changes = journal.answer(&self.seen).accept(session.history, &mut self.seen);
         if last_changes.is_err() {
@@ -411,8 +405,8 @@ impl Replica {
         Some(())
     }
 
-    /// Sends PostgreSQL a poll for changes of the keys. `with_rows` is false if the answer cannot
-    /// include the changed rows, because there are too many.
+    /// Polls PostgreSQL for changes of the keys. `with_rows` is false if there are too many rows to
+    /// include.
     pub fn poll_keys(&mut self, with_rows: bool, journal: &Journal) -> Option<()> {
         if self.key_poll != KeyPoll::None {
             return None;
@@ -435,8 +429,8 @@ impl Replica {
         Some(())
     }
 
-    /// Applies the accepted answer to the cache. Adds its rows to the cached key. If the answer
-    /// does not have all changed rows, or if a new history has begun, removes the key instead.
+    /// Applies the accepted answer to the cache. If rows are missing or the history is new, removes
+    /// the key from the cache.
     pub fn apply_poll(&mut self) -> Option<()> {
         let KeyPoll::Accepted(polled, rows) = std::mem::take(&mut self.key_poll) else {
             return None;
@@ -466,7 +460,7 @@ impl Replica {
         Some(())
     }
 
-    /// Handles the answer to the lookup of the key. Caches the key, unless the cache reflects later
+    /// Handles the answer to the lookup of the key. Caches the key unless the cache reflects later
     /// changes or another history. Authorises the request if the answer is recent enough.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
@@ -487,9 +481,8 @@ impl Replica {
         matches!(self.key_poll, KeyPoll::Asked(..)) || matches!(self.look_up, KeyLookUp::Asked(..))
     }
 
-    /// Returns the last changes that an answer about keys reports. They include every change that
-    /// was acknowledged before their `as_of`. Returns `None` if the answer is rejected. If the
-    /// answer is of another history, also ends the session.
+    /// Returns the last changes that an answer about keys reports, or `None` if the answer is
+    /// rejected. An answer of another history also ends the session.
     fn polled(&mut self, asked: Tick, answer: Answer<u8>) -> Option<ChangesAsOf<Tick>> {
         let session = self.session?;
         let polled = answer.with_as_of(session.history, &session.lease, asked, &mut self.seen);
@@ -499,8 +492,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if this replica would authorise a request with an outdated row of the key. The row may
-    /// be cached or looked up. It is outdated if it contains none of the revocations `end`.
+    /// True if this replica would authorise a request with an outdated row of the key. A row is
+    /// outdated if it contains none of the revocations `end`.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

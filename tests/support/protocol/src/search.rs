@@ -7,22 +7,22 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Mutex;
 use std::thread;
 
-/// A state with its number. The number is an index into the vector `steps` of [`search`]. The step
-/// at this index was the first to reach the state. The initial state has the number `usize::MAX`.
+/// A state with its number, the index in `steps` of the step that first reached the state. The
+/// initial state has the number `usize::MAX`.
 type Numbered = (usize, World);
 
 /// A broken promise, the number of the last state before it (see [`Numbered`]), and the step that
 /// broke it.
 type BrokenAfter = (Broken, usize, Step);
 
-/// Returns the number of reachable states. If a promise can be broken, fails with a shortest
-/// sequence of steps that breaks it.
+/// Returns the number of reachable states. Fails with a shortest sequence of steps that breaks a
+/// promise.
 pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::all(scope);
     let worlds = ReachedWorlds::default();
     worlds.insert(&World::new(scope));
-    // One entry for each state except the initial one. It has the number of the preceding state,
-    // and the step that led from that state to this one.
+    // For each state except the initial one, the number of the preceding state and the step from
+    // that state.
     let mut steps: Vec<(usize, Step)> = Vec::new();
     let mut level = vec![(usize::MAX, World::new(scope))];
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -49,9 +49,9 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     Ok(worlds.count())
 }
 
-/// Hashes of the reached states. They are split into parts, so that threads rarely wait for the
-/// same lock. A state is missed if its hash is that of another state. With a million states, this
-/// has a probability below 1 in 10^7.
+/// Hashes of the reached states, in parts so that threads rarely wait for the same lock. The search
+/// misses a state whose hash equals another's. With a million states, the probability is below 1 in
+/// 10^7.
 #[derive(Default)]
 struct ReachedWorlds([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
 
@@ -67,8 +67,8 @@ impl ReachedWorlds {
         self.0.iter().map(|part| part.lock().expect("a search panicked").len()).sum()
     }
 
-    /// Takes each step from each of these states. Returns the resulting states that were not
-    /// reached before. Fails if a step breaks a promise.
+    /// Takes each step from each state of `level`, and returns the new states. Fails if a step
+    /// breaks a promise.
     fn next_worlds(
         &self,
         level: &[Numbered],
@@ -96,8 +96,8 @@ fn hash_of(world: &World) -> u64 {
     hasher.finish()
 }
 
-/// A hasher that is fast for small numbers. It needs one multiplication for eight bytes. With the
-/// hasher of the standard library, a search would spend most of its time in hashing.
+/// A hasher that is fast for small numbers. With the standard hasher, a search would spend most of
+/// its time in hashing.
 #[derive(Default)]
 struct Mixer {
     state: u64,
@@ -136,8 +136,8 @@ impl Hasher for Mixer {
         self.mix(value as u64);
     }
 
-    /// Hashes only one byte. Derived implementations of `Hash` call this with the discriminant of
-    /// an enum, which fits into a byte.
+    /// Hashes only one byte, because derived implementations of `Hash` pass the discriminant of a
+    /// small enum.
     fn write_isize(&mut self, value: isize) {
         self.write_u8(value as u8);
     }

@@ -1,7 +1,6 @@
-//! Searches the model for broken promises. Each search covers only a part of the model, its
-//! [`Scope`], because a search of the whole model would take too long. The largest scope takes a
-//! minute, so it runs only nightly. The other scopes are enough to find all mutants that
-//! `tests/mutants.rs` lists.
+//! Searches the model for broken promises. Each search covers only a [`Scope`], because the whole
+//! model would take too long. The largest scope takes a minute, so it runs only nightly. The other
+//! scopes find all mutants in `tests/mutants.rs`.
 
 use crate::hosts::ChangeScope;
 use crate::search::search;

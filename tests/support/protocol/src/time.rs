@@ -4,8 +4,8 @@ use crate::agreement::lease::LEASE;
 use std::ops::Add;
 use std::time::Duration;
 
-/// The time step of the model. Half a lease is short enough, because a lease is then new, half
-/// over, or expired.
+/// The time step of the model. The model needs only leases that are new, half over or expired, so
+/// half a lease is enough.
 const TICK: Duration = LEASE.checked_div(2).unwrap();
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,8 +18,7 @@ pub const EXPIRED: Tick = Tick(-2);
 pub const LONG_AGO: Tick = Tick(-3);
 
 impl Tick {
-    /// Returns this instant after the clock has advanced by a tick. The instant is then one tick
-    /// further in the past.
+    /// Returns this instant after the clock has advanced by a tick.
     pub fn older(self) -> Tick {
         Tick(self.0 - 1).max(LONG_AGO)
     }

@@ -9,8 +9,8 @@ use crate::time::{NOW, Tick};
 /// The bounds of a search.
 #[derive(Clone, Copy)]
 pub struct Scope {
-    /// The part of the store that the search checks, either orders or keys. With `Orders`, replicas
-    /// cancel the order. With `Keys`, a command revokes the key.
+    /// The part of the store that the search checks. With `Orders`, replicas cancel the order. With
+    /// `Keys`, a command revokes the key.
     pub change_scope: ChangeScope,
     /// Maximum number of changes, on all hosts together.
     pub changes: u8,
@@ -18,8 +18,8 @@ pub struct Scope {
     pub queries: usize,
     /// True if the replica starts without a list and reads rows in pages.
     pub reads_pages: bool,
-    /// True if primaries are replaced and time passes. A list request and its query are then one
-    /// step, to keep the number of states small. Otherwise, they are two steps.
+    /// True if primaries are replaced and time passes. A list request and its query then form one
+    /// step, to limit the number of states.
     pub has_failovers: bool,
     /// True if the leader may be restored, either as a whole server or only its rows.
     pub has_restores: bool,

@@ -45,9 +45,8 @@ pub async fn run(
     let url_with_certificate = format!("{url}?sslrootcert={AUTHORITY}");
     let other_authority = Authority::new()?;
 
-    // Each step consists of the file to mount, the command, the store's URL, the expected error and
-    // the claim that the step checks. The error is given by one of its words, or is `None` if the
-    // command must succeed.
+    // Each step has the file to mount, the command, the store's URL, a word of the expected error,
+    // and the claim.
     let hosts = format!("127.0.0.1 localhost {HOST}\n");
     let steps = [
         (None, "check", &url, Some("name"), "without names, the name is what it cannot find"),

@@ -1,6 +1,5 @@
-//! Checks that the image serves the orders of its own store over TLS, and does not run as root.
-//! Also checks that its health check reflects the server's state, and that SIGTERM stops the
-//! server.
+//! Checks that the image serves orders over TLS and does not run as root. Also checks the image's
+//! health check, and that SIGTERM stops the server.
 
 use super::container::{Container, describe};
 use super::{Out, claim};

@@ -1,6 +1,5 @@
-//! The PostgreSQL servers of a chaos run: a primary, its synchronous standby, and a third node.
-//! After a promotion, the replaced primary may still run. So it becomes the third node, and the
-//! former third node becomes the new standby.
+//! The PostgreSQL servers of a chaos run: a primary, its synchronous standby, and a third node. A
+//! promotion makes the third node the new standby, because the replaced primary may still run.
 
 use anyhow::Context;
 use std::path::Path;
@@ -11,8 +10,8 @@ use tokio::task::block_in_place;
 
 pub const NODES: usize = 3;
 
-/// The names of the nodes and of their directories. They are the roles at the start of the run, and
-/// a promotion does not change them.
+/// The names of the nodes and of their directories. A promotion changes a node's role but not its
+/// name.
 const NAMES: [&str; NODES] = ["primary", "standby", "third"];
 
 pub struct Databases {
@@ -70,10 +69,8 @@ impl Databases {
         node.with_context(|| format!("node {number} of PostgreSQL does not run"))
     }
 
-    /// Kills a node with SIGKILL, if it runs. Nothing that PostgreSQL has written is lost, not even
-    /// unsynced data, because the operating system keeps running. Chaos runs cut the power only of
-    /// embedded stores, because PostgreSQL itself guarantees that committed data survives a power
-    /// cut.
+    /// Kills a node with SIGKILL, if it runs. Unsynced data survives, because the operating system
+    /// keeps running.
     pub fn kill(&mut self, number: usize) -> anyhow::Result<()> {
         self.nodes.get_mut(number).and_then(Option::take).map_or(Ok(()), Postgres::kill)
     }

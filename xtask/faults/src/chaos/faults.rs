@@ -100,8 +100,8 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault may lose the request counts of the last second. It either kills the
-    /// process that counts, or promotes a standby that may not have these counts.
+    /// True if the fault may lose the request counts of the last second. These counts are lost with
+    /// a killed process or a replaced primary.
     pub fn may_lose_counts(self, topology: Topology) -> bool {
         match topology {
             Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),
@@ -121,9 +121,8 @@ impl FaultKind {
     }
 
     /// Returns the layer that the fault affects, and the fault's shortest and longest duration in
-    /// milliseconds. A killed process is started again, and a suspended one is resumed, at the end
-    /// of the duration. Some faults can last longer than clients wait for a response
-    /// ([`history::GIVES_UP_AFTER`]).
+    /// milliseconds. Some faults can last longer than [`history::GIVES_UP_AFTER`], so clients give
+    /// up.
     fn layer_and_duration(self) -> (Layer, (u64, u64)) {
         use Layer::{All, Databases, Disk, Networks, Servers};
         match self {
@@ -172,8 +171,8 @@ pub struct Fault {
     /// - `PromoteKilled` and `PromotePaused` cut off all servers but one from the old primary;
     /// - `ServerClock` moves the clock forward.
     pub affects_all: bool,
-    /// The delay of the faults `ClientsDelay`, `DiskSlow` and `StoreDelay`. `ClientsDelay` adds it
-    /// to the network, and `DiskSlow` to each fsync. `StoreDelay` adds only a quarter of the delay.
+    /// The delay of `ClientsDelay`, `DiskSlow` and `StoreDelay`. `StoreDelay` uses only a quarter
+    /// of this delay.
     pub delay: Duration,
 }
 
@@ -200,16 +199,15 @@ enum Layer {
     All,
 }
 
-/// A group gets a second fault with a probability of one in this number. A group whose first fault
-/// must be alone gets no second fault.
+/// On average, one in this number of groups gets a second fault, unless the first fault must be
+/// alone.
 const GROUPS_PER_PAIR: u8 = 2;
 
-/// Selects faults with a seeded random generator. Each round contains each kind that is possible in
-/// the topology as often as its weight says, in random order.
+/// Selects faults with a seeded random generator. Each round contains each possible kind as often
+/// as its weight says, in random order.
 ///
-/// A second fault can prevent all commits, so a fault at a COMMIT would have no effect. In the
-/// first round, a fault at a COMMIT is therefore alone in its group. Even a run with a single round
-/// then tests such faults.
+/// In the first round, a fault at a COMMIT is alone, because a second fault could prevent all
+/// commits.
 pub struct FaultSchedule {
     topology: Topology,
     random: fastrand::Rng,
@@ -230,14 +228,13 @@ impl FaultSchedule {
         usize::try_from(time.as_secs() / FAULT_AND_RECOVERY_TIME.as_secs()).unwrap_or(usize::MAX)
     }
 
-    /// Returns the kinds of faults that a run of this length must have injected. Each of them must
-    /// also have had an effect.
+    /// Returns the kinds of faults that must have had an effect in a run of this length.
     pub fn kinds_in(self, time: Duration) -> BTreeSet<FaultKind> {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;
             let kinds = group.faults.into_iter().map(|fault| fault.kind);
-            // In a group of two faults, skip kinds that take effect at a COMMIT, because the other
-            // fault may prevent the COMMIT.
+            // The other fault of the group may prevent the COMMIT at which such a kind takes
+            // effect.
             kinds.filter(move |kind| is_alone || !kind.cuts_commits())
         };
         self.take(FaultSchedule::count_in(time)).flat_map(kinds).collect()
@@ -287,8 +284,8 @@ impl Iterator for FaultSchedule {
         let is_alone = self.only_kind.is_some() || first.is_alone();
         if !is_alone && self.random.u8(0..GROUPS_PER_PAIR) == 0 {
             kinds.extend(self.second_kind(first));
-            // A killed server may be unable to start while the other fault lasts. So faults of
-            // servers begin first and are undone last.
+            // Faults of servers are undone last, because a server may be unable to start during the
+            // other fault.
             kinds.sort_by_key(|kind| kind.layer_and_duration().0 != Layer::Servers);
         }
         let faults = kinds.into_iter().map(|kind| self.fault(kind)).collect();

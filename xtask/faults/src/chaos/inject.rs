@@ -13,16 +13,14 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// The minimum time after a promotion for which servers stay cut off from the old primary. It
-/// applies only if the promotion cuts off all servers but one.
+/// The minimum time after a promotion for which servers stay cut off from the old primary.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.
 const HUNG_TIME: Duration = Duration::from_millis(300);
 
-/// If a fault has not affected an operation when its duration is over, it is prolonged until it
-/// has, but at most by this time. This is longer than the operator's pause between two commands,
-/// because some faults affect only commands.
+/// The longest extension of a fault that has not yet affected an operation. This time exceeds the
+/// operator's pause between two commands, because some faults affect only commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Replaces [`EFFECT_TIMEOUT`] for each fault in a group of two. This time is short, because one
@@ -31,13 +29,12 @@ const PAIR_EFFECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const CLOCK_STEP_SECONDS: i64 = 100_000;
 
-/// In a rolling restart, the network between a server and PostgreSQL gets this delay in each
-/// direction before the server is stopped. Requests then last longer than [`DRAIN_TIME`], so some
-/// are still in progress when the server is told to stop.
+/// The delay in each direction between a server and PostgreSQL in a rolling restart. Requests then
+/// last longer than [`DRAIN_TIME`], so some are unfinished when the server stops.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
-/// The time before a server is stopped in a rolling restart. During this time, clients send no new
-/// requests to this server.
+/// The time before a server's stop in a rolling restart, during which clients send no new requests
+/// to this server.
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 
 impl FaultGroup {
@@ -56,8 +53,8 @@ impl FaultGroup {
         self.faults.iter().any(|fault| fault.kind.promotes())
     }
 
-    /// Injects the faults one after the other, and waits for the duration of each. Earlier faults
-    /// continue during these waits. At the end, undoes all faults.
+    /// Injects the faults one after the other, waiting for the duration of each. At the end, undoes
+    /// all faults.
     pub async fn inject(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         let journal = &workload.journal;
         let affected_servers = self.faults.iter().filter_map(|fault| fault.affected_server(site));
@@ -94,11 +91,9 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// Returns the name of the server that the fault affects. Such a fault kills or suspends the
-    /// server, or disturbs the network between the server and its clients. Returns `None` for all
-    /// other faults.
-    ///
-    /// The second value is true if responses are only delayed, and false if they may be lost.
+    /// Returns the name of the affected server if the fault kills or suspends a server, or disturbs
+    /// the server's network to clients. The second value is false if responses may be lost, and
+    /// true if they are only delayed.
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -151,9 +146,8 @@ impl Fault {
         Ok(())
     }
 
-    /// Waits until the fault has affected an operation. Returns false if it has affected none
-    /// within `timeout`. If the effect of this kind of fault cannot be observed, returns true
-    /// immediately.
+    /// Waits until the fault has affected an operation. Returns false after `timeout`. Returns true
+    /// immediately if the effect cannot be observed.
     async fn wait_for_effect(&self, site: &Site, timeout: Duration) -> anyhow::Result<bool> {
         let server = site.server(self.number(site))?;
         let has_effect = async || {
@@ -172,8 +166,8 @@ impl Fault {
         Ok(wait_for("the fault has an effect", timeout, has_effect).await.is_ok())
     }
 
-    /// Makes each sync of the server's disk fail, hang or do nothing, depending on `number` (see
-    /// [`testbed::Preload::disk`]). Records that syncs have stopped.
+    /// Makes each sync of the server's disk fail, hang or do nothing, as [`testbed::Preload::disk`]
+    /// defines for `number`.
     fn stop_syncs(&self, site: &Site, workload: &Workload, number: i64) -> anyhow::Result<()> {
         site.server(self.number(site))?.preload.set(number)?;
         workload.journal.note(What::Unsynced);
@@ -202,8 +196,8 @@ impl Fault {
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 if self.kind == FaultKind::PromotePaused {
-                    // The resumed node still considers itself the primary. If a server relies on
-                    // the answers of this node, one of the checker's rules detects this.
+                    // The resumed node still considers itself the primary. A rule is violated if a
+                    // server relies on its answers.
                     site.databases()?.third()?.signal_all(Signal::CONT)?;
                 }
                 if self.cuts_off_others() {

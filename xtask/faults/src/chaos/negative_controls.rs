@@ -1,9 +1,8 @@
-//! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. Tests
-//! with recordings in `tests/support/history` show that each rule detects a violation. The negative
-//! controls show that chaos runs record what the rules need. Each negative control breaks a
-//! different rule.
-//! The tested program is unchanged. The defects are outside of it: relays rewrite the statements
-//! that servers prepare, or syncs of an embedded store succeed without effect.
+//! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. They
+//! show that chaos runs record what the rules need.
+//!
+//! The tested program is unchanged. Relays rewrite the statements that servers prepare, or syncs of
+//! an embedded store succeed without effect.
 
 use super::faults::FaultKind;
 use super::run::{self, Plan};
@@ -32,8 +31,8 @@ enum NegativeControl {
     KeyCache,
 }
 
-/// The time for which faults are injected. A negative control must break its rule within this time.
-/// On a slow machine, faults may be injected for twice as long.
+/// The time for which faults are injected, at most doubled on a slow machine. The rule must be
+/// broken within this time.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub fn negative_controls() -> Vec<Scenario> {
@@ -58,8 +57,8 @@ impl NegativeControl {
                 "FROM replicas WHERE id = $1",
             )]),
             NegativeControl::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
-            // The statement reads the number of the last change of keys. The replacement makes this
-            // number constant, so servers do not notice later changes.
+            // The replacement makes the number of the last change of keys constant, so servers
+            // notice no later changes.
             NegativeControl::KeyCache => {
                 rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")])
             }
@@ -89,8 +88,8 @@ impl NegativeControl {
         }
     }
 
-    /// Performs a chaos run with the seeded defect. The run must find a violation of the control's
-    /// rule; if it does not, reports that the control failed.
+    /// Performs a chaos run with the seeded defect. Reports a failure unless the run finds a
+    /// violation of the control's rule.
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
             topology: match self {

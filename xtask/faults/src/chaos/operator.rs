@@ -1,5 +1,5 @@
-//! The operator of a chaos run. It uses the program's own commands to import and ship orders, and
-//! to issue and revoke keys. It also begins a separate long import and kills it.
+//! The operator of a chaos run, which imports and ships orders, and issues and revokes keys. It
+//! also begins a separate long import and kills it.
 
 use crate::replicas::{begin_import, blocking};
 use history::ACCOUNT;
@@ -11,30 +11,29 @@ use std::time::{Duration, Instant};
 use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
 
-/// The number of orders in an import. If fewer orders than this are left for clients to cancel, the
-/// operator runs an import.
+/// The number of orders in an import. An import begins when fewer orders than this are left to
+/// cancel.
 const ORDERS_PER_IMPORT: usize = 500;
 
-/// A bound on the number of valid keys, not counting the clients' main key. The operator revokes a
-/// key only if at least this many keys are valid. The operator issues a key only if at most this
-/// many keys are valid.
+/// The number of valid keys, without the clients' main key, at which the operator may both issue
+/// and revoke. With more keys it only revokes, and with fewer it only issues.
 pub const VALID_KEYS: usize = 2;
 
-/// The distance from the next order that clients cancel to the first order that the operator ships.
-/// The operator ships this order and the following one.
+/// The distance from the next order that clients cancel to the first of two orders that the
+/// operator ships.
 const AHEAD: usize = 15;
 
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The ids of the orders in the import that is killed, far above all other ids. Each range is one
-/// step of the import, because a step has `STEP_RECORDS` orders while a server runs.
+/// step of the import.
 const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
     [400_001..=400_000 + STEP_RECORDS, 400_001 + STEP_RECORDS..=400_000 + 2 * STEP_RECORDS];
 
 /// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
-/// The bounds of a random time, in milliseconds. When the whole input of [`KILLED_IMPORT`] has been
-/// written, the operator waits for this time and then kills the import.
+/// The bounds of a random time, in milliseconds, between the end of the input and the kill of the
+/// import.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {
@@ -69,8 +68,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Begins a long import and kills it. Each step must commit all its orders or none, so later
-    /// lists must contain either all orders of a step or none of them.
+    /// Begins a long import and kills it. Each step must commit all its orders or none.
     pub async fn kill_import(mut self) -> anyhow::Result<()> {
         let kill_after = Duration::from_millis(self.random.u64(KILL_AFTER_MS));
         let Operator { workload, data, .. } = &self;

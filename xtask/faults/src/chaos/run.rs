@@ -28,13 +28,12 @@ const ORDERS: usize = 400;
 /// Time without faults at the beginning and at the end of the run.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// The time limit of each of two waits after a fault. The first wait ends when all servers execute
-/// requests, and the second when their lists are equal. After a timeout, the run continues, because
-/// the rules have shorter time limits and report a violation.
+/// The time limit of each of two waits after a fault. A timeout does not end the run, because the
+/// rules have shorter limits and report a violation.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The id of an order that does not exist. Its cancellation takes the same locks as any other and
-/// commits a transaction, so the response shows whether the server can execute cancellations.
+/// The id of an order that does not exist. Its cancellation commits a transaction, so the response
+/// shows whether the server can execute cancellations.
 const UNKNOWN_ORDER: usize = 0;
 
 /// Time within which the connections of ended sessions must be closed at the primary.
@@ -50,8 +49,7 @@ const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 pub struct Plan {
     pub topology: Topology,
     pub seed: u64,
-    /// The time during which faults are injected. On a slow machine, faults may be injected for up
-    /// to twice this time.
+    /// The time for which faults are injected. A slow machine may take up to twice this time.
     pub duration: Duration,
     /// If set, every fault is of this kind.
     pub only_kind: Option<FaultKind>,
@@ -63,8 +61,7 @@ pub struct Plan {
     pub repeat_command: String,
 }
 
-/// Performs a chaos run, and reports and returns the violations. If the run fails, keeps its files
-/// and reports how to repeat it. A negative control does not fail because of violations.
+/// Performs a chaos run, and reports and returns the violations. If the run fails, keeps its files.
 pub async fn run(
     tools: &Tools,
     plan: &Plan,
@@ -91,8 +88,7 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that every kind of fault that was due during the run has been injected. An injected fault
-/// that had no effect does not count.
+/// Checks that every kind of fault that was due has been injected and has had an effect.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
@@ -167,11 +163,8 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Injects groups of faults until `plan.duration` has passed or a violation is found.
-///
-/// [`FaultSchedule::count_in`] returns the number of groups that should fit into this time. On a
-/// slow machine, fewer groups may fit. The run then continues until it has injected this number, or
-/// until twice the time has passed.
+/// Injects groups of faults until `plan.duration` has passed or a violation is found. A slow
+/// machine gets up to twice this time to inject [`FaultSchedule::count_in`] groups.
 async fn inject_faults(
     site: &mut Site,
     plan: &Plan,
@@ -184,8 +177,8 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // Lost cancellations are found only at the end of the run. So a negative control for
-            // this rule injects faults until the first violation of any rule.
+            // Lost cancellations are found only at the end, so this negative control stops at a
+            // violation of any rule.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };
@@ -218,13 +211,10 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, then until they execute requests, and then until they list
-/// the same orders. Each wait has a time limit, after which the next wait begins. Records when
-/// servers become ready, and digests of their lists.
+/// Waits until all servers are ready, then execute requests, and then list the same orders. Each
+/// wait has a time limit, after which the next wait begins.
 ///
-/// Returns the time until all servers have executed requests. This time does not include the
-/// comparison of the lists, because the comparison first waits for the clients' running requests. A
-/// request that the fault disturbed may end only at the client's timeout.
+/// Returns the time until all servers have executed requests.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();
@@ -265,9 +255,8 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     }
 }
 
-/// Records each time a server becomes ready. After a promotion, a server may become ready twice. At
-/// first it is still ready, because it has not yet detected that its primary was replaced. Once it
-/// detects this, it becomes unready, and later ready again.
+/// Records each time a server becomes ready. After a promotion, a server may stay ready until it
+/// detects that its primary was replaced.
 async fn probe(
     server: &Server,
     journal: &Journal,
@@ -310,9 +299,8 @@ fn digest(list: &[u8]) -> String {
     format!("{:016x}, {} bytes", hasher.finish(), list.len())
 }
 
-/// Issues all keys, and returns them in this order: a key for each account with a limit that
-/// clients can reach, the clients' main key, and further keys of the same account, which may be
-/// revoked during the run.
+/// Returns a key for each account with a reachable limit, then the clients' main key. Further keys
+/// of the main key's account follow, which may be revoked during the run.
 fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
     let mut keys = Vec::new();
     for (number, (per_minute, per_day)) in LIMITS.into_iter().enumerate() {

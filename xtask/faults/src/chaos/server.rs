@@ -9,8 +9,7 @@ use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
 /// The time that the run waits for a server to become ready. At the start and in a rolling restart,
-/// the run fails if the server takes longer. After a fault, the run continues. The checker of the
-/// history then reports the server.
+/// a late server fails the run. After a fault, the history's rules report a late server.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {
@@ -23,8 +22,8 @@ pub struct Server {
     /// A preloaded library. On an embedded store, it controls the server's disk. Otherwise, it
     /// controls the server's wall clock.
     pub preload: Preload,
-    /// The relay that forwards the clients' connections to the server. The relay's port stays the
-    /// same when the server is restarted.
+    /// The relay that forwards the clients' connections. Its port stays the same when the server is
+    /// restarted.
     pub to_clients: Relay,
     /// The relays to the nodes of PostgreSQL, in the order of the nodes; empty for an embedded
     /// store.
@@ -55,8 +54,7 @@ impl Server {
         self.preload.put_into(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
-        // Put the limit on requests without a valid key out of reach. Otherwise, requests with a
-        // revoked key could be answered 429, and the rules allow only 401 and 503.
+        // Requests with a revoked key must not reach this limit, because a 429 would break a rule.
         command.args(["--unauthenticated-per-minute", "1000000"]);
         let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
@@ -101,8 +99,8 @@ impl Server {
         replica.unready_because().await.is_none()
     }
 
-    /// Requests the list directly from the server, not through the relay. Returns its body, or
-    /// `None` if there is no response with the status 200.
+    /// Requests the list directly from the server. Returns its body, or `None` without a response
+    /// of status 200.
     pub async fn list(&self, key: &Key) -> Option<Vec<u8>> {
         self.running().ok()?.list(key).await.ok()
     }

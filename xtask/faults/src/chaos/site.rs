@@ -46,8 +46,8 @@ pub struct Site {
     /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
-    /// A disk with copies of the store's files. The copies contain only synced data, because a
-    /// power cut loses all other data.
+    /// A disk with copies of the store's files, which contain only the data that survives a power
+    /// cut.
     synced: Option<SmallDisk>,
     seeded_defects: SeededDefects,
     root: TempDir,
@@ -69,8 +69,8 @@ impl Site {
         seeded_defects: SeededDefects,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("chaos-").tempdir()?;
-        // If this program runs as root, PostgreSQL runs as a different user, who must be able to
-        // enter this directory to reach the data in it.
+        // If this program runs as root, PostgreSQL runs as another user, who must be able to enter
+        // this directory.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
             Topology::Postgres => Site::on_postgres(tools, root, seeded_defects).await?,
@@ -168,9 +168,8 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
-    /// Returns the setting of [`testbed::Preload::disk`] for a hung disk, on which each sync waits
-    /// until the setting changes. If the seeded defect is a lying disk, syncs succeed without
-    /// effect instead.
+    /// Returns the setting of [`testbed::Preload::disk`] with which each sync hangs. On a lying
+    /// disk, syncs succeed without effect instead.
     pub fn hung_disk_setting(&self) -> i64 {
         if self.seeded_defects.has_lying_disk { -2 } else { -3 }
     }
@@ -180,9 +179,8 @@ impl Site {
         self.dropped.last().is_some_and(|bytes| *bytes > 0)
     }
 
-    /// Discards what the embedded store has written but not synced. A power cut would not damage
-    /// the file of request counts, because the server syncs a new file before it replaces the old
-    /// one. So this file is kept.
+    /// Discards what the embedded store has written but not synced. Keeps the file of request
+    /// counts, because the server replaces it only with a synced file.
     pub fn drop_unsynced(&mut self) -> anyhow::Result<()> {
         let synced = self.synced.as_ref().context("there is no small disk")?;
         let mut dropped = 0;
@@ -238,8 +236,8 @@ impl Site {
         self.root.path().to_path_buf()
     }
 
-    /// From now on, dropping the site does not delete the history, the logs and the data of
-    /// PostgreSQL. The disks of an embedded store are unmounted all the same.
+    /// Keeps the history, the logs and the data of PostgreSQL when the site is dropped. The disks
+    /// of an embedded store are still unmounted.
     pub fn keep(&mut self) {
         self.databases.iter_mut().for_each(Databases::keep);
         self.root.disable_cleanup(true);

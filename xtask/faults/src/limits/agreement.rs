@@ -1,6 +1,6 @@
-//! Compares the rate limiter's SQL statement with the in-memory limiter, on batches of requests
-//! with random accounts, plans and times. Both must return the same decisions and numbers. Also
-//! checks the statement on a clock that is set forward and back, as may happen in a failover.
+//! Compares the rate limiter's SQL statement with the in-memory limiter on random batches of
+//! requests. Both must return the same decisions and numbers. Also sets the statement's clock
+//! forward and back, as may happen in a failover.
 
 use crate::scenario::Tools;
 use anyhow::Context;
@@ -28,12 +28,10 @@ const MAX_BATCH: usize = 200;
 /// `statement_timeout`.
 const MAX_WAIT_US: i64 = 650_000;
 
-/// The time by which the clock is set forward and back, as if a promoted primary's clock were ahead
-/// of the old primary's.
+/// The difference between the clocks of an old and a promoted primary in a simulated failover.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
-/// The maximum number of requests in a loop that ends at the first refusal. It is far above the
-/// limit of the account in this loop.
+/// Ends a loop that should end at the first refusal. Far above the account's limit in this loop.
 const MAX_DECISIONS: usize = 100;
 
 /// A clock that the scenario sets. The search path finds this function before PostgreSQL's own.
@@ -58,9 +56,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let batch = limiters.random_batch();
         requests += batch.len();
         batches += 1;
-        // Run the batch twice. The second run simulates a statement that read the clock before the
-        // first run and then waited for the first run's commit. Its requests must be counted at the
-        // later time.
+        // The second run simulates a statement that read the clock early and then waited for
+        // another commit. Its requests must be counted at the later time.
         for wait in [0, fastrand::i64(1..=MAX_WAIT_US)] {
             if let Some(difference) = limiters.admit(&batch, wait).await? {
                 report.expect(false, || {
@@ -78,8 +75,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         "a kind of decision never occurred".to_string()
     });
     limiters.step_clock(report).await?;
-    // The statement that removes expired rows uses the real clock, which is far ahead of the
-    // simulated one. So all rows have expired.
+    // All rows have expired, because this statement uses the real clock, which is far ahead of the
+    // simulated clock.
     let client = &limiters.postgres.client;
     while remove_expired(client).await? {}
     let remaining: i64 =
@@ -98,9 +95,8 @@ async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)
     Ok((cluster, server, client))
 }
 
-/// Returns the in-memory limiter's decision at the time `now`, in microseconds. The SQL statement
-/// does not count strikes. So each request gets its own key here, and the in-memory limiter bans no
-/// key either.
+/// Returns the in-memory limiter's decision at the time `now`, in microseconds. Each request gets
+/// its own key, so no key is banned. The SQL statement bans no keys either.
 async fn expected_decision(
     memory: &InMemoryRateLimiter,
     request: KeyedRequest,
@@ -119,8 +115,8 @@ struct PostgresLimiter {
 }
 
 impl PostgresLimiter {
-    /// Prepares the limiter's statement so that it uses [`CLOCK`] instead of PostgreSQL's clock.
-    /// The database of `client` must contain this function.
+    /// Prepares the limiter's statement with [`CLOCK`], which the database of `client` must
+    /// contain.
     async fn prepare(client: Client) -> anyhow::Result<PostgresLimiter> {
         client.batch_execute("SET search_path = test, pg_catalog, public").await?;
         Ok(PostgresLimiter { admission: Admission::prepare(&client).await?, client })
@@ -181,8 +177,8 @@ impl LimiterPair {
             request(account as i64, limits)
         };
         let mut batch: Vec<KeyedRequest> = (0..length).map(request).collect();
-        // The statement admits requests in the order of their accounts, and the in-memory limiter
-        // must get them in the same order.
+        // The statement admits requests in the order of their accounts, so the in-memory limiter
+        // must too.
         batch.sort_by_key(|request| request.account);
         batch
     }
@@ -209,8 +205,8 @@ impl LimiterPair {
         self.postgres.admit(self.now, &[request]).await?.pop().context("a decision")
     }
 
-    /// Checks the statement on a clock that is set forward and back. If the clock is set forward,
-    /// windows close earlier by the same time. If it is set back, exhausted windows stay exhausted.
+    /// Checks that windows close earlier if the clock is set forward. Exhausted windows must stay
+    /// exhausted if the clock is set back.
     async fn step_clock(&mut self, report: &mut Report) -> anyhow::Result<()> {
         let limited = request(100, PlanLimits { per_minute: 5, per_day: u32::MAX });
         let (began, ahead) = (self.now, i64::try_from(CLOCK_LEAD.as_micros())?);

@@ -1,6 +1,5 @@
-//! Tests three server processes that share one store. They count requests together, in a limits
-//! database with its own name. Commands of the operator set up the store, and must also show the
-//! counts and bans.
+//! Tests three server processes that count requests together in a separate limits database. The
+//! operator's commands must show the counts and bans.
 
 use crate::replicas::{Replica, StoreUnderTest};
 use crate::scenario::Tools;
@@ -53,8 +52,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let answers = send(&replicas, key, REQUESTS).await?;
         let count = |status: u16| answers.iter().filter(|one| one.status() == status).count();
         let counts = (count(200), count(429));
-        // Normally, 60 requests get a 200 and the others a 429. Both numbers may be lower, because
-        // a request that cannot be counted in time gets a 503.
+        // Both numbers may be lower, because a request that cannot be counted in time gets a 503.
         let is_possible = counts.0 <= 60 && counts.1 <= REQUESTS - 60;
         report.expect(is_possible, || format!("200 and 429: {counts:?}"));
         report.expect_unless_stalled(counts == (60, REQUESTS - 60), || {
@@ -64,8 +62,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let begun = bans_begun(&replicas).await?;
     report.expect_unless_stalled(begun == 0, || format!("bursts began {begun} bans"));
     tokio::time::sleep(BURST).await;
-    // Each server counts strikes only from the 429s that it has sent itself. So one server gets all
-    // of these requests.
+    // Each server counts strikes only from its own 429s, so one server gets all of these requests.
     let (first, others) = replicas.split_at(1);
     for key in &keys {
         send(first, key, REQUESTS - 60).await?;
@@ -108,8 +105,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// Checks that a server stores a ban that it began just before it is stopped. A relay delays the
-/// connection to PostgreSQL, so storing the ban takes several slow round trips. The server must not
-/// exit before they end.
+/// connection to PostgreSQL, so a server that exits too early would lose the ban.
 async fn expect_last_ban_stored(
     store: &StoreUnderTest,
     port: u16,

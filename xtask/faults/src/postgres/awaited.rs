@@ -1,6 +1,5 @@
-//! Starts a server while PostgreSQL is down. The server must listen, be unready and keep trying.
-//! Once PostgreSQL runs, the server must list and cancel orders. If PostgreSQL refuses the
-//! settings, another attempt cannot succeed, so the start must fail.
+//! Starts a server while PostgreSQL is down. The server must become ready once PostgreSQL runs. The
+//! start must fail if PostgreSQL refuses the settings, because another attempt cannot succeed.
 
 use super::setup::READY_WITHIN;
 use crate::replicas::{StoreUnderTest, url_of};
@@ -45,8 +44,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks that a server whose URL has a wrong user or database fails to start, and that the error
-/// names the wrong value and a fix.
+/// Checks that a server with a wrong user or database in its URL fails to start. The error must
+/// name the wrong value and a fix.
 async fn refuses_settings(
     store: &StoreUnderTest,
     port: u16,

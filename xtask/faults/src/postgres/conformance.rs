@@ -16,8 +16,8 @@ use testbed::postgres::{Cluster, Postgres, USER};
 type Case = Arc<dyn Fn(&PostgresUnderTest) -> anyhow::Result<()> + Send + Sync>;
 
 /// Database servers that no case uses at the moment. A case has a server to itself, because a long
-/// write transaction delays lists in every database of its server. In each pair, the server is
-/// dropped before the cluster, so it ends before its directory is removed.
+/// write transaction delays lists in the server's other databases. The server is first in the pair,
+/// so it ends before its directory is removed.
 type IdleServers = Arc<Mutex<Vec<(Postgres, Cluster)>>>;
 
 pub fn scenarios() -> Vec<Scenario> {
@@ -74,9 +74,8 @@ async fn run(
     Ok(())
 }
 
-/// True if the error says that something was late or that the store was unreachable. Clients see an
-/// unreachable store as a 503. A stall of the machine excuses only these errors. Any other error of
-/// a case is a wrong answer.
+/// True if the error is a timeout or an unreachable store. A stall of the machine excuses only
+/// these errors.
 fn is_late_or_unreachable(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let is_timeout = cause.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::TimedOut);

@@ -1,7 +1,6 @@
-//! Cancels orders while a REPEATABLE READ transaction stays open in the store's database. A running
-//! `pg_dump` has such a transaction. Each cancellation must be answered in time. The transaction
-//! must not make cancellations read many more pages ([`MAX_PAGE_RATIO`]). The requests are counted
-//! in another database, so the open transaction does not slow counting.
+//! Cancels orders while a REPEATABLE READ transaction stays open in the store's database, as during
+//! a `pg_dump`. The transaction must not make cancellations late, nor make them read many more
+//! pages ([`MAX_PAGE_RATIO`]).
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;
@@ -29,9 +28,9 @@ const CANCELLED: i64 = 100_000;
 /// would cause a factor of hundreds.
 const MAX_PAGE_RATIO: f64 = 4.0;
 
-/// Selects the number of pages that statements have read in the store's database. PostgreSQL counts
-/// from the last `pg_stat_statements_reset`. The query runs in another database, so its own pages
-/// are not included.
+/// Selects the number of pages read in the store's database since the last
+/// `pg_stat_statements_reset`. The query runs in another database, so its own pages are not
+/// included.
 const PAGES: &str = "
     SELECT sum(shared_blks_hit + shared_blks_read)::float8
     FROM pg_stat_statements JOIN pg_database ON oid = dbid WHERE datname = $1";

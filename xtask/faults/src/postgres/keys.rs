@@ -2,9 +2,7 @@
 //! keys. Then moves the account to another plan and closes it.
 //!
 //! Every server must accept a key as soon as the command that issued it has ended. Every server
-//! must refuse a key within a second after the key is revoked or its account is closed. No other
-//! key may be refused. A change of the account may write only the account's row, not the rows of
-//! its keys.
+//! must refuse a key within a second after the key is revoked or its account is closed.
 
 use super::setup::{OnPrimary, READY_WITHIN, start_replicas};
 use crate::replicas::Replica;
@@ -53,8 +51,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         while !is_over.get() {
             let key = ApiKey::generate(Environment::Production);
             let status = replica.key_status(key.expose()).await?;
-            // Requests with unknown keys are answered 401, or 429 if the address is above its limit
-            // of requests without a valid key.
+            // The status is 429 if the address is above its limit of requests without a valid key.
             match status {
                 401 | 429 => {}
                 503 => bail!("an unknown key was answered 503"),
@@ -145,15 +142,14 @@ async fn change_account(
     Ok(())
 }
 
-/// Returns how long servers still accept a key that has just become invalid. This is the time until
-/// the last accepted request was sent. Stops measuring once the time is clearly too long.
+/// Returns how long servers still accept a key that has just become invalid. Stops measuring once
+/// the time is clearly too long.
 async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duration> {
     let (ended, mut longest) = (Instant::now(), Duration::ZERO);
     for replica in replicas {
         while longest <= 2 * REVOCATION_TIMEOUT {
             let sent = ended.elapsed();
-            // An accepted key is answered 400. A refused key may also be answered 429, because
-            // requests with unknown keys have used up the limit of the address.
+            // An accepted key gets a 400. A refused key may get a 429 instead of a 401.
             if replica.key_status(&key.text).await? != 400 {
                 break;
             }
@@ -163,9 +159,8 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
     Ok(longest)
 }
 
-/// Checks for how long a key was accepted after it became invalid. A server must refuse all keys if
-/// it has not read the store for [`REVOCATION_TIMEOUT`]. So a stall of the machine does not excuse
-/// a late refusal.
+/// Checks for how long a key was accepted after it became invalid. A stall is no excuse, because a
+/// server that cannot read the store must refuse all keys after [`REVOCATION_TIMEOUT`].
 fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());

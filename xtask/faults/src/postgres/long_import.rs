@@ -1,7 +1,6 @@
-//! Long imports while servers run. Imported orders are cancelled while the import continues, and
-//! must stay cancelled. No request may be refused, and a server that starts during the import must
-//! become ready. A killed import must leave a sound store, and a second import with
-//! `--skip-existing` must complete it.
+//! Long imports while servers run. Imported orders are cancelled during the import and must stay
+//! cancelled. No request may be refused. A second import with `--skip-existing` must complete a
+//! killed import.
 
 use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, begin_import};

@@ -1,9 +1,8 @@
-//! Tests that a server notices a restore that PostgreSQL does not report. An earlier copy of the
-//! data directory is restored, so changes are lost. Then the same number of other changes is made,
-//! so the last change has the same number as before.
+//! Tests that a server notices a restore that PostgreSQL does not report. The restore loses
+//! changes, and the same number of other changes follows. So the last change has the same number as
+//! before.
 //!
-//! The last change that the server has read is now missing from the journal. The server must detect
-//! this, and read everything again, including keys.
+//! The server must detect that a change is missing from the journal, and read everything again.
 
 use super::setup::{READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, StoreUnderTest, blocking};
@@ -64,8 +63,8 @@ impl Scene {
         Ok((lost, tag))
     }
 
-    /// While the server cannot reach the primary, makes five changes that differ from the lost
-    /// ones. Then reconnects the server, and checks what the server serves.
+    /// Makes five other changes while the server cannot reach the primary. Then reconnects the
+    /// server, and checks what the server serves.
     async fn expect_restored_state(
         &self,
         primary: &Postgres,

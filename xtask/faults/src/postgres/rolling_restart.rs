@@ -1,7 +1,6 @@
-//! Restarts two servers behind nginx, one after the other, while clients cancel orders. nginx uses
-//! the configuration of `store-orders nginx-conf`. Every cancellation must get a 204. A 502 would
-//! mean that nginx sent a request to a server that did not read it. A 404 would mean that nginx
-//! sent a request twice.
+//! Restarts two servers in turn, to which nginx forwards cancellations. nginx uses the
+//! configuration of `store-orders nginx-conf`. Every cancellation must get a 204. A 502 would mean
+//! that a server did not read a request, and a 404 that nginx sent a request twice.
 
 use super::setup::{OnPrimary, READY_WITHIN};
 use crate::replicas::{Replica, blocking};
@@ -17,12 +16,12 @@ use testbed::{Key, Report, free_address, start_nginx};
 
 const ORDERS: i64 = 20_000;
 
-/// The number of orders that clients cancel at the same time. Between two bursts, nginx's
-/// connections to the servers are idle, so many of them are idle when a server stops.
+/// The number of orders that clients cancel at the same time. Between bursts, nginx's connections
+/// are idle, so many are idle when a server stops.
 const BURST: usize = 20;
 
-/// Time between two bursts. It makes 20,000 cancellations take about 40 s or longer, which is long
-/// enough for four restarts.
+/// Time between two bursts. The 20,000 cancellations then take at least 40 s, enough for four
+/// restarts.
 const BURST_INTERVAL: Duration = Duration::from_millis(40);
 
 /// The stop delay that the handbook recommends for servers to which nginx forwards requests.
@@ -97,8 +96,8 @@ fn without_tls(configuration: &str, nginx: SocketAddr, servers: [SocketAddr; 2])
         .replace("127.0.0.1:8090", &second)
 }
 
-/// Cancels all orders in bursts. Returns the number of responses with each status. A request
-/// without a response is counted under its error.
+/// Cancels all orders in bursts. Returns the number of responses with each status, and of requests
+/// with each error.
 async fn cancel_all(nginx: SocketAddr, key: &Key) -> anyhow::Result<BTreeMap<String, usize>> {
     let http = Client::new();
     let cancel = async |order: i64| {

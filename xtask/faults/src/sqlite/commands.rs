@@ -46,8 +46,8 @@ pub async fn run(_: &Tools, report: &mut Report) -> anyhow::Result<()> {
         report.time(format!("slowest command, fsync {fsync_delay:?} slower"), slowest, bound);
         loaded.stop(report).await?;
     }
-    // After each command, the server must get a chance to write a batch of cancellations, so there
-    // must be at least as many cancellations as commands.
+    // The server must get a turn after each command, so at least as many cancellations as commands
+    // must succeed.
     let loaded = LoadedServer::start(LOOP_FSYNC_DELAY)?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let (before, until) = (loaded.acknowledged(), Instant::now() + LOOP_TIME);
@@ -77,8 +77,7 @@ pub async fn run(_: &Tools, report: &mut Report) -> anyhow::Result<()> {
 }
 
 fn expect_success(output: &Output, report: &mut Report) {
-    // A command may wait up to a minute for the write lock. So it may be slow, but it must not
-    // fail.
+    // A command may wait up to a minute for the write lock, but must not fail.
     report.expect(output.status.success(), || {
         format!("a command failed: {}", String::from_utf8_lossy(&output.stderr))
     });

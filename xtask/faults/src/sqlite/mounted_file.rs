@@ -1,7 +1,6 @@
-//! Checks that a store is refused if only its file is mounted in another directory. A container
-//! could be set up in this way. The write-ahead log and the locks would stay in the first
-//! directory. If a server ran in each directory, the two servers would overwrite each other's
-//! changes.
+//! Checks that a store is refused if only its file is mounted in another directory, for example in
+//! a container. The write-ahead log and the locks are not mounted, so servers in both directories
+//! would overwrite each other's changes.
 
 use crate::scenario::Tools;
 use anyhow::Context;

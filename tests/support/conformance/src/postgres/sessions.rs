@@ -85,8 +85,8 @@ pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> 
     Ok(())
 }
 
-/// Requests that need a locked table or a slow query fail. The session must stay open, and later
-/// requests must succeed.
+/// A request that waits too long for a lock or a query fails. The session must stay open for later
+/// requests.
 pub fn a_failed_statement_does_not_end_the_session(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -124,8 +124,7 @@ pub fn a_failed_statement_does_not_end_the_session(
     Ok(())
 }
 
-/// While the table of counts is locked, requests cannot be counted, so they are refused. Once the
-/// lock is released, requests are admitted again.
+/// While the table of counts is locked, the server cannot count requests, so it refuses them.
 pub fn locked_counts_refuse_requests_but_keep_the_session(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -160,8 +159,7 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     Ok(())
 }
 
-/// A server without a lease must not use PostgreSQL's answers, so it refuses requests. It must not
-/// count the requests that it refuses.
+/// A server without a lease refuses requests, so it must not count them.
 pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, log) = (database.server_of_owner()?, Logger::root(Discard, o!()));
@@ -190,8 +188,7 @@ pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> a
     Ok(())
 }
 
-/// A ban can be stored only when the change lock is free. A ban that waits for this lock must not
-/// delay other requests.
+/// A ban is stored only under the change lock. Other requests must not wait for the ban.
 pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -226,8 +223,8 @@ fn wait_for_sleeping_statement(database: &Database<'_>, what: &str) -> anyhow::R
     wait_blocking(what, WAIT_TIMEOUT, || database.value::<bool>(sleeps, &[]).ok()?.then_some(()))
 }
 
-/// A statement that removes old rows of the journal may take longer than a second. Requests that
-/// look up a pet or an order must not wait for it.
+/// The removal of old rows of the journal may take longer than a second. Lookups of pets and orders
+/// must not wait for the removal.
 pub fn rows_are_looked_up_while_old_changes_are_removed(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -356,15 +353,14 @@ pub fn role_settings_do_not_affect_sessions(server: &PostgresUnderTest) -> anyho
     Ok(())
 }
 
-/// A command waits for a server even if the time in the server's row is old. After a failover, the
-/// database's clock may be ahead of the clock that set this time, so the server may still run.
+/// A command waits for a server even if the server's row has an old time. After a failover, the
+/// database's clock may be ahead, so the server may still run.
 pub fn a_command_waits_for_a_server_regardless_of_clocks(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
-    // Add a row whose server may still have a lease on the replaced primary. The heartbeats of that
-    // server do not reach this database.
+    // Add the row of a server that still sends its heartbeats to the replaced primary.
     database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
     commands.await_servers();
@@ -383,9 +379,8 @@ pub fn sessions_and_their_server_use_tcp_keepalives(
         "tcp_user_timeout",
     ];
     let settings = read_command_settings(&database.url(), &names)?;
-    // PostgreSQL applies these settings to its end of the connection: 10 s of idle time before the
-    // first probe, 5 s between probes, 4 probes, and 30,000 ms until unacknowledged data ends the
-    // connection.
+    // PostgreSQL applies these settings to its end of the connection. The times are in seconds,
+    // except `tcp_user_timeout`, which is in milliseconds.
     ensure!(settings == "10|5|4|30000", "{settings}");
     Ok(())
 }

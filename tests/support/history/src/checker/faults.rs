@@ -4,9 +4,8 @@ use super::findings::Interval;
 use crate::event::FaultBegun;
 use std::time::Duration;
 
-/// The checks assume that each fault began earlier than recorded by this time, and ended later by
-/// this time. One reason is that clients may find closed connections after a fault. Another reason
-/// is that the recorded times of faults and responses are inexact.
+/// The checks extend each fault by this time at both ends. Clients may find closed connections
+/// after a fault, and recorded times are inexact.
 const GRACE_NANOS: u64 = 250_000_000;
 
 #[derive(Default)]
@@ -49,9 +48,8 @@ impl Faults {
         })
     }
 
-    /// Returns the nanoseconds of the interval in which there was no fault. Each fault is first
-    /// extended by `GRACE_NANOS`. If two extended faults overlap, the time of the overlap is
-    /// subtracted twice.
+    /// Returns the nanoseconds of the interval without faults, which are extended by `GRACE_NANOS`.
+    /// Subtracts the overlap of two faults twice.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();

@@ -1,19 +1,18 @@
-//! Collects the violations. For each rule, counts the violations and keeps the first few.
+//! Collects the violations, and keeps the first few of each rule.
 //!
-//! A stall of the machine may explain an exceeded time limit, but the stall is recorded only when
-//! it ends. So exceeded time limits are kept and compared with the stalls later. This happens when
-//! the violations are read, or when too many exceeded time limits are kept.
+//! A stall of the machine may explain an exceeded time limit. But a stall is recorded only at its
+//! end. So exceeded time limits are kept and compared with the stalls later.
 
 use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The maximum number of violations that are kept for each rule. Further violations are only
-/// counted. The same maximum applies to the exceeded time limits that are reported for a rule.
+/// Maximum number of violations that are kept per rule. Further violations are only counted. At
+/// most this many exceeded time limits are reported per rule.
 const MAX_KEPT: usize = 3;
 
-/// Maximum number of exceeded time limits that are kept per rule. When this number is reached, the
-/// kept ones that stalls explain are removed. If stalls explain none of them, new ones are ignored.
+/// Maximum number of exceeded time limits that are kept per rule. At this number, those that stalls
+/// explain are removed. If none can be removed, new ones are ignored.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// A server refuses requests if it has not read the store for this many nanoseconds.
@@ -93,10 +92,8 @@ impl Findings {
         }
     }
 
-    /// Adds a violation unless stalls of the machine may explain it. This is the case if the
-    /// machine stalled for at least 200 ms in total, in the interval or in the second before it.
-    /// Stalls can keep a server from reading the store. If a server has not read the store for a
-    /// second, it refuses requests.
+    /// Adds a violation unless stalls of the machine may explain it. Stalls can keep a server from
+    /// reading the store in time, so the server refuses requests.
     pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
         let from = interval.from.saturating_sub(STALE_AFTER_NANOS);
         let bound = (interval.to - from).saturating_sub(EXCUSING_STALL_NANOS);
@@ -108,8 +105,8 @@ impl Findings {
         self.stalls.push(Interval { from, to });
     }
 
-    /// Returns how many nanoseconds of the interval the machine was stalled. Uses only the stalls
-    /// that have been recorded so far.
+    /// Returns the nanoseconds of the interval in which the machine stalled. Ignores stalls that
+    /// are not recorded yet.
     pub fn stalled_time(&self, interval: Interval) -> u64 {
         interval.overlaps(&self.stalls)
     }
@@ -132,9 +129,8 @@ impl Findings {
         excused
     }
 
-    /// Returns the first few violations of each rule. Leaves out violations that stalls of the
-    /// machine explain. If a rule has more violations than are kept, the text of the last kept one
-    /// says how many more.
+    /// Returns the first few violations of each rule. Omits violations that recorded stalls
+    /// explain.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();
         for (times, first) in self.found.values() {

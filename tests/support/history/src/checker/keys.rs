@@ -1,14 +1,13 @@
-//! Checks that a revoked key is accepted for at most a second, and that a valid key is never
-//! refused once the command that issued it has ended.
+//! Checks that a revoked key is accepted for at most a second. Also checks that a valid key is not
+//! refused.
 
 use super::findings::Findings;
 use crate::violation::{Operation, Rule, Violation};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Maximum time until a replica knows that a key was revoked, in nanoseconds. Stalls of the machine
-/// do not extend this time, because a server that has not read the store for this long does not
-/// accept any key.
+/// Maximum time in nanoseconds until a server refuses a revoked key. Stalls do not extend this
+/// time, because a server with outdated data accepts no key.
 const MAX_REVOCATION_DELAY_NANOS: u64 = 1_000_000_000;
 
 #[derive(Default)]
@@ -43,15 +42,15 @@ impl Keys {
         }
     }
 
-    /// True if the key may have been revoked before the server answered. The server may then have
-    /// counted the request against the address of the client instead of the account.
+    /// True if the key may have been revoked before the server responded. The server may then have
+    /// counted the request against the client's address.
     pub fn may_be_revoked(&self, operation: &Operation) -> bool {
         let name = operation.asked.key.as_ref();
         let revoking = name.and_then(|name| self.keys.get(name)?.revoking);
         revoking.is_some_and(|revoking| revoking < operation.ended())
     }
 
-    /// Checks the status of the answer to a request with a key. `has_limit` is true if clients can
+    /// Checks whether the server may accept or refuse the key. `has_limit` is true if clients can
     /// reach a limit of the key's account.
     pub fn check_answer(
         &self,
@@ -70,9 +69,8 @@ impl Keys {
             let because = [revoked, operation];
             findings.add(Violation::new(Rule::RevokedKeyAccepted, text, &because));
         }
-        // If the account has no limit that can be reached, a 429 means that the server did not
-        // accept the key. The server then counted the request against the limit for the client's
-        // address, and this limit was reached.
+        // If clients cannot reach the account's limit, a 429 means that the server refused the key.
+        // The server then counted the request against the client's address.
         let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
         if is_refused && is_valid && key.issued <= operation.begun {

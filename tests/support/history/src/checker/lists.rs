@@ -10,9 +10,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 impl Orders {
-    /// Checks a whole list. It must show every order that was in the store before the client
-    /// requested the list. The exception is an order that a request may have cancelled. If the list
-    /// does not show such an order, the order counts as gone, and later lists must not show it.
+    /// Checks a whole list. If the list lacks an order that was stored before the request, the
+    /// order must have been cancelled. Later lists must not show this order again.
     pub fn check_list(
         &mut self,
         list: &Arc<Operation>,
@@ -44,9 +43,8 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// Checks a page. The page covers the ids after the previous page, up to the last order on the
-    /// page. The last page covers all ids after the previous page. In this range, a page must show
-    /// each order that no request can have removed.
+    /// Checks a page. The page must show each order of its id range that no request can have
+    /// removed. The range of the last page has no upper end.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,
@@ -98,9 +96,8 @@ impl Orders {
         }
     }
 
-    /// Returns the imports of which this list shows an order, and records that they succeeded.
-    /// Until now, the outcome of these imports was unknown. An import is atomic, so the list must
-    /// show all orders of these imports. Orders that may have been cancelled are exempt.
+    /// Returns the unconfirmed imports of which the list shows an order, and records that they
+    /// succeeded. An import is atomic, so one visible order proves the whole import.
     fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
         let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();

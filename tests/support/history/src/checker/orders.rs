@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The maximum time from the start of a cancellation to its execution, without faults and stalls. A
-/// second is added to [`ANSWER_LIMIT`], because the times of events are inexact.
+/// Maximum time from the start of a cancellation to its execution, without faults and stalls. The
+/// added second allows for inexact times of events.
 const MAX_EXECUTION_TIME: Duration = ANSWER_LIMIT.saturating_add(Duration::from_secs(1));
 
 pub const NEVER: u64 = u64::MAX;
@@ -26,8 +26,7 @@ pub struct Orders {
     pub(super) live: IdSet,
     /// The orders that lists must no longer show, as far as the checker knows.
     pub(super) gone: IdSet,
-    /// The first and the last order id of each import. An import is removed from this list once the
-    /// checker knows that it succeeded.
+    /// The first and last order id of each import that is not known to have succeeded.
     pub(super) imports: Vec<(usize, usize)>,
     /// Cancellations whose outcome is unknown, with the ids of their orders.
     unresolved: Vec<(usize, Arc<Operation>)>,
@@ -47,7 +46,7 @@ pub struct Order {
     /// show shipped orders.
     pub shipped_from: u64,
     /// The operation that first proved that the order had shipped. `None` if the order had shipped
-    /// at the beginning, or is not known to have shipped.
+    /// at the beginning.
     pub shipped: Option<Arc<Operation>>,
     /// The operation that first proved that lists no longer show the order.
     pub gone: Option<Arc<Operation>>,
@@ -88,8 +87,8 @@ impl Order {
         self.shipped_from != NEVER || self.may_be_changed(true, before)
     }
 
-    /// True if a request that began earlier than `before` may have changed the order. With `ships`,
-    /// only shipments count, otherwise only cancellations.
+    /// True if an operation that began before `before` may have cancelled the order. With `ships`,
+    /// looks for shipments instead of cancellations.
     fn may_be_changed(&self, ships: bool, before: u64) -> bool {
         self.changes.iter().any(|one| one.ships == ships && one.begun < before)
     }
@@ -125,8 +124,8 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// Records that a request or command begins. From now on, the orders that it cancels or ships
-    /// may change, and the orders that it imports may be in the store.
+    /// Records the start of a request or command. From now on, its orders may change or may be in
+    /// the store.
     pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {
@@ -151,8 +150,8 @@ impl Orders {
         }
     }
 
-    /// Records that an import had succeeded by the time `at`. From then on, lists must show the
-    /// imported orders, except those that are already gone.
+    /// Records that an import had succeeded by the time `at`. Later lists must show its orders,
+    /// except those that are gone.
     pub fn record_import(&mut self, first: usize, last: usize, at: u64) {
         self.imports.retain(|one| *one != (first, last));
         for id in first..=last {
@@ -163,8 +162,8 @@ impl Orders {
         }
     }
 
-    /// Records that the command `by` has shipped the orders `ids`. Adds a violation for each of
-    /// these orders whose cancellation was answered 204.
+    /// Records that the command `by` shipped the orders `ids`. Adds a violation for each order
+    /// whose cancellation got a 204.
     pub fn record_shipment(&mut self, ids: &[usize], by: &Arc<Operation>, findings: &mut Findings) {
         for id in ids {
             let Some(order) = self.orders.get_mut(*id) else { continue };
@@ -184,10 +183,9 @@ impl Orders {
         }
     }
 
-    /// Resolves cancellations whose outcome is unknown. `shown` is a list that was requested at the
-    /// time `begun`. A cancellation that began more than [`MAX_EXECUTION_TIME`] before that time
-    /// can no longer be executed. If the list still shows the order, the cancellation was never
-    /// executed.
+    /// Resolves cancellations whose outcome is unknown, with a list that was requested at `begun`.
+    /// A cancellation older than [`MAX_EXECUTION_TIME`] can no longer be executed. So if the list
+    /// still shows its order, the cancellation was never executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,
@@ -213,8 +211,8 @@ impl Orders {
         }
     }
 
-    /// Records that the order is gone. If a client requests a list after the end of the operation
-    /// `by`, the list must not show the order.
+    /// Records that the order is gone. A list that is requested after the end of `by` must not show
+    /// the order.
     pub(super) fn mark_gone(&mut self, id: usize, by: &Arc<Operation>) {
         let Some(order) = self.orders.get_mut(id) else { return };
         if order.gone.as_ref().is_none_or(|gone| by.ended() < gone.ended()) {
@@ -287,8 +285,8 @@ impl Orders {
         }
     }
 
-    /// Records that the request `by` did not change the order. Adds a violation if an earlier
-    /// answer showed that the order was gone, although no other request can have removed it.
+    /// Records that `by` did not change the order. Adds a violation if the order was gone although
+    /// no other request can have removed it.
     fn did_not_change(&mut self, id: usize, by: &Arc<Operation>, findings: &mut Findings) {
         let Some(order) = self.orders.get_mut(id) else { return };
         order.changes.retain(|one| one.op != by.asked.op);

@@ -1,5 +1,5 @@
-//! Checks that servers recover after each fault. Every server must become ready and execute
-//! requests. The lists of all servers must agree.
+//! Checks that servers recover after each fault. Servers must become ready and execute requests,
+//! and their lists must agree.
 
 use super::findings::{Findings, Interval};
 use crate::event::Request;
@@ -34,9 +34,8 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// The interval begins with the first request that was refused with 503. It ends with the
-    /// answer to the first request that was executed. While no request has been executed, it ends
-    /// with the answer to the last request.
+    /// Begins with the first request. Ends with the response to the first executed request or,
+    /// until then, to the last request.
     refused: Interval,
     is_served: bool,
 }
@@ -61,14 +60,13 @@ impl Recovery {
         self.last_digests.clear();
     }
 
-    /// Records that a server has reported readiness. After its primary was replaced, a server may
-    /// report readiness twice, because it may not have detected the replacement the first time.
+    /// Records that a server has reported readiness. After a failover, a server may report
+    /// readiness twice, because it may detect the failover late.
     pub fn record_ready(&mut self, at: u64, server: String, findings: &mut Findings) {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // If all lists have agreed, this server was ready before and reports its readiness again.
-        // Then the time of the report does not matter.
+        // If the lists have agreed, the server was ready before, so a later report does not matter.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }
@@ -87,8 +85,8 @@ impl Recovery {
         let is_served = match status {
             503 => false,
             200..300 | 404 | 409 => true,
-            // A server sends any other status before it executes a part of the request. So such a
-            // status does not show whether the server can execute requests of this kind.
+            // A server sends any other status before it executes the request, so the status proves
+            // nothing.
             _ => return,
         };
         let kind = discriminant(&by.asked.request);
@@ -111,8 +109,8 @@ impl Recovery {
         Violation::new(Rule::NotServing, format!("{server} after {}", self.fault), &[])
     }
 
-    /// Records a comparison of the lists of all servers. `digests` has no entry for a server that
-    /// did not return its list.
+    /// Records a comparison of the lists of all servers. `digests` lacks the servers that did not
+    /// return a list.
     pub fn record_comparison(
         &mut self,
         at: u64,

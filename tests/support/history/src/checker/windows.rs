@@ -1,15 +1,12 @@
 //! Checks the request windows of accounts whose limit the clients can reach. A window must not
-//! admit more requests than the limit, nor refuse requests below the limit. Bans are tested
-//! elsewhere, in `tests/limits` and in the scenario `limits::servers` of `cargo xtask faults`.
+//! admit more requests than the limit, nor refuse requests below the limit. Bans are tested in
+//! `tests/limits` and in the scenario `limits::servers` of `cargo xtask faults`.
 //!
-//! A minute window is identified by its closing time. The closing time in an answer can be wrong by
-//! up to two seconds because of rounding, and by the time between request and answer. A recording
-//! is shorter than a day, so an account has only one daily window.
+//! A minute window is identified by its closing time, which is inexact. A recording is shorter than
+//! a day, so an account has only one daily window.
 //!
-//! The model in `tests/limits/model.rs` predicts each answer, because its requests are sequential
-//! and their times are known. In a recording, the order of overlapping requests is unknown, and
-//! each answer depends on the requests that were counted before it. So an answer is a violation
-//! only if it is wrong in every possible order of the requests.
+//! The order of overlapping requests is unknown. So a response is a violation only if it is wrong
+//! in every possible order of the requests.
 
 use super::findings::{Findings, Interval};
 use crate::event::Answered;
@@ -25,12 +22,12 @@ const WINDOW_NANOS: i64 = 60 * SECOND;
 /// `Date` may be a second old.
 const ROUNDING_NANOS: i64 = 2 * SECOND;
 
-/// Once saving works again, the counts are saved within this many nanoseconds. The next write
-/// begins within a second, and then takes some time.
+/// Maximum time until the counts are saved once saving works again. The next write begins within a
+/// second, and then takes some time.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
-/// The longest `Retry-After` that an exhausted minute window can cause: 60 s, plus a margin of 2 s.
-/// A longer one means that the daily limit was reached.
+/// The longest `Retry-After` of a full minute window, with a margin of 2 s. A longer one means that
+/// the daily limit was reached.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
 /// Maximum limit per minute that clients can reach. Accounts with a higher limit are not checked.
@@ -40,9 +37,8 @@ const MAX_REACHABLE_LIMIT: u32 = 100_000;
 pub struct Windows {
     accounts: HashMap<String, Account>,
     keys: HashMap<String, String>,
-    /// The time from which counts are safe. Only requests that were sent at this time or later are
-    /// added to `admitted`, because a fault may lose the counts of earlier requests. The value is
-    /// `u64::MAX` from the beginning of such a fault until counts are safe again.
+    /// The time from which counts are safe, or `u64::MAX` while a fault may lose counts. Requests
+    /// that were sent earlier are not added to `admitted`.
     trusted_from: u64,
     /// The time at which the saving of counts stopped working. Has no meaning once counts are saved
     /// again.
@@ -99,13 +95,12 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records that a fault begins at the time `at` and may lose counts. It may lose the counts of
-    /// the second before `at`, and all later ones until the time passed to
-    /// [`Windows::trust_counts_from`]. If counts could not be saved when the fault began, it may
-    /// also lose all counts since a second before saving stopped.
+    /// Records that a fault at `at` may lose counts until [`Windows::trust_counts_from`]. The loss
+    /// begins a second before `at`. If counts could not be saved, the loss begins a second before
+    /// saving stopped.
     ///
     /// A request whose count may be lost no longer counts as admitted. It can still justify a
-    /// refusal, because its count may also have survived.
+    /// refusal, because its count may have survived.
     pub fn distrust_counts(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };
@@ -200,8 +195,6 @@ impl Account {
     }
 
     /// Adds a violation if a request was refused although the daily limit cannot have been reached.
-    /// This is certain if the account has no daily limit that clients can reach. It is also certain
-    /// if fewer requests than the limit may have been counted.
     fn check_refused_by_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
         let counted = self.may_be_admitted;
         if self.per_day.is_none_or(|limit| counted < limit as usize) {
@@ -247,8 +240,7 @@ impl Account {
         }
     }
 
-    /// Adds a violation if a request was refused although its window cannot have been full. A
-    /// window cannot have been full if fewer requests than the limit may have counted in it.
+    /// Adds a violation if a request was refused although its window cannot have been full.
     fn check_refused(
         &self,
         operation: &Arc<Operation>,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The number of most recently chosen orders that a writer may choose again. Two writers may then
-/// cancel the same order at the same time.
+/// The number of recently chosen orders that a writer may choose again. So two writers may cancel
+/// the same order at the same time.
 const NEIGHBOURS: usize = 6;
 
 /// How long callers use a key after it was revoked.
@@ -54,9 +54,9 @@ impl Pool {
         }
     }
 
-    /// Returns an order to cancel. In about one of four calls, another client may be cancelling the
-    /// same order at this moment. In all other calls, no client has tried to cancel the order
-    /// before. Returns `None` if such a call finds no untried order.
+    /// Returns an order to cancel. About one in four calls returns a recent order, which another
+    /// client may be cancelling. Other calls return an untried order, or `None` if no untried order
+    /// is left.
     pub fn order_to_cancel(&self, random: &mut fastrand::Rng) -> Option<usize> {
         let next = self.next.load(Ordering::SeqCst);
         if random.u8(0..4) == 0 && next > NEIGHBOURS {
@@ -112,14 +112,14 @@ impl Pool {
         }
     }
 
-    /// Permits a writer or limited client to send requests until the result is dropped. Waits as
-    /// long as a result of [`Pool::rest`] exists.
+    /// Permits a writer or limited client to send requests until the guard is dropped. Waits while
+    /// a guard of [`Pool::rest`] exists.
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
 
-    /// Waits until all requests of writers and limited clients have ended. Blocks their new
-    /// requests until the returned guard is dropped.
+    /// Waits until the requests of writers and limited clients have ended. Blocks new ones until
+    /// the guard is dropped.
     pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().await
     }
