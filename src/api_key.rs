@@ -122,8 +122,8 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Returns the digest of a presented key, or `None` if the key is malformed or belongs to the other
-/// environment.
+/// Returns the digest of a presented key. Returns `None` if the key is malformed, or if its
+/// environment is not `environment`.
 pub fn digest_of(presented: &[u8], environment: Environment) -> Option<Digest> {
     (environment_of(presented)? == environment).then(|| Digest::hash_key(presented))
 }

@@ -102,8 +102,8 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
-        // This searches the open files of the process, so it is faster before more files are
-        // opened.
+        // Find the socket now, because this searches all open files of the process. It would take
+        // longer after more files are opened.
         let socket = ListeningSocket::find_and_configure(
             http.local_addr(),
             config.client_stall_timeout,
@@ -258,7 +258,7 @@ async fn open(
     })
 }
 
-/// Refuses new connections and waits for the last request.
+/// Refuses new connections, and waits until the last request is answered.
 async fn drain(http: HttpServer<Arc<ServerContext>>, socket: Option<ListeningSocket>) {
     let closing = http.close();
     tokio::pin!(closing);

@@ -241,7 +241,8 @@ pub trait Rule {
     }
 }
 
-/// An integer in plain decimal: not `+1`, `01`, `-0`, `1.0` or `1e3`.
+/// An integer in plain decimal notation. Forms such as `+1`, `01`, `-0`, `1.0` and `1e3` are
+/// invalid.
 #[derive(Clone, Copy, Debug)]
 pub struct Integer<T> {
     min: Option<T>,
@@ -312,7 +313,7 @@ impl Rule for Boolean {
     }
 }
 
-/// A string, with an optional pattern.
+/// The rule of a string parameter. Without a pattern, any string is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     form: Option<&'static Pattern>,

@@ -28,7 +28,7 @@ pub enum FailureCode {
     InvalidSettings,
     /// The order, account or key that the command names does not exist.
     NotFound,
-    /// The store is not there, or cannot be reached, opened, read or written.
+    /// The store does not exist, or cannot be reached, opened, read or written.
     StoreUnavailable,
     Interrupted,
     Failed,

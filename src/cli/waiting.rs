@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// The wait after which a command prints a notice.
+/// If a step of a command takes longer than this, the command prints a notice that it waits.
 const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
 const DRAW_EVERY: Duration = Duration::from_millis(100);
@@ -121,7 +121,8 @@ fn format_line(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     format!("{percent} %{}", time_left(done, all, elapsed))
 }
 
-/// Formats the remaining time, which is estimated at a constant speed.
+/// Formats the remaining time, on the assumption that the speed stays constant. Empty before the
+/// first step and after the last.
 fn time_left(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     let rest = all.unwrap_or(0).saturating_sub(done);
     if done == 0 || rest == 0 {

@@ -1,4 +1,5 @@
-//! The effective settings, each with its value and origin.
+//! The settings that result from flags, environment variables, the file and the defaults, each with
+//! its value and origin.
 
 use super::passwords::without_passwords;
 use super::settings::{all_settings, is_list, json_value, with_set_variables};

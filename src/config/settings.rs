@@ -85,8 +85,8 @@ pub struct ServerConfig {
     pub admin_listen: AdminListen,
     /// Time after which a stalled client is disconnected
     ///
-    /// A client is stalled if it has vanished or stopped reading its response. Only Linux detects
-    /// clients that stopped reading.
+    /// A client is stalled if it has vanished or stopped reading its response. This setting has an
+    /// effect only on Linux.
     #[arg(
         long,
         value_name = "DURATION",

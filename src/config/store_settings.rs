@@ -72,8 +72,8 @@ impl StoreSettings {
         let password = std::env::var("PGPASSWORD").ok().filter(|password| !password.is_empty());
         let url = match (file, password) {
             (Some(file), _) => {
-                // This call only checks that the file is readable; each connection reads the file
-                // again.
+                // This call only checks that the file is readable, because each connection reads
+                // the file again.
                 read_password(file).map_err(|error| {
                     let place = file.display();
                     let why = format!("store_password_file: {place} cannot be read: {error}");

@@ -77,7 +77,7 @@ fn record<R: Record>(text: &str, unknown: &mut Unknown) -> Result<R, Vec<FieldPr
     RecordFields::new(&names, values.into_iter().map(FieldValue::Json), problems).read()
 }
 
-/// The members of an object, in order. A map would lose repeated names, which are reported.
+/// The members of an object, in order. A map would lose repeated names, which must be reported.
 struct Members<'a> {
     names: Vec<Name<'a>>,
     values: Vec<&'a RawValue>,

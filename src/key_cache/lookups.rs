@@ -87,7 +87,7 @@ impl Lookups {
 /// drops the requests whose caller no longer waits.
 fn take_next(waiting: &mut Vec<Waiter>) -> Vec<Waiter> {
     waiting.retain(|waiter| !waiter.answer.is_closed());
-    // The sort is stable: requests with the same priority stay in the order of their arrival.
+    // The sort is stable, so requests with the same priority stay in the order of their arrival.
     waiting.sort_by_key(|waiter| waiter.is_last);
     let mut digests = HashSet::new();
     let fits = |waiter: &&Waiter| {

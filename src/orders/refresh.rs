@@ -12,8 +12,9 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The list in memory. Pending removals are orders that this server has cancelled since the
-/// snapshot. `sent` keeps track of the snapshots that responses are still sending.
+/// The list in memory: a snapshot and the pending removals. These are the orders that this server
+/// has cancelled since the snapshot was made. `sent` keeps track of the snapshots that responses
+/// are still sending.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
@@ -150,7 +151,8 @@ impl Refresh {
 /// A refresh that has read everything it needs from the store.
 #[derive(Debug)]
 pub struct ReadRefresh {
-    /// The snapshot, with the changes that were read from the store.
+    /// The snapshot before the planned rows and removals are applied. If the plan required a read,
+    /// the snapshot includes the changes that were read.
     base: Arc<Snapshot>,
     /// The position of the new snapshot, which consists of `base` with the planned rows and
     /// removals.
@@ -268,7 +270,7 @@ mod tests {
         refresh.read(&store).await.unwrap().apply(state)
     }
 
-    /// Returns, for each id, true if the snapshot contains the order.
+    /// For each id, true if the snapshot's JSON contains the order.
     fn contains<const N: usize>(snapshot: &Snapshot, ids: [i64; N]) -> [bool; N] {
         let listed = text(snapshot);
         ids.map(|id| listed.contains(&format!(r#"{{"id":{id},"#)))

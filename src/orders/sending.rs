@@ -48,8 +48,8 @@ impl Payload {
         Payload { body, is_gzip }
     }
 
-    /// Compresses the part on a blocking thread, if it is sent as gzip. Fails if the compression
-    /// panicked.
+    /// Creates the payload of a response with this JSON. If the response is sent as gzip,
+    /// compresses the JSON on a blocking thread. Fails if the compression panicked.
     pub async fn for_part(
         json: Vec<u8>,
         readers: &Readers,

@@ -122,7 +122,7 @@ mod sockets {
         SockFilter::new(0x30, 0, 0, 13),
         // Keep only the bits of the flags SYN and ACK.
         SockFilter::new(0x54, 0, 0, 0x12),
-        // If only SYN is left, skip an instruction.
+        // If only SYN is left, skip the next instruction.
         SockFilter::new(0x15, 1, 0, 0x02),
         // Pass the whole packet.
         SockFilter::new(0x06, 0, 0, u32::MAX),
@@ -134,9 +134,9 @@ mod sockets {
         SockRef::from(socket).attach_filter(&DROP_SYN)
     }
 
-    /// Counts connections in this network namespace. Without IPv6, the IPv6 table is missing and
-    /// counts as empty. Reads the tables in /proc/self, because systemd's `ProcSubset=pid` hides
-    /// /proc/net.
+    /// Counts the open connections that were accepted at this address, in this network namespace.
+    /// Reads the TCP tables in /proc/self/net, because systemd's `ProcSubset=pid` hides /proc/net.
+    /// Without IPv6, the table tcp6 is missing and counts as empty.
     pub fn count_open(address: SocketAddr) -> ProcResult<usize> {
         let process = Process::myself()?;
         let is_open = |socket: &TcpNetEntry| {

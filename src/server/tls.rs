@@ -58,7 +58,8 @@ pub struct ReloadableCertificate {
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
     last_checked: Option<[FileVersion; 2]>,
-    /// True if the last reload could not read a file, and logged that.
+    /// True if the last reload could not read a file. While this is true, further reloads do not
+    /// log such a failure again. A requested reload resets it first.
     is_unreadable: bool,
 }
 

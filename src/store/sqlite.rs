@@ -218,7 +218,7 @@ fn create_if_missing(directory: &Path) -> Result<(), StoreError> {
     }
     require_no_traces(directory)?;
     create_store(directory).or_else(|error| {
-        // Another process may have created the store since this function checked.
+        // Ignore the error if another process has created the store since this function checked.
         if exists(directory)? { Ok(()) } else { Err(error) }
     })
 }

@@ -21,7 +21,8 @@ async fn listed(client: &Client) -> Vec<i64> {
 }
 
 fn serve(data: &DataDir) -> ServerProcess {
-    // With SIGXFSZ ignored, a write beyond the limit fails instead of killing the process.
+    // [`limit_files`] simulates a full disk by a limit on the length of files. With SIGXFSZ
+    // ignored, a write beyond this limit fails instead of killing the server.
     data.serve_after("trap '' XFSZ", &["--admin-listen", "127.0.0.1:0"]).unwrap()
 }
 
@@ -71,8 +72,8 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     assert_eq!((orders.pending, orders.cancelled), (90, 10));
 }
 
-/// The server checkpoints the WAL at 16 MiB or after 250 commits. The disk is full before that, so
-/// the server must checkpoint the WAL when a write fails.
+/// The server checkpoints the WAL at 16 MiB or after 250 commits. In this test, the WAL reaches the
+/// file size limit earlier. A write then fails, and the server must checkpoint the WAL.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wal_that_fills_the_disk_is_checkpointed() {
     let data = DataDir::temporary().unwrap();

@@ -116,7 +116,8 @@ enum Command {
     ))]
     ExternalChecks(external_checks::ExternalCheckArgs),
 
-    /// Compare the server's speed with its web framework and databases; see `bench --help`.
+    /// Compare the server's speed with that of its web framework and its databases; see `bench
+    /// --help`.
     #[command(disable_help_flag = true)]
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

@@ -17,9 +17,9 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 /// The error that a failed call returns.
 ///
 /// Its `Display` output is one line, such as `409 order_already_shipped: Order 1000 has already
-/// shipped and cannot be cancelled. It is unchanged. (request id 5a2bd2f9-…)`. Its
-/// [`source`](std::error::Error::source) is the underlying error, if there is one. Neither
-/// `Display` nor `Debug` shows the key.
+/// shipped and cannot be cancelled. It is unchanged. (request id 5a2bd2f9-…)`.
+/// [`source`](std::error::Error::source) returns the underlying error, if any. Neither `Display`
+/// nor `Debug` shows the API key.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 

@@ -16,7 +16,8 @@ pub(crate) trait Request {
     /// `answer` replaces before it sends the request.
     fn call(&mut self) -> &mut Call;
 
-    /// Creates the span of the call, with the operation and the identifiers in its parameters.
+    /// Creates the tracing span of the call. The span's fields include the operation and the
+    /// identifiers among the request's parameters.
     fn span(&self) -> Span;
 
     /// Sends the request, with the method that progenitor generated for the operation.

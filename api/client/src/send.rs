@@ -188,8 +188,9 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     }
 }
 
-/// True if the server may have executed the request. After a 429 or without a connection, the
-/// server has not executed the request.
+/// Called with a result that is retried. True if the server may have executed the request: the
+/// response is a 5xx, or no response came although the client had connected. False for a 429, or if
+/// there was no connection.
 fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     match result {
         Ok(response) => response.status().is_server_error(),

@@ -56,7 +56,8 @@ impl<'a> Edit<'a> {
         self.new.push(order, &self.scratch);
     }
 
-    /// Removes the order with this id, if the snapshot contains it.
+    /// Removes the order with this id, if the snapshot contains it. First copies all orders below
+    /// this id to the new snapshot, so later changes must have higher ids.
     pub fn remove(&mut self, id: i64) {
         self.copy_open(Some(id));
         while self.open.is_none() {
@@ -69,7 +70,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Adds the remaining orders and pages of the old snapshot, and returns the new one.
+    /// Adds the orders and pages of the old snapshot after the last change, and returns the new
+    /// snapshot. Call it after all changes were applied.
     pub fn finish(mut self) -> Snapshot {
         self.copy_open(None);
         for page in self.old {

@@ -61,7 +61,7 @@ impl SavedCounts {
         let new = path.with_extension("new");
         let directory = path.parent().unwrap_or(Path::new("."));
         let mut file = private_file(&new, directory)?;
-        // An interrupted write may have left this file with content.
+        // Empty the file, because an interrupted write may have left content in it.
         file.set_len(0)?;
         writeln!(file, "{HEADER}{}", checksum(&body))?;
         file.write_all(&body)?;

@@ -44,8 +44,10 @@ impl OrdersRead {
     /// must not split the rows of a change.
     ///
     /// `highest` is the number of the last change on the page, or `None` if the page is empty.
-    /// `before` is the store's last change before the read. A full page may stop before later
-    /// changes, so rows that they have rewritten may be missing.
+    /// `before` is the store's last change before the read.
+    ///
+    /// Each row belongs only to its latest change. So a full page lacks rows of its changes that
+    /// later changes have rewritten. Those rows are on later pages.
     pub fn page(
         after: Position,
         before: Position,

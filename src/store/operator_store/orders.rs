@@ -47,7 +47,8 @@ pub trait OrderCommands {
     /// cancelled orders, because an id is never used again.
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
-    /// Returns the status of each of these orders that exists.
+    /// Returns the statuses of the orders with these ids. Orders that do not exist are absent from
+    /// the result.
     fn order_statuses(&self, ids: &[i64]) -> Result<HashMap<i64, Status>, StoreError>;
 
     /// Makes all of these updates, or none if an order is cancelled or does not exist. No two

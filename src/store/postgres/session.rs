@@ -97,8 +97,8 @@ pub enum OpenError {
     Connect(#[from] ConnectError),
     #[error("the connections came to different servers")]
     Different,
-    /// This program cannot use the store: its schema does not fit, or the request counts belong to
-    /// another store.
+    /// This program cannot use the store. For example, it does not support the version of the
+    /// schema, or the request counts belong to another store.
     #[error(transparent)]
     Schema(StoreError),
     #[error(transparent)]

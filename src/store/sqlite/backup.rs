@@ -223,8 +223,9 @@ impl StagedCopy {
             .tempdir_in(parent(target))
             .map_err(unwritable)?;
         let lock = File::open(directory.path()).map_err(unwritable)?;
-        // Ignore an error, because some network file systems cannot lock directories. On such a
-        // file system, no other process can lock and remove this directory.
+        // The lock keeps other processes from removing this directory, because they remove only
+        // directories that they can lock. Ignore an error: on some network file systems, nobody can
+        // lock a directory, so nobody removes this one.
         let _ = lock.lock();
         let copy = StagedCopy { target: target.to_path_buf(), directory, _lock: lock };
         private_file(&copy.path(), parent(target)).map_err(unwritable)?;

@@ -89,8 +89,8 @@ impl CachedLastChanges {
     }
 }
 
-/// The supported format version. It is `iVersion`, the header's first word, in the machine's byte
-/// order.
+/// The supported format version of the WAL index. The first word of the header, `iVersion`, must
+/// have this value, in the machine's byte order.
 const FORMAT: [u8; 4] = 3_007_000_u32.to_ne_bytes();
 
 /// The length of the header, without the copy that follows it.

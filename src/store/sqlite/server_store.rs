@@ -196,8 +196,8 @@ impl Store for SqliteStore {
     async fn try_write(&self) -> Result<(), StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-                // The test must really write. SQLite skips writing an unchanged row, but always
-                // writes this number to the file's header.
+                // This write must reach the file. SQLite skips writing an unchanged row, but always
+                // writes `application_id` to the file's header.
                 let id: i64 =
                     transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
                 Ok(transaction.pragma_update(None, "application_id", id)?)

@@ -431,8 +431,8 @@ export const redirects: Check = async (page) => {
   const found: string[] = [];
   for (const [from, to] of [
     ["/docs/", "/docs"],
-    // `/docs` used to be the reference of version 1. An old link to a tag that only version 1 has
-    // must lead there.
+    // `/docs` was once the reference of version 1. Old links to a tag that version 2 lacks must
+    // redirect to `/docs/v1`.
     ["/docs#tag/pets/GET/pets/{petId}", "/docs/v1#tag/pets/GET/pets/{petId}"],
   ]) {
     await page.goto("about:blank");

@@ -1,5 +1,5 @@
-//! Cancels orders with bare SQLite, in a separate process: the baseline for cancellations per
-//! second.
+//! Cancels orders with bare SQLite, in a separate process. The result is the baseline for
+//! cancellations per second.
 
 use crate::machine::on_served_core;
 use crate::rounds::{Sample, Turn};

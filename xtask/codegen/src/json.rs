@@ -25,7 +25,8 @@ pub fn parse(text: &str) -> Result<Value, Refusals> {
     }
 }
 
-/// Reads the value whose JSON pointer is `pointer`, and records the pointers of duplicate keys.
+/// A reader of the value at the JSON pointer `pointer`. It records the pointers of duplicate keys
+/// in `duplicates`.
 struct ValueReader<'d> {
     pointer: String,
     duplicates: &'d RefCell<Vec<String>>,

@@ -1,5 +1,5 @@
-//! Describes refusals. A refusal names a place of a document from which no code can be generated,
-//! the problem, and the fix.
+//! Describes refusals. The generator refuses a part of a document if it cannot generate code for
+//! this part. A refusal contains the part's pointer, the problem, and the fix.
 
 use std::fmt;
 

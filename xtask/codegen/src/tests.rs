@@ -84,8 +84,9 @@ fn construct(document: &Value, pointer: &str) -> String {
     let (last, parent) = (tokens.next(), tokens.next());
     let value = document.pointer(pointer).unwrap();
     let shape = ["$ref", "enum", "x-extensible-enum"].map(|key| value.get(key).is_some());
-    // Documents choose the names of objects freely, so leave out the last token of an object's
-    // pointer. Keep the token if it is a method or a status.
+    // Documents choose the names of objects freely, so the key does not include the last token of
+    // an object's pointer. Exceptions are methods and statuses, which documents do not choose
+    // freely.
     let last =
         last.filter(|_| !value.is_object() || ["PATH", "responses"].map(Some).contains(&parent));
     format!("{last:?} {parent:?} {shape:?} {} {}", value["type"], value["format"])

@@ -60,7 +60,8 @@ pub struct Scenario {
     run: Box<Run>,
 }
 
-/// Creates a scenario from an async function.
+/// Creates a scenario from an async function that takes the tools and the report. The macro boxes
+/// the function's future, as [`Run`] requires.
 macro_rules! scenario {
     ($name:expr, $run:expr) => {
         $crate::scenario::Scenario::new($name, |tools, report| Box::pin($run(tools, report)))

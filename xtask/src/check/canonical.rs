@@ -16,7 +16,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         let text = repository.read(of.file)?;
         let mut document = canonical_json::parse(of.file, &text)?;
         let (mut problems, mut reasons) = (Vec::new(), Vec::new());
-        // A checkout without the server has no samples either.
+        // Check the samples only if the checkout contains the server, because other checkouts have
+        // no samples.
         if repository.has_server() {
             let before = document.clone();
             let missing = samples::put(repository, of, &mut document)?;

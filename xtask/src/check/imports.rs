@@ -15,7 +15,7 @@ pub(super) fn claim(_: &Inputs) -> String {
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    // Some checkouts contain the contract but no server, so they have no map.
+    // Skip a checkout without the server, because it has no map of modules.
     if !inputs.repository.has_server() {
         return Ok(Vec::new());
     }

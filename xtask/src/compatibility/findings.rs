@@ -216,7 +216,8 @@ impl Findings {
     }
 }
 
-/// Formats a value on one line, cut after 40 characters.
+/// Formats a value on one line. Replaces everything after 40 characters by `…`. Returns `absent`
+/// for `None`.
 pub(super) fn shorten(value: Option<&Value>) -> String {
     const MAX_CHARS: usize = 40;
     let text = value.map_or("absent".to_string(), Value::to_string);

@@ -149,8 +149,8 @@ impl Shared {
         self.memory.apply_and_check_ban(request, now)
     }
 
-    /// Removes expired strikes from memory, and expired counts from the database, once per
-    /// [`REMOVAL_INTERVAL`].
+    /// Removes expired strikes from memory, and expired counts from the database. Neither affects a
+    /// decision any more, but both take up space.
     async fn keep_removing(&self, session: &Session) {
         loop {
             sleep(REMOVAL_INTERVAL).await;

@@ -46,7 +46,7 @@ pub async fn grants(client: &Client, role: &str, rights: Rights) -> Result<Strin
     Ok(statements(&database, &schema, &role, rights))
 }
 
-/// Formats the statements. The names must already be quoted.
+/// Formats the GRANT statements. The names must already be quoted as SQL identifiers.
 fn statements(database: &str, schema: &str, role: &str, rights: Rights) -> String {
     let (read_tables, writes): (&[&str], &[&str]) = match rights {
         Rights::Store => (&READ_TABLES, &STORE_WRITES),

@@ -42,7 +42,7 @@ pub struct Heartbeat {
     /// Parameters: id, address, last change of the list.
     update: Statement,
     commit: Statement,
-    /// Requests an immediate heartbeat.
+    /// The signal to send a heartbeat immediately.
     wanted: Notify,
     state: Arc<SessionState>,
 }

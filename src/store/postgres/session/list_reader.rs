@@ -132,8 +132,8 @@ impl ListReader {
         }
     }
 
-    /// Must be called when the session has ended. List requests that are waiting or join later then
-    /// get an error.
+    /// Must be called when the session has ended. Waiting list requests then get an error. Requests
+    /// that join later get an error too.
     pub fn close(&self) {
         drop(self.queries.lock().take());
     }

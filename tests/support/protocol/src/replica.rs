@@ -418,7 +418,8 @@ impl Replica {
         Some(())
     }
 
-    /// Handles the answer to the poll. If the answer is rejected, the cache stays as it is.
+    /// Checks the answer to the poll. Keeps an accepted answer for [`Replica::apply_poll`] and
+    /// drops a rejected one. Does not change the cache.
     pub fn accept_poll(&mut self) -> Option<()> {
         let KeyPoll::Asked(asked, answer, rows) = std::mem::take(&mut self.key_poll) else {
             return None;
@@ -449,8 +450,8 @@ impl Replica {
         Some(())
     }
 
-    /// Looks up the key for a request. The server answers immediately, and [`Replica::enter_key`]
-    /// handles its answer.
+    /// Looks up the key for a request. PostgreSQL answers immediately, and [`Replica::enter_key`]
+    /// handles the answer in a later step.
     pub fn look_up(&mut self, journal: &Journal) -> Option<()> {
         if self.look_up != KeyLookUp::None {
             return None;

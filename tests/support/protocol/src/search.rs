@@ -11,8 +11,8 @@ use std::thread;
 /// initial state has the number `usize::MAX`.
 type Numbered = (usize, World);
 
-/// A broken promise, the number of the last state before it (see [`Numbered`]), and the step that
-/// broke it.
+/// A broken promise, the number of the state from which a step broke the promise (see
+/// [`Numbered`]), and this step.
 type BrokenAfter = (Broken, usize, Step);
 
 /// Returns the number of reachable states. Fails with a shortest sequence of steps that breaks a
@@ -101,7 +101,7 @@ fn hash_of(world: &World) -> u64 {
 #[derive(Default)]
 struct Mixer {
     state: u64,
-    /// The bytes that have not been multiplied in yet, and their number of bits.
+    /// The bytes that have not been mixed into `state` yet. `bits` is their number of bits.
     bytes: u64,
     bits: u32,
 }

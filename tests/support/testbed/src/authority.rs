@@ -27,8 +27,8 @@ impl Authority {
     pub fn issue(&self, host: &str) -> anyhow::Result<Issued> {
         let key = KeyPair::generate()?;
         let mut parameters = CertificateParams::new(vec![host.to_string()])?;
-        // Set a subject name, because a certificate with the authority's name would count as
-        // self-signed.
+        // Set a subject name. Otherwise, the certificate would have rcgen's default name, as the
+        // authority does. A certificate with the name of its issuer would count as self-signed.
         parameters.distinguished_name.push(DnType::CommonName, host);
         let certificate = parameters.signed_by(&key, &self.issuer)?.pem();
         Ok(Issued { certificate, key: key.serialize_pem() })

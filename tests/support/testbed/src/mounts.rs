@@ -1,4 +1,4 @@
-//! Mounts a small disk that can be filled (a tmpfs), or a single file.
+//! Mounts a small tmpfs that a test can fill. Also mounts a file over another file.
 
 use anyhow::{Context, bail, ensure};
 use std::fs::File;

@@ -153,7 +153,8 @@ impl Postgres {
         Ok(admin.batch_execute("SELECT pg_reload_conf()").await?)
     }
 
-    /// Waits until the standby confirms commits.
+    /// Waits until the standby is synchronous. From then on, commits wait until the standby
+    /// confirms them.
     pub async fn wait_for_standby(&self) -> anyhow::Result<()> {
         self.wait_for_stream("sync_state = 'sync'").await
     }

@@ -79,7 +79,8 @@ impl Preload {
         &self.library
     }
 
-    /// True if a process has read the number since it was last set to a value other than 0.
+    /// True if a process has read the number that controls the library since a test last set it to
+    /// a value other than 0.
     pub fn was_used(&self) -> bool {
         self.used().exists()
     }

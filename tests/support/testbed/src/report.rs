@@ -1,4 +1,5 @@
-//! Collects the numbers and violations of a run.
+//! Collects the figures of a test run and the expectations that it violated. A long stall of the
+//! machine excuses violations that it may explain.
 
 use std::io::Write;
 use std::time::Duration;

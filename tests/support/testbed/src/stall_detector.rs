@@ -53,7 +53,7 @@ impl StallDetector {
         Duration::from_nanos(self.longest_nanos.load(Ordering::Relaxed))
     }
 
-    /// Returns the sum of the counted stalls so far, that is, of those above 20 ms.
+    /// Returns the total length of the stalls so far. Only stalls above 20 ms count.
     pub fn stalled(&self) -> Duration {
         Duration::from_nanos(self.late_nanos.load(Ordering::Relaxed))
     }

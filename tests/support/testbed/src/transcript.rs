@@ -10,7 +10,8 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Keys in tests expire after one of these numbers of days. 0 is for all other times.
+/// The numbers of days after which keys in tests expire. 0 stands for times that are not expiry
+/// times.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.
@@ -27,7 +28,7 @@ pub fn assert_text(actual: &str, expected: Inline) {
     Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
 }
 
-/// A session that a document shows, with what a test needs to run it.
+/// A console session that a document shows, with what a test needs to run it.
 #[derive(Debug)]
 pub struct Console<'a> {
     /// The document's path, relative to the repository.
@@ -156,8 +157,7 @@ fn with_compact_json(text: &str) -> String {
     block.replace_all(text, compact).into_owned()
 }
 
-/// Puts a name, such as `TIME`, in the place of each value that differs between a document and a
-/// run.
+/// Replaces each value that differs between a document and a run by a name, such as `TIME`.
 fn normalize_for_document(text: &str) -> String {
     let patterns = [
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
@@ -267,8 +267,8 @@ fn without_times(text: &str) -> String {
             };
         text = Regex::new(pattern).unwrap().replace_all(&text, name_recent).into_owned();
     }
-    // A command of the last hour may have run before midnight, so also replace dates that are based
-    // on yesterday.
+    // A command of the last hour may have run before midnight. So also replace yesterday's date,
+    // and the expiry dates of keys that were issued yesterday.
     let begins = [now, now - TimeDelta::hours(1)];
     let days = begins.into_iter().flat_map(|begin| {
         VALID_DAYS.map(|days| (begin + TimeDelta::days(days)).format(" %F").to_string())

@@ -120,9 +120,9 @@ fn prepare_parameter(
 /// The closed enums of parameters. Each element has the schema of an enum and the name of its type.
 type ClosedEnums = Vec<(Value, String)>;
 
-/// If a parameter is a closed enum, replaces its schema by a reference. Parameters with the same
-/// schema share a type. It is named after the operation and the name of the first such parameter,
-/// as in `ListBooksGenre`.
+/// If a parameter is a closed enum, replaces its schema by a reference to a type. Parameters with
+/// the same schema share a type. The type is named after the operation and the first such
+/// parameter, as in `ListBooksGenre`.
 fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut ClosedEnums) {
     let name = parameter["name"].as_str().unwrap_or_default().to_upper_camel_case();
     let Some(schema) = parameter.get_mut("schema").filter(|schema| schema.get("enum").is_some())

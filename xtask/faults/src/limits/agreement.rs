@@ -85,7 +85,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts a database server with the tables of counts and [`CLOCK`], and connects to it.
+/// Starts PostgreSQL, creates the tables of request counts, runs [`CLOCK`], and returns a
+/// connection.
 async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)> {
     let cluster = Cluster::create(&tools.postgres()?)?;
     let server = cluster.primary("primary", &[]).await?;

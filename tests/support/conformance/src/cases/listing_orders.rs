@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use std::ops::ControlFlow;
 use store_orders::store::{Order, Records, Status};
 
-/// Enough orders for more than three pages on any engine.
+/// Enough orders for more than three pages of `for_each_order`, which reads 5,000 orders per page.
 const MANY_ORDERS: i64 = 16_000;
 
 pub fn lists_are_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::Result<()> {

@@ -188,7 +188,8 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     // was ahead may have written it.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
-    // A server must be able to start afterwards, with the same database for the counts as before.
+    // A server must be able to start after the restore. The restore changes the store's id, so it
+    // must also assign the request counts to the new id.
     database.server_of_owner().map(drop)
 }
 
