@@ -106,8 +106,8 @@ fn start_dropshot(setup: &Setup, body: &[u8]) -> anyhow::Result<ServerProcess> {
     bare_dropshot::start(&setup.new_directory()?, body)
 }
 
-/// Returns a turn that measures bare dropshot. Bare dropshot serves the same body as the server,
-/// always with status 200, and ignores the key.
+/// Returns a turn that measures bare dropshot, which serves the same body as the server. Bare
+/// dropshot ignores the key.
 fn dropshot_turn<'a>(
     setup: &Setup,
     dropshot: &'a ServerProcess,

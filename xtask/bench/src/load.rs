@@ -1,5 +1,5 @@
-//! The load generator, which runs a closed loop. Each client sends its next request after it has
-//! received the response to the previous one.
+//! The load generator. Each client sends its next request after it has received the previous
+//! response.
 
 use crate::connection::{Connection, block_on};
 use anyhow::ensure;
@@ -22,9 +22,9 @@ impl Load {
         Load { clients, status, requests: Box::new(std::iter::repeat(request)) }
     }
 
-    /// Opens the connections. Then sends requests until `span` has passed or no request is left.
-    /// Returns the number of responses and the seconds since the connections were open. Fails if
-    /// earlier runs have already sent all requests.
+    /// Sends requests until `span` has passed or no request is left. Returns the number of
+    /// responses and the seconds, without the time to connect. Fails if earlier runs have already
+    /// sent all requests.
     pub fn run(&mut self, address: SocketAddr, span: Duration) -> anyhow::Result<(f64, f64)> {
         let (status, requests) = (self.status, RefCell::new(&mut self.requests));
         block_on(async {

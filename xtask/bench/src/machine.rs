@@ -34,8 +34,8 @@ pub fn description() -> anyhow::Result<String> {
     ))
 }
 
-/// Returns the number of cores that other programs keep busy. Call it while the benchmark does
-/// nothing, because its own work would be counted as well.
+/// Returns the number of cores that other programs keep busy. The benchmark must be idle during the
+/// call, because its own work would be counted too.
 pub fn busy_by_others() -> anyhow::Result<f64> {
     let idle_ms =
         |stats: &KernelStats| stats.total.idle_ms() + stats.total.iowait_ms().unwrap_or(0);

@@ -128,9 +128,8 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 impl Part {
-    /// Fails if a program that the part needs is not installed. The benchmark calls this method for
-    /// all parts before it runs the first part. So it does not report a missing program only after
-    /// minutes of measuring.
+    /// Fails if a program that the part needs is not installed. The benchmark checks all parts
+    /// first, because a late failure would waste minutes of measuring.
     fn check_tools(self) -> anyhow::Result<()> {
         match self {
             Part::Start => Command::new("sqlite3")

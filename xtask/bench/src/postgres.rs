@@ -1,6 +1,8 @@
-//! Measures a store in PostgreSQL, and compares the results with baselines. For lists and request
-//! counts, the baseline is the embedded store. For cancellations, it is pgbench, and for the start
-//! of a server, it is psql.
+//! Measures a store in PostgreSQL, and compares the results with baselines:
+//!
+//! - lists and request counts with the embedded store
+//! - cancellations with pgbench
+//! - the start of a server with psql
 
 use crate::embedded::MANY;
 use crate::load::{Load, request};
@@ -18,9 +20,8 @@ use tokio::runtime::Runtime;
 
 const CLIENTS: usize = 64;
 
-/// How long the benchmark waits after the start of a server before it sends cancellations. A server
-/// delays cancellations in the first second after its start. The reason is that another server may
-/// still have a lease on a replaced primary.
+/// The wait between the start of a server and the first cancellation. A server delays cancellations
+/// in the first second after its start.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 /// A larger buffer cache and more WAL between checkpoints than by default.
@@ -30,15 +31,14 @@ const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size
 /// ids.
 const LAST_CANCELLED: u64 = 700_000;
 
-/// The transaction that pgbench repeats: it changes one row. It also sets the change number, as a
-/// cancellation does, so that PostgreSQL must update the index on the change number.
+/// The transaction that pgbench repeats. The transaction also sets the change number, because a
+/// cancellation must update the index on that number too.
 const ONE_ROW: &str = "\\set id random(700001, 1000000)
 UPDATE orders SET complete = NOT complete, change_number = CASE change_number WHEN 1 THEN 2 ELSE 1 END
 WHERE id = :id;
 ";
 
-/// A path that the API does not have. The server counts the request and answers 404, which costs
-/// less than any other counted request.
+/// A path that the API does not have. A 404 costs the server less than any other counted request.
 const UNKNOWN_PATH: &str = "/v1/store/nothing";
 
 /// A database server on the core for servers.
@@ -112,8 +112,7 @@ fn cancellations(
     std::fs::write(&script, ONE_ROW)?;
     let mut pgbench = database.installed.client("pgbench");
     pgbench.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "3", "-f"]).arg(script);
-    // pgbench gets its own store. If it shared the store of one build, that build's server would
-    // also have to read pgbench's changes.
+    // pgbench gets its own store, so that no measured server has to read pgbench's changes.
     pgbench.arg(url_of(&database.store(setup, &setup.programs.this, MANY)?)?);
     let builds = stores.into_served()?;
     std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);
@@ -140,8 +139,8 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     })
 }
 
-/// Measures three kinds of request to a server that counts requests in PostgreSQL: a list and a
-/// 404, which are counted, and a 429, which is not.
+/// Measures three kinds of request. The server counts the list and the 404 in PostgreSQL, but not
+/// the 429.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

@@ -1,4 +1,4 @@
-//! Measures how many round trips to PostgreSQL a request waits for, with two replicas behind a
+//! Measures how many round trips to PostgreSQL a request waits for. Two replicas connect through a
 //! relay that adds a delay.
 
 use crate::connection::{Connection, block_on};
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 use testbed::relay::{Fault, Relay};
 
-/// The time that the relay adds between a statement and its result. The number of round trips of a
-/// request is the request's duration divided by this time. A request's other work takes only a few
-/// milliseconds, so it hardly changes the number.
+/// The time that the relay adds between a statement and its result. A request's other work takes
+/// only a few milliseconds, so its duration divided by this time is about its number of round
+/// trips.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
-/// The number of times that a client repeats its steps in one turn. The result of a turn is the
-/// median over all clients and repetitions.
+/// How often a client repeats its steps in one turn. The turn's result is the median over all
+/// clients and repetitions.
 const REPETITIONS: usize = 5;
 
 /// The number of orders in the store. The clients cancel fewer orders than this.
@@ -40,8 +40,8 @@ use Step::{CancelElsewhere, CancelHere, Send};
 
 const GET_LIST: Step = Send("GET", LIST, 200);
 
-/// For each measured request: its name, its steps, the number of clients that take the steps at the
-/// same time, and the target, a maximum number of round trips. Only the last step is measured.
+/// The measured requests. Each entry has a name, steps, the number of concurrent clients, and the
+/// maximum number of round trips. Only the last step is measured.
 const REQUESTS: [(&str, &[Step], usize, f64); 9] = [
     ("list", &[GET_LIST], 1, 1.2),
     ("list, 32 clients", &[GET_LIST], 32, 1.3),

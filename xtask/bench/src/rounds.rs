@@ -1,5 +1,5 @@
 //! Runs measurements in rounds. In each round, every build and the baseline take one turn, so that
-//! noise affects all of them alike. The baseline may be a constant instead of a measurement.
+//! noise affects all of them alike.
 
 use crate::load::Load;
 use crate::machine::{cpu_seconds, on_served_core};
@@ -31,8 +31,8 @@ impl Sample {
 /// Runs one measurement, such as a load of 700 ms, and returns its result.
 pub type Turn<'a> = Box<dyn FnMut() -> anyhow::Result<Sample> + 'a>;
 
-/// A value for each build that is measured. `this` belongs to the build of this checkout. `other`
-/// belongs to the program that `--program` names, if the option is given.
+/// A value for each measured build. `this` belongs to this checkout, and `other` to the program
+/// that `--program` names.
 pub struct Builds<T> {
     pub this: T,
     pub other: Option<T>,
@@ -53,8 +53,8 @@ pub struct Work {
     pub target: Target,
 }
 
-/// Compares this build with the baseline, and with the other build if there is one. Returns a row
-/// for each comparison.
+/// Compares this build with the baseline, and with the other build if given. Returns a row for each
+/// comparison.
 pub fn compare(
     rounds: u16,
     work: Work,
@@ -102,8 +102,8 @@ pub fn compare(
     Ok(rows.collect())
 }
 
-/// Returns a turn that sends requests to a server in a closed loop. The turn measures the responses
-/// per second, and the server's CPU time per response.
+/// Returns a turn that sends requests to a server in a closed loop. Measures the responses per
+/// second, and the server's CPU time per response.
 pub fn load_turn(server: &ServerProcess, mut load: Load, span: Duration) -> Turn<'_> {
     Box::new(move || {
         // Empties the log, which would otherwise fill the disk.
@@ -126,8 +126,7 @@ pub fn start_turn<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) ->
     })
 }
 
-/// Returns a turn that runs a command on the core for servers, discards its output, and measures
-/// the time that it takes.
+/// Returns a turn that measures how long a command runs on the core for servers.
 pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Box::new(move || {
@@ -137,8 +136,7 @@ pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     })
 }
 
-/// Returns up to three lines from the end of the server's log, the newest first. Skips lines at the
-/// level INFO.
+/// Returns up to three lines of the server's log, the newest first. Skips lines at the level INFO.
 fn last_warnings(server: &ServerProcess) -> String {
     // The server writes its log every tenth of a second, so the last lines may still be missing.
     std::thread::sleep(Duration::from_millis(200));
@@ -162,9 +160,8 @@ mod tests {
             Box::new(move || {
                 turns.borrow_mut().push(name);
                 round += 1;
-                // The first round is an outlier, which must not count. Each later round has ten
-                // times the values of the round before, so only ratios within a round stay the
-                // same.
+                // The first round must not count, so its value is an outlier. Later rounds differ
+                // by powers of ten, so only ratios within a round stay the same.
                 let amount = if round == 1 { 7.0 } else { factor * 10_f64.powi(round) };
                 Ok(Sample { amount, cpu: factor })
             })

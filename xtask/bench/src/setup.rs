@@ -13,8 +13,8 @@ use testbed::{DataDir, Preload, Program, ServerProcess};
 
 pub const LIST: &str = "/v1/store/orders";
 
-/// Disables the limit on requests without a valid key. The generator sends all requests from one
-/// address, so this limit would replace most 401s with 429s.
+/// Disables the limit on requests without a valid key. Otherwise, most 401s would become 429s,
+/// because all requests come from one address.
 const NO_UNAUTHENTICATED_LIMIT: [&str; 2] = ["--unauthenticated-per-minute", "4294967295"];
 
 pub struct Setup {
@@ -56,8 +56,8 @@ impl Setup {
         })
     }
 
-    /// Creates a store with pending orders. Their ids are 1 to `orders`. The store is at `url`. If
-    /// `url` is `None`, the store is in a new directory.
+    /// Creates a store with the pending orders 1 to `orders`. The store is at `url`, or in a new
+    /// directory if `url` is `None`.
     pub fn store(
         &self,
         program: &Program,

@@ -21,8 +21,8 @@ impl Spread {
         Spread { q1: quantile(0.25), median: quantile(0.5), q3: quantile(0.75) }
     }
 
-    /// Formats the median, followed by both quartiles in parentheses unless the quartiles are
-    /// equal. Returns an empty string if the median is not a number.
+    /// Formats the median, and the quartiles if they differ. Returns an empty string if the median
+    /// is not finite.
     pub fn format(self, format_value: impl Fn(f64) -> String) -> String {
         if !self.median.is_finite() {
             return String::new();

@@ -31,9 +31,9 @@ pub struct SqliteCommits {
     milliseconds: u64,
 }
 
-/// Returns a turn that measures commits per second. The turn starts a process that loads the
-/// library `preload` and cancels orders in the store `file`. The process stops when `span` has
-/// passed or all `orders` are cancelled. If the turn runs again, it continues with the next order.
+/// Returns a turn that measures commits per second. A process with the library `preload` cancels
+/// `orders` in the store `file` until `span` has passed or no order is left. The next run of the
+/// turn continues with the next order.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,
@@ -61,8 +61,8 @@ pub fn turn<'a>(
 }
 
 /// Cancels one order after another, and prints the number of commits and the seconds. Each
-/// cancellation is one transaction of one statement, which is the least that a durable cancellation
-/// needs. The journal mode and the sync mode are the same as the server's.
+/// cancellation is one statement, the least that a durable cancellation needs. The journal mode and
+/// the sync mode are the server's.
 pub fn run(file: &Path, arguments: &SqliteCommits, out: &mut dyn Write) -> anyhow::Result<()> {
     let connection = Connection::open(file)?;
     connection.pragma_update(None, "synchronous", "FULL")?;

@@ -18,9 +18,8 @@ pub struct Row {
     /// ratios.
     pub ratio: Spread,
     pub target: Target,
-    /// The baseline's processor time per response, divided by that of this build. Other programs on
-    /// the machine affect this quotient less than they affect `ratio`. NaN if one of the two times
-    /// was not measured.
+    /// The baseline's processor time per response, divided by that of this build. Other programs
+    /// disturb this quotient less than `ratio`. NaN if one of the two times was not measured.
     pub cpu_ratio: Spread,
 }
 
@@ -49,8 +48,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Formats the target and its result. The result is "met" or "missed" if both quartiles of the
-    /// ratio are on the same side of the target. Otherwise, the result is "within noise".
+    /// Formats the target and its result. The result is "within noise" if the target is between the
+    /// quartiles of the ratio.
     fn format(self, ratio: Spread) -> String {
         let (target, worst_is_enough, best_is_enough) = match self {
             Target::AtLeast(least) => (format!("≥ {least}"), ratio.q1 >= least, ratio.q3 >= least),

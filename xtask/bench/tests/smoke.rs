@@ -1,5 +1,5 @@
-//! Runs one part of the benchmark as briefly as possible, with a second build (`--program`). Checks
-//! only the form of the table, because rounds this short give meaningless numbers.
+//! Runs one part of the benchmark as briefly as possible, with a second build. Checks only the form
+//! of the table, because such short rounds give meaningless numbers.
 
 use std::path::Path;
 use std::process::Command;

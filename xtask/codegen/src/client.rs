@@ -19,8 +19,7 @@ pub const ALL: &str = "all documents";
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
     pub document: &'a Value,
-    /// The path of the document. It appears in the first line of the generated file and in the
-    /// messages of refusals.
+    /// The path of the document, for the first line of the generated file and for refusals.
     pub source: &'a str,
     /// The name of the generated module, such as `v1`.
     pub module: &'a str,
@@ -36,8 +35,8 @@ pub struct ClientCode {
     pub modules: String,
 }
 
-/// Generates the client's code. All versions of the API use the identifier types and the error body
-/// of the first version. So callers can pass an id from one version to another.
+/// Generates the client's code. All versions use the id types and the error body of the first
+/// version, so callers can pass an id between versions.
 pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Error> {
     let (mut files, mut shared) = (Vec::new(), BTreeMap::new());
     for Version { document, source, module } in versions {

@@ -1,7 +1,7 @@
 //! Finds every difference between two JSON values.
 //!
-//! The order of keys is ignored. The order of elements and the type of numbers matter: 1 is not
-//! 1.0. Nothing here is specific to OpenAPI.
+//! The order of keys is ignored. The order of elements and the type of numbers matter, so 1 differs
+//! from 1.0.
 
 use crate::pointer::pointer_to;
 use serde_json::Value;
@@ -15,8 +15,8 @@ pub struct Difference<'a> {
     pub right: Option<&'a Value>,
 }
 
-/// Returns every difference between two values, in the order of the left value. Within an object,
-/// first come the keys of the left object, then those that are only in the right one.
+/// Returns every difference, in the order of the left value. Within an object, keys of only the
+/// right side come last.
 pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>> {
     let mut differences = Vec::new();
     compare("", Some(left), Some(right), &mut differences);
@@ -91,8 +91,8 @@ fn compare<'a>(
     }
 }
 
-/// Compares elements by position. First skips the equal elements at the start and at the end of
-/// both arrays, so that an inserted element is one difference, not one per element after it.
+/// Compares elements by position. Skips the equal elements at both ends, so that one inserted
+/// element is one difference.
 fn compare_elements<'a>(
     pointer: &str,
     left: &'a [Value],

@@ -83,8 +83,8 @@ pub enum Error {
     Format(#[from] std::io::Error),
 }
 
-/// Generates the server's code for this document. `source` is the document's file, and `command` is
-/// the command that writes the code. The first lines of the code contain both.
+/// Generates the server's code. `source` names the document's file, and `command` is the command
+/// that writes the code.
 pub fn server(document: &Value, source: &str, command: &str) -> Result<String, Error> {
     let contract = read::contract(document)?;
     let about = format!(

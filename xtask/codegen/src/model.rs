@@ -14,8 +14,8 @@ pub struct Contract {
     pub constants: Vec<Constant>,
     /// The tables of numbers in `info`.
     pub tables: Vec<Table>,
-    /// The generated records and enums. The records of `components` come first, each after the
-    /// enums that its members declare. The enums that operations declare come last.
+    /// The generated records and enums. A record of `components` comes after the enums that its
+    /// members declare. The enums of operations come last.
     pub items: Vec<Item>,
     pub error: ErrorRecord,
     /// The responses in `components`, each with its errors.
@@ -91,8 +91,8 @@ pub enum Item {
 #[derive(Clone, Debug)]
 pub struct Record {
     pub name: Ident,
-    /// The schema's name in the document. The record of an operation's parameters has no schema in
-    /// the document; its key consists of the operation and the location, such as `ListOrdersQuery`.
+    /// The schema's name in the document. For an operation's parameters, the operation and the
+    /// location, such as `ListOrdersQuery`.
     pub key: String,
     /// The description, which becomes the doc comment.
     pub description: Option<String>,
@@ -117,8 +117,8 @@ pub struct Field {
 #[derive(Clone, Debug)]
 pub struct Enum {
     pub name: Ident,
-    /// More names of this enum. The enum has the name of its first parameter. Each further
-    /// parameter with the same values adds one alias.
+    /// The names from further parameters with the same values. The first parameter gives the enum
+    /// its `name`.
     pub aliases: Vec<Ident>,
     /// The JSON pointer of the schema, without the first slash.
     pub key: String,
@@ -169,8 +169,8 @@ pub struct ParameterSet {
     pub record: Record,
 }
 
-/// The part of a request that contains a parameter. Dropshot emits path parameters first, then
-/// query parameters, then headers, so a document must list them in this order.
+/// The part of a request that contains a parameter. Documents must list parameters in the order of
+/// these variants, because dropshot emits parameters in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Location {
     Path,
@@ -242,8 +242,8 @@ pub fn has_bounds(ty: &Type) -> bool {
     }
 }
 
-/// Returns a default value as a Rust literal. Returns `None` if the type is neither boolean nor
-/// integer, or if the value is not valid for the type.
+/// Returns a boolean or integer default as a Rust literal. Returns `None` for other types and for
+/// values that the type does not allow.
 pub fn default_value(ty: &Type, value: &Value) -> Option<TokenStream> {
     match (ty, value) {
         (Type::Boolean, Value::Bool(flag)) => Some(quote::quote!(#flag)),

@@ -21,11 +21,8 @@ pub fn shouty(name: &str) -> Option<Ident> {
 
 /// Returns `converted` as an identifier. A keyword becomes a raw identifier, such as `r#type`.
 ///
-/// Returns `None` in three cases:
-///
-/// - `name` has a character that is not an ASCII letter, a digit, `-`, `_`, `.` or a space.
-/// - `converted` does not begin with a letter.
-/// - `converted` is a keyword that Rust does not allow as a raw identifier, such as `self`.
+/// Returns `None` if a name has unsupported characters or `converted` does not begin with a letter.
+/// Also returns `None` for a keyword such as `self`, which cannot be a raw identifier.
 fn identifier(name: &str, converted: &str) -> Option<Ident> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let is_separator = |letter: char| "-_. ".contains(letter);
@@ -43,8 +40,8 @@ pub fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// Returns two names of a status: the name of a variant, and the name of the constant in the `http`
-/// crate. For 404, they are `NotFound` and `NOT_FOUND`.
+/// Returns the name of a variant and the name of the constant in the `http` crate. For 404, they
+/// are `NotFound` and `NOT_FOUND`.
 pub fn status(status: u16) -> Option<(Ident, Ident)> {
     let reason = StatusCode::from_u16(status).ok()?.canonical_reason()?;
     let plain: String = reason.chars().filter(|letter| *letter != '\'').collect();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The key that [`resolve_references`] adds to each object that replaces a reference. Its value is
-/// the reference itself, such as `#/components/schemas/Order`.
+/// the reference, such as `#/components/schemas/Order`.
 pub const COMPONENT: &str = "x-component";
 
 /// Appends a key or an index to a pointer, and escapes `~` and `/` in it.
@@ -11,8 +11,8 @@ pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Sets the value at the pointer. Replaces an existing value, or adds a member to an existing
-/// object. Returns `None` if neither is possible, or if the pointer is empty.
+/// Sets the value at the pointer, or adds a member to an existing object. Returns `None` if neither
+/// is possible.
 pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     match parent(document, pointer)? {
         (Value::Object(members), key) => {
@@ -26,8 +26,8 @@ pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// Removes and returns the value at the pointer. Returns `None` if there is no value, or if the
-/// pointer is empty.
+/// Removes and returns the value at the pointer. Returns `None` if the pointer is empty or leads to
+/// no value.
 pub fn take(document: &mut Value, pointer: &str) -> Option<Value> {
     match parent(document, pointer)? {
         // `shift_remove` keeps the order of the other members.
@@ -50,8 +50,8 @@ pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     document.pointer(reference.strip_prefix('#')?)
 }
 
-/// Returns a value of a document with each reference replaced by its target. A reference stays as
-/// it is if its target is not in this document, or if it occurs within its own target (a cycle).
+/// Returns a value with each reference replaced by its target. A reference stays if its target is
+/// not in the document. A reference within its own target also stays, because of the cycle.
 pub fn resolve_references(document: &Value, value: &Value) -> Value {
     resolve_within(document, value, &[])
 }

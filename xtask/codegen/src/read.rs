@@ -16,8 +16,8 @@ use proc_macro2::Ident;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Names that the generated code imports or defines, and names in Rust's prelude. A type or
-/// constant that is generated from a part of the document must have a different name.
+/// Names that the generated code or Rust's prelude already uses. Types and constants from a
+/// document must have other names.
 pub const NAMES_IN_USE: &[&str] = &[
     "HandlerResponse",
     "Api",
@@ -114,8 +114,8 @@ struct Reader<'a> {
     refusals: Vec<Refusal>,
     /// For each closed enum of parameters: its list of values in the document, and its type.
     parameter_enums: Vec<(&'a Value, Type)>,
-    /// The Rust names in use, each with the JSON pointer of its place in the document. The names in
-    /// [`NAMES_IN_USE`] have an empty pointer.
+    /// The Rust names in use, each with the JSON pointer of its place in the document. The pointer
+    /// is empty for [`NAMES_IN_USE`].
     names: BTreeMap<String, String>,
 }
 
@@ -171,9 +171,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Refuses a document that the crate `openapiv3` cannot read, for example because a member is
-    /// missing or has the wrong JSON type. Returns `None` if the document is refused here, or if
-    /// anything in it was refused before.
+    /// Refuses a document that the crate `openapiv3` cannot read. Returns `None` if anything in the
+    /// document is refused here or was refused before.
     fn check_is_openapi(&mut self) -> Option<()> {
         if !self.refusals.is_empty() {
             return None;
@@ -212,8 +211,8 @@ impl<'a> Reader<'a> {
 
     /// Refuses each reference whose target does not exist or is in another document.
     fn check_references(&mut self, node: &Node<'_>) {
-        // Under `properties`, `$ref` may be the name of a property. Within examples, `$ref` may be
-        // any data. In both cases `$ref` is not checked as a reference.
+        // `$ref` is not always a reference. Under `properties`, `$ref` may be a property's name.
+        // Within examples, `$ref` may be any data.
         let is_properties = node.pointer.ends_with("/properties");
         if let Some(reference) = node.get("$ref").filter(|_| !is_properties) {
             let text = reference.value.as_str().unwrap_or_default();
@@ -240,8 +239,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses each key of `node` that the subset does not allow in this construct. Keys that begin
-    /// with `x-` are always allowed.
+    /// Refuses each key of `node` that the subset does not allow in this construct. Allows all keys
+    /// that begin with `x-`.
     fn check_keys(&mut self, node: &Node<'_>, construct: &Construct) {
         for (key, member) in node.members() {
             if !construct.keys.contains(&key) && !key.starts_with("x-") {
@@ -267,8 +266,7 @@ impl<'a> Reader<'a> {
         component
     }
 
-    /// Returns `name`, which is the text `text` converted to a Rust name. If the conversion failed,
-    /// `name` is `None`. Then returns `None` and adds a refusal for `node`.
+    /// Returns `name`, the Rust form of `text`. Refuses the place if `text` has no Rust form.
     fn require_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         if name.is_none() {
             let fix = "rename it: letters, then letters, digits or _";
@@ -292,9 +290,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the Rust name of a member. Refuses the place if there is no such name, or if a
-    /// member in `others` has it. Also refuses the names `body` and `sent`, which the generated
-    /// code uses for other things.
+    /// Returns the Rust name of a member. Refuses a name that a member in `others` has. Also
+    /// refuses `body` and `sent`, because the generated code uses these names.
     fn member_name<'n>(
         &mut self,
         node: &Node<'_>,
@@ -317,8 +314,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the description. Refuses a description that schemars would change when it reads the
-    /// doc comment: one that begins with `#` or `*`, or has an empty paragraph, a paragraph of
-    /// several lines, or extra spaces.
+    /// doc comment.
     fn description(&mut self, node: &Node<'a>) -> Option<String> {
         let text = node.text("description")?;
         let is_plain = |paragraph: &str| {

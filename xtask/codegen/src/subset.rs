@@ -1,9 +1,7 @@
-//! The subset of OpenAPI 3.0 that a document may use: the keys of each construct, and the formats
-//! of values. The generator refuses everything else. The tests that compare responses with schemas
-//! support the same subset. `xtask/README.md` shows the subset as a table for people. A test checks
-//! that the table is equal to this module.
+//! The subset of OpenAPI 3.0 that a document may use. The generator refuses everything else, except
+//! `x-` fields. The tests that compare responses with schemas support the same subset.
 //!
-//! `x-` fields are allowed everywhere.
+//! A test checks that the table in `xtask/README.md` is equal to this module.
 
 use serde_json::Value;
 
@@ -55,8 +53,8 @@ constructs! {
 pub const FORMATS: [(&str, &str); 4] =
     [("integer", "int32"), ("integer", "int64"), ("string", "date-time"), ("string", "uuid")];
 
-/// Finds the first part of a schema that the subset does not allow: the type, a key or the format.
-/// Returns a description of this part. Does not look into the schemas of properties and items.
+/// Returns a description of the first part of a schema that the subset does not allow. Does not
+/// look into the schemas of properties and items.
 pub fn outside_of_schema(schema: &Value) -> Option<String> {
     let kind = schema["type"].as_str().unwrap_or_default();
     let constructs: &[&Construct] = match kind {

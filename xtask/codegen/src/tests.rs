@@ -1,5 +1,5 @@
-//! Checks that the generator ignores no part of a document: each change of a document changes the
-//! code, is refused, or affects a value of a kind in [`crate::unemitted`].
+//! Checks that the generator ignores no part of a document. Each change of a document must change
+//! the code or be refused, unless [`crate::unemitted`] lists the changed value.
 
 use crate::node::Node;
 use crate::pointer::{pointer_to, put, take};
@@ -54,9 +54,8 @@ const ADDITIONS: &str = r#"{
 /// empty string.
 const ODD_TEXTS: [&str; 3] = ["HH:mm", "double", ""];
 
-/// Returns the pointers of the ignored changes. A change is ignored if the generator accepts the
-/// changed document and still writes the same code, and [`crate::unemitted`] does not list the kind
-/// of the changed value. Splits the work between all cores.
+/// Returns the pointers of the ignored changes. A change is ignored if the code stays the same and
+/// [`crate::unemitted`] does not list the changed value.
 fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     let unchanged = code(document).unwrap();
     let is_ignored = |(place, changed): &&(String, Value)| {
@@ -73,8 +72,8 @@ fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     })
 }
 
-/// Returns a key for the construct at `pointer`. Constructs that the generator treats alike have
-/// the same key, and the tests change only the first of them.
+/// Returns a key for the construct at `pointer`. The generator treats constructs with the same key
+/// alike, so the tests change only the first.
 fn construct(document: &Value, pointer: &str) -> String {
     let mut tokens = pointer.rsplit('/').map(|token| match token.parse::<u32>() {
         Ok(0..100) => "N",
@@ -169,8 +168,8 @@ fn a_replaced_leaf_changes_the_code_or_is_refused() {
     });
 }
 
-/// A schema with the name of an imported type would conflict with the import, so each such name
-/// must be in [`read::NAMES_IN_USE`].
+/// A schema with the name of an imported type would conflict with the import. So
+/// [`read::NAMES_IN_USE`] must contain each such name.
 #[test]
 fn no_schema_can_have_an_imported_name() {
     for (_, text) in DOCUMENTS {
@@ -189,8 +188,8 @@ fn no_schema_can_have_an_imported_name() {
     }
 }
 
-/// Several operations can share an enum, and each operation has its own name for it. So if a new
-/// operation comes first in the document, the names that the server's code uses do not change.
+/// Each operation keeps its own name for a shared enum. So a new first operation does not break the
+/// server's code.
 #[test]
 fn a_new_operation_renames_no_shared_enum() {
     let (_, text) = DOCUMENTS[2];

@@ -1,6 +1,7 @@
-//! Lists, by kind, the values of a document that dropshot cannot emit from the generated types.
-//! Each kind names the checks and tests that prove that the server behaves as these values say.
-//! `api/UPSTREAM.md` shows the same table to people, and a test compares the two.
+//! Lists the values of a document that dropshot cannot emit from the generated types. Each kind of
+//! value names the checks and tests that prove that the server behaves as the values say.
+//!
+//! A test checks that the table in `api/UPSTREAM.md` is equal to this list.
 
 use std::sync::LazyLock;
 
@@ -10,9 +11,12 @@ use std::sync::LazyLock;
 pub struct Kind {
     /// The kind's name in the table of `api/UPSTREAM.md`.
     pub name: &'static str,
-    /// Patterns of the values' JSON pointers. `*` is any token, `x-*` is a token that begins with
-    /// `x-`, `4??` is a token of three characters that begins with 4, and `**` is any number of
-    /// tokens, even none.
+    /// Patterns of the values' JSON pointers:
+    ///
+    /// - `*` is any token.
+    /// - `x-*` is a token that begins with `x-`.
+    /// - `4??` is a token of three characters that begins with 4.
+    /// - `**` is any number of tokens, even none.
     pub places: &'static [&'static str],
     /// The checks and tests that prove that the server behaves as these values say.
     pub proof: &'static str,

@@ -4,10 +4,12 @@
 use crate::subset;
 use serde_json::{Value, json};
 
-/// Returns a stricter version of a schema. Adds the minimum and the maximum of `int32` and `int64`,
-/// unless the schema has its own. If `is_closed`, also forbids fields that the schema does not
-/// list. Fails if the schema is outside the subset that the generator supports, because a validator
-/// may ignore unknown keys. References must already be resolved.
+/// Returns a stricter version of a schema, with the bounds of `int32` and `int64`. If `is_closed`,
+/// the result forbids fields that the schema does not list. The caller must resolve references
+/// first.
+///
+/// Fails if the schema is outside the supported subset, because a validator may ignore unknown
+/// keys.
 pub fn strict_schema(schema: &Value, is_closed: bool) -> Result<Value, String> {
     let mut strict = schema.as_object().cloned().ok_or(format!("{schema} is not a schema"))?;
     if let Some(unknown) = subset::outside_of_schema(schema) {

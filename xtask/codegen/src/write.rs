@@ -38,8 +38,8 @@ pub fn items(contract: &Contract) -> TokenStream {
     quote! { #imports #body }
 }
 
-/// Returns `use` declarations for the names that `body` uses. They cannot collide with a generated
-/// type, because [`crate::read::NAMES_IN_USE`] reserves these names.
+/// Returns `use` declarations for the names that `body` uses. [`crate::read::NAMES_IN_USE`]
+/// reserves these names, so no generated type conflicts with them.
 fn imports(body: &TokenStream) -> TokenStream {
     let mut used = BTreeSet::new();
     collect_identifiers(body.clone(), &mut used);

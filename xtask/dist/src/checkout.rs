@@ -7,8 +7,8 @@ use std::process::Command;
 
 pub struct Checkout {
     pub root: PathBuf,
-    /// The time of the commit in Unix seconds, or `SOURCE_DATE_EPOCH` if that is set. The files in
-    /// the archive and in the image have this modification time.
+    /// `SOURCE_DATE_EPOCH` if set, otherwise the time of the commit, in Unix seconds. Files in the
+    /// archive and the image have this modification time.
     pub time: String,
     /// The hash of the commit; empty if the checkout is not a git repository.
     pub commit: String,
@@ -36,8 +36,8 @@ impl Checkout {
         std::env::var_os("CARGO_TARGET_DIR").map_or(self.root.join("target"), PathBuf::from)
     }
 
-    /// Returns a command that runs in the checkout. Tools that read `SOURCE_DATE_EPOCH` write the
-    /// time of the commit into their files instead of the current time.
+    /// Returns a command that runs in the checkout. Sets `SOURCE_DATE_EPOCH`, because some tools
+    /// otherwise write the current time into files.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).env("SOURCE_DATE_EPOCH", &self.time);

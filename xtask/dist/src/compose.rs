@@ -1,6 +1,6 @@
 //! Checks the handbook's example compose.yaml. Each service with our image must run this version,
-//! with options that the program has. If the service runs the server, it must also have valid
-//! settings and the program's health check.
+//! with options that the program has. A service that runs the server must also have valid settings
+//! and the health check.
 
 use crate::tools::output;
 use anyhow::{Context, ensure};
@@ -16,8 +16,8 @@ pub const PROGRAM: &str = "/usr/local/bin/store-orders";
 /// The image's default command, which a service runs if it sets no command.
 const DEFAULT_COMMAND: &str = "serve";
 
-/// Checks all services of the example that run the image. They must run this `version`, and at
-/// least one of them must run the server. `page` is the text of the handbook's page.
+/// Checks all services of the example that run the image. At least one service must run the server.
+/// `page` is the text of the handbook's page.
 pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()> {
     let mut runs_server = false;
     for (name, service) in services(page, version)? {
@@ -33,8 +33,8 @@ pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks a service's command against the help of that command. The help must list every flag of
-/// the command, and every variable `STORE_ORDERS_*` that the service sets.
+/// Checks that the help of the command lists every flag and every `STORE_ORDERS_*` variable of the
+/// service.
 fn check_options(
     command: &[&str],
     settings: &[(&str, &str)],
@@ -74,7 +74,7 @@ fn check_server(
 }
 
 /// Returns the services in the example that run the program's image, each with its name. Fails if a
-/// service runs a different version of the image.
+/// service runs another version.
 fn services<'p>(page: &'p str, version: &str) -> anyhow::Result<Vec<(String, Yaml<'p>)>> {
     let (_, rest) = page.split_once(BEGIN).context("containers.md has no compose.yaml")?;
     let (text, _) = rest.split_once("```").context("compose.yaml does not end")?;

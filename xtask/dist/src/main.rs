@@ -1,8 +1,8 @@
 //! Builds the files of a release: archive, image, licences and SBOM. With `--try`, also smoke-tests
 //! the archive and the image.
 //!
-//! `cargo xtask dist` runs this. It builds a program that needs no shared library, and packs it
-//! with buildah, cargo-about, cargo-cyclonedx and tar. Only crates are downloaded.
+//! `cargo xtask dist` runs this program. The released program needs no shared library. Only crates
+//! are downloaded.
 
 mod checkout;
 mod compose;
@@ -23,10 +23,13 @@ use xtask::repository::Repository;
 ///
 /// A release needs a commit that has passed `.ci/run` and `.ci/run nightly` in this checkout.
 ///
-/// Makes an archive with a static program for Linux, man pages, completions, the systemd unit,
-/// licences and an SBOM; a container image; and checksums. Builds in release mode, and needs
-/// buildah, cargo-about and cargo-cyclonedx. The SBOM lists crates; LICENSES-THIRD-PARTY.txt also
-/// covers the C library and Rust's standard library, which are linked too.
+/// Makes an archive, a container image and checksums. The archive contains a static program for
+/// Linux, man pages, completions, the systemd unit, licences and an SBOM.
+///
+/// Builds in release mode. Needs buildah, cargo-about and cargo-cyclonedx.
+///
+/// The SBOM lists only crates. LICENSES-THIRD-PARTY.txt also covers the linked C library and Rust's
+/// standard library.
 #[derive(Debug, Parser)]
 #[command(
     name = "dist",
@@ -42,9 +45,9 @@ Exit status: 0 done, 1 a trial of the release failed, 2 it could not run"
 struct Cli {
     /// Also test the archive, and run the image in its own root directory
     ///
-    /// Checks that the program in the image serves over TLS. Also checks that it connects to
-    /// PostgreSQL by host name and with TLS. Needs PostgreSQL (`apt-get install postgresql`), and
-    /// root or user namespaces.
+    /// Checks that the program in the image serves over TLS. Checks that the program connects to
+    /// PostgreSQL by host name and with TLS. Needs PostgreSQL (`apt-get install postgresql`). Also
+    /// needs root or user namespaces.
     #[arg(long = "try")]
     try_image: bool,
     /// Allow a checkout that has not passed the tests

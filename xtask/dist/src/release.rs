@@ -12,9 +12,9 @@ use std::process::Command;
 use tempfile::{NamedTempFile, TempDir};
 use testbed::Program;
 
-/// Rust flags that link the C library statically, including its function getrandom. By default, the
-/// program looks for getrandom at run time, which fails in a static program. The program would then
-/// read /dev/urandom, which is missing in an empty root directory.
+/// Flags that link the C library statically. `linux_getrandom` links getrandom too, because a
+/// static program cannot find it at run time. The fallback /dev/urandom is missing in an empty root
+/// directory.
 const STATIC: [&str; 3] =
     ["-Ctarget-feature=+crt-static", "--cfg", "getrandom_backend=\"linux_getrandom\""];
 
@@ -50,8 +50,8 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     let triple = format!("{machine}-unknown-linux-gnu");
     writeln!(out, "Building store-orders {version} for {triple} …")?;
     out.flush()?;
-    // cargo-about works offline and reads the crates of every platform, but a build downloads only
-    // the crates of its own platform. So download all crates first.
+    // A build downloads only the crates of its own platform. cargo-about works offline and reads
+    // the crates of every platform.
     output(checkout.command("cargo").args(["fetch", "--locked"]))?;
     let built = build(checkout, &triple)?;
     let program = Program::at(&built);
@@ -87,8 +87,8 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     Ok(Release { archive, image })
 }
 
-/// Builds the release program and returns its path. The program is statically linked with the C
-/// library, and contains no paths of this machine.
+/// Builds the release program and returns its path. The program contains the C library, but no
+/// paths of this machine.
 fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home).unwrap_or_default();
@@ -104,8 +104,8 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     rust_flags.extend(path_mappings("--remap-path-prefix"));
     let mut cargo = checkout.command("cargo");
     cargo.args(["build", "--profile", "dist", "--locked", "--package", "store-orders"]);
-    // Procedural macros are shared libraries, so they cannot be built with these flags. With an
-    // explicit target, the flags do not apply to procedural macros and build scripts.
+    // Procedural macros are shared libraries, so they do not build with these flags. With an
+    // explicit target, the flags do not apply to procedural macros.
     cargo.args(["--target", triple]);
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", rust_flags.join("\x1f"));
     let c_flags = format!("CFLAGS_{}", triple.replace('-', "_"));
@@ -171,8 +171,8 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(&mut cyclonedx)?;
     let name = "store-orders-release.cdx.json";
     let document = std::fs::read_to_string(checkout.root.join(name))?;
-    // cargo-cyclonedx has written a file with this name next to the manifest of each package in the
-    // workspace. Remove all these files from the checkout.
+    // cargo-cyclonedx has written this file for every package of the workspace. Remove all these
+    // files.
     let mut metadata = checkout.command("cargo");
     metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
@@ -183,9 +183,8 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     Ok(document.replace(&checkout.root.display().to_string(), ""))
 }
 
-/// Packs the archive. All its files are in one directory, which is named after the release and
-/// contains the directories to copy into /usr/local. Sorted names and fixed times and owners make
-/// the archive reproducible.
+/// Packs the archive. The archive has one directory, which contains the directories to copy into
+/// /usr/local. Sorted names and fixed times and owners make the archive reproducible.
 fn pack(checkout: &Checkout, context: &Path, name: &str, archive: &Path) -> anyhow::Result<()> {
     let mut tar = Command::new("tar");
     tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);

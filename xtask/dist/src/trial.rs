@@ -1,5 +1,5 @@
-//! Tests the archive and the image. As in a container, the image's files become the root directory
-//! of a process. So the tests fail if the image lacks a file.
+//! Tests the archive and the image. The image's files become the root directory of a process, so
+//! the tests fail if a file is missing.
 
 mod container;
 mod database;
@@ -16,8 +16,8 @@ use std::process::Command;
 use testbed::Program;
 use testbed::postgres::Installed;
 
-/// The tools that a trial needs on this machine. `main` finds them before the build, which takes
-/// minutes, so that a missing tool is reported early.
+/// The tools that a trial needs. `main` finds them before the build, because a late failure would
+/// waste minutes.
 pub struct Needs {
     isolation: Isolation,
     postgres: Installed,

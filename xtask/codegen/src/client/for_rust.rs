@@ -1,7 +1,7 @@
 //! Prepares a document for progenitor:
 //!
-//! - Each identifier, each extensible enum (`x-extensible-enum`) and each closed enum of a
-//!   parameter becomes a named schema, so that progenitor gives it a type of its own.
+//! - Identifiers, extensible enums (`x-extensible-enum`) and closed enums of parameters become
+//!   named schemas, so that each gets its own type.
 //! - Each operation keeps only its first success response.
 //! - Bounds are removed, because only the server checks them.
 
@@ -14,27 +14,26 @@ use std::collections::BTreeMap;
 /// A prepared document, and the names of its schemas that get special types.
 pub struct ProgenitorInput {
     pub document: Value,
-    /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype. The
-    /// newtypes of the first version serve later versions too.
+    /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype.
     pub identifiers: Vec<String>,
-    /// The names of the extensible enums. For each enum, `document` has a schema with this name.
-    /// Properties and parameters that have the enum as their type refer to this schema.
+    /// The names of the extensible enums. `document` has a schema for each enum, to which
+    /// properties and parameters refer.
     pub enums: Vec<String>,
 }
 
-/// Bounds of values. Only the server checks them, because a client that checked them would reject
-/// valid values after the API widens a bound.
+/// Bounds of values. The client does not check them, because it would reject valid values after the
+/// API widens a bound.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The name of the schema of the error body. In the client, the schema's property `code` is a
-/// string. A handwritten method converts this string to an enum.
+/// The name of the schema of the error body. The schema's `code` is a string in the client, and a
+/// handwritten method converts it to an enum.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.
 struct ExtensibleEnum {
     name: String,
-    /// The name of that property. A parameter with the same name gets the type of this enum if the
-    /// enum has all values that the parameter lists.
+    /// The name of that property. `has_all_values` decides whether a parameter with this name gets
+    /// the enum as its type.
     property: String,
     schema: Value,
 }
@@ -71,8 +70,8 @@ pub fn prepare_document(document: &Value) -> ProgenitorInput {
         }
     }
     let identifiers = kinds.keys().cloned().collect();
-    // Adds each extensible enum as a plain string schema, so that references to it resolve. In the
-    // client's code, progenitor replaces this schema with the enum in `generated/values.rs`.
+    // Adds each extensible enum as a string schema, so that references to the enum resolve.
+    // Progenitor replaces the schema with the enum in `generated/values.rs`.
     kinds.extend(
         enums.iter().map(|extensible| (extensible.name.clone(), json!({ "type": "string" }))),
     );
@@ -149,9 +148,8 @@ fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     sent.is_some_and(|sent| sent.iter().all(|value| values_of_enum.contains(value)))
 }
 
-/// Removes all responses of an operation except the first 2xx response, because handwritten code
-/// handles all other statuses. Also removes the operation's summary, description and tags, because
-/// the client does not use them.
+/// Removes all responses except the first 2xx response, because handwritten code handles all other
+/// statuses. Also removes members that the client does not use.
 fn keep_first_success(operation: &mut Value) {
     for key in ["summary", "description", "tags"] {
         operation.as_object_mut().and_then(|operation| operation.remove(key));
@@ -171,8 +169,8 @@ fn accept_any_text(property: &mut Value) {
     }
 }
 
-/// Replaces the schema of a property with a reference to an enum if the property is an extensible
-/// enum. For example, the `status` of an `Order` becomes an `OrderStatus`.
+/// If a property is an extensible enum, replaces its schema with a reference. For example, the
+/// `status` of an `Order` becomes an `OrderStatus`.
 fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<ExtensibleEnum>) {
     if schema.get("x-extensible-enum").is_none() {
         return;
@@ -188,8 +186,8 @@ fn enum_name(owner: &str, property: &str) -> String {
     format!("{owner}{}", property.to_upper_camel_case())
 }
 
-/// Returns the extensible enums of a document. Each entry contains the name of the enum, the name
-/// of the property that declares the enum, and the schema of this property.
+/// Returns the extensible enums of a document. Each entry contains the enum's name, and the name
+/// and schema of its property.
 pub fn extensible_enums(document: &Value) -> Vec<(String, String, &Value)> {
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
     let properties = schemas.into_iter().flatten().flat_map(|(owner, schema)| {
@@ -227,15 +225,15 @@ fn name_identifier(
     let kind = format!("{entity}Id");
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
-    // Several members can have the same identifier type, but the type needs only one schema. Prefer
-    // the schema of a record's `id`, because the description of `id` fits best.
+    // Several members can share a type. Prefer the schema of a record's `id`, because its
+    // description fits the type best.
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
     }
 }
 
-/// Removes the bounds from all schemas, because only the server checks them. Keeps a key such as
-/// `pattern` if its value is an object, because then it is the name of a property.
+/// Removes the bounds, because only the server checks them. Keeps a key such as `pattern` if its
+/// value is an object, because such a key names a property.
 fn remove_bounds(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(remove_bounds),
@@ -247,9 +245,9 @@ fn remove_bounds(value: &mut Value) {
     }
 }
 
-/// The parts of descriptions that say how to write a value in a request. They are removed, because
-/// callers of the client pass Rust values. Each entry has the beginning of the part, its end, and
-/// the text that replaces it.
+/// Parts of descriptions that say how to write a value as text. They are removed, because callers
+/// of the client pass Rust values. Each entry has the part's beginning, its end, and its
+/// replacement.
 const TEXT_FORMS: [(&str, &str, &str); 2] =
     [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
 

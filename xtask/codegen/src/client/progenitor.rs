@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use syn::{Attribute, Expr, ExprLit, Ident, ImplItem, Item, Lit, Visibility};
 
-/// Generates the client's code. `shared` maps names of types to paths. The code does not define
-/// these types. It uses the types at the paths, which another version's client defines.
+/// Generates the client's code. `shared` maps names of types to paths in another version's client.
+/// The code uses the types at these paths instead of its own.
 pub fn generate_client(
     input: &ProgenitorInput,
     shared: &BTreeMap<String, String>,
@@ -34,9 +34,8 @@ pub fn generate_client(
     Ok(prettyplease::unparse(&file))
 }
 
-/// Configures progenitor. Progenitor generates neither the extensible enums nor the types in
-/// `shared`, because existing types replace them. The types of identifiers derive additional
-/// traits. All other types are non-exhaustive.
+/// Configures progenitor. Progenitor does not generate the extensible enums and the types in
+/// `shared`, because existing types replace them.
 fn generator(
     api: &OpenAPI,
     input: &ProgenitorInput,
@@ -65,8 +64,7 @@ fn generator(
                 patch.with_derive(derive);
             }
         } else {
-            // Programs must not name all fields of a type in a literal or a pattern, because the
-            // API may add fields.
+            // The API may add fields, so programs must not name all fields of a type.
             patch.with_attr("#[non_exhaustive]");
         }
         settings.with_patch(name, &patch);
@@ -81,9 +79,8 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
 }
 
-/// Removes the derived `Debug` from progenitor's client. The derived `Debug` would print the HTTP
-/// client, and so the key in the HTTP client's default headers. A handwritten `Debug` leaves the
-/// HTTP client out.
+/// Removes the derived `Debug` from progenitor's client, because it would print the key in the
+/// default headers. A handwritten `Debug` replaces it.
 fn remove_debug_of_client(item: &mut Item) {
     if let Item::Struct(client) = item {
         client.attrs.retain(|attribute| !attribute.path().is_ident("derive"));
@@ -91,9 +88,9 @@ fn remove_debug_of_client(item: &mut Item) {
     }
 }
 
-/// Removes the comments of methods and modules, because these items are not part of the client's
-/// public API. Removes the indentation in the comments of types, because rustdoc takes indented
-/// text for code.
+/// Removes the comments of methods and modules, because they are not part of the client's public
+/// API. Removes the indentation in the comments of types, because rustdoc takes indented text for
+/// code.
 fn rewrite_comments(item: &mut Item) {
     match item {
         Item::Mod(module) => {
@@ -127,9 +124,8 @@ fn rewrite_comments(item: &mut Item) {
     }
 }
 
-/// Splits an item's doc comment into lines without indentation. If the item has no doc comment,
-/// `name` becomes its doc comment, because `missing_docs` requires one for the client's public
-/// items.
+/// Splits a doc comment into lines without indentation. If the item has no doc comment, `name`
+/// becomes one, because `missing_docs` requires it.
 fn split_doc_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
     if let (None, Some(name)) = (attributes.iter().find_map(doc_text), name) {
         let about = format!(" `{name}`.");

@@ -1,8 +1,7 @@
 //! Writes a type for the requests of each operation, with a setter for each optional parameter.
 //!
-//! Progenitor's own builders are not used, for two reasons. First, each builder borrows the client,
-//! so a stream or a task could not own a builder. Second, the setters accept any value that might
-//! convert (`TryInto`). A failed conversion is reported only when the request is sent.
+//! Progenitor's own builders borrow the client, so a stream or a task could not own a builder. They
+//! also report a failed conversion of a value only when the request is sent.
 
 use super::for_rust::ProgenitorInput;
 use crate::names::{pascal, snake};
@@ -93,9 +92,8 @@ fn request_type(method: &ImplItemFn, input: &ProgenitorInput) -> Option<TokenStr
     })
 }
 
-/// Returns the setter of an optional parameter, with the parameter's description as its comment.
-/// The setter of a header is not public and has no comment, because only handwritten methods of the
-/// client set headers.
+/// Returns the setter of an optional parameter. The setter of a header is not public, because only
+/// handwritten methods of the client set headers.
 fn setter(operation: &str, parameter: &Parameter, input: &ProgenitorInput) -> TokenStream {
     let Parameter { name, ty, .. } = parameter;
     let is_header = is_header(operation, parameter, input);

@@ -1,5 +1,5 @@
 //! Writes the extensible enums (`x-extensible-enum`), to which the API may add values. All versions
-//! share an enum, so that a caller can compare a value of one version with a value of another.
+//! share an enum, so that callers can compare values of different versions.
 
 use super::Version;
 use super::for_rust::extensible_enums;
@@ -15,8 +15,8 @@ struct MergedEnum {
     values: Vec<(String, String)>,
 }
 
-/// Returns the code of all enums. If several versions have a value, the value gets the description
-/// of the last of these versions.
+/// Returns the code of all enums. If several versions have a value, the description of the last
+/// version wins.
 pub fn values(versions: &[Version<'_>]) -> Result<String, Refusals> {
     let mut enums: Vec<MergedEnum> = Vec::new();
     for (name, property, schema) in

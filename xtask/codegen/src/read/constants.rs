@@ -1,5 +1,5 @@
-//! Reads constants: strings and numbers of a document that programs use, such as its version,
-//! tables in `info`, examples of headers, patterns of keys, and dates.
+//! Reads constants, which are strings and numbers of a document that programs use. Examples are the
+//! document's version, tables in `info`, and patterns of keys.
 
 use super::Reader;
 use crate::model::{Constant, Table};
@@ -49,7 +49,7 @@ impl Reader<'_> {
         constants
     }
 
-    /// Reads a string as a constant. Returns `None` if the value is not a string, or if the name is
+    /// Reads a string as a constant. Returns `None` if the value is not a string or the name is
     /// refused.
     fn constant(&mut self, node: &Node<'_>, name: &str, about: Option<String>) -> Option<Constant> {
         let value = node.value.as_str()?.to_string();

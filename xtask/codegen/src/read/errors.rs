@@ -20,8 +20,8 @@ impl<'a> Reader<'a> {
         shared
     }
 
-    /// Reads the errors of a response. `status` is the response's status, such as `404` or `5XX`.
-    /// It is `None` for a response in `components`, which has no status of its own.
+    /// Reads the errors of a response. `status` is a status such as `404` or `5XX`, or `None` for a
+    /// response in `components`.
     pub(super) fn response_errors(
         &mut self,
         error: &ErrorRecord,

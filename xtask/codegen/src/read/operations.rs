@@ -206,8 +206,8 @@ impl<'a> Reader<'a> {
         Some(Field { name, key: key.to_string(), description, ty, is_required, default })
     }
 
-    /// Reads the type of a parameter. Parameters with the same values share one enum, which is
-    /// named after the first of them.
+    /// Reads the type of a parameter. Parameters with the same values share one enum, which the
+    /// first parameter names.
     fn parameter_type(&mut self, schema: &Node<'a>, hint: &str) -> Option<Type> {
         let Some(values) = schema.get("enum") else { return self.schema(schema, hint) };
         let mut shared = self.parameter_enums.iter();
@@ -222,9 +222,8 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Gives a shared enum another name, for another parameter with the same values. The enum has
-    /// the name of the first such parameter in the document. If a new parameter becomes the first,
-    /// the enum gets a new name. The old name then remains as an alias.
+    /// Adds an alias for another parameter with the values of a shared enum. The first parameter
+    /// names the enum, so without aliases a new first parameter would remove the old name.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;
         let mut items = self.items.iter_mut();
@@ -326,8 +325,8 @@ impl<'a> Reader<'a> {
         Some(Success { name, status: constant, description, body, headers: self.headers(node) })
     }
 
-    /// Reads the headers that the response defines. For a header that is a reference to
-    /// `components`, only checks the reference, because the middleware sets such headers.
+    /// Reads the headers that the response defines. For references to `components`, only checks the
+    /// reference, because the middleware sets such headers.
     pub(super) fn headers(&mut self, response: &Node<'a>) -> Vec<ResponseHeader> {
         let mut response_headers: Vec<ResponseHeader> = Vec::new();
         let headers = response.get("headers");
@@ -354,8 +353,8 @@ impl<'a> Reader<'a> {
         response_headers
     }
 
-    /// Checks the keys of a header and of its schema. The values that a server sends are checked
-    /// only in tests (`tests/support/test_server/src/wire_check.rs`).
+    /// Checks the keys of a header and of its schema. Only tests check the values that a server
+    /// sends.
     pub(super) fn check_header(&mut self, header: &Node<'_>) {
         self.check_keys(header, &subset::HEADER);
         let schema = header.get("schema").filter(|schema| schema.get("$ref").is_none());
@@ -371,8 +370,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the Rust name of a header. Refuses the headers in `ignored`, because OpenAPI says
-    /// that tools must ignore a definition of these headers in this place.
+    /// Returns the Rust name of a header. Refuses the headers in `ignored`, because OpenAPI tells
+    /// tools to ignore their definitions in this place.
     fn header_name(&mut self, node: &Node<'_>, key: &str, ignored: &[&str]) -> Option<Ident> {
         if ignored.iter().any(|name| name.eq_ignore_ascii_case(key)) {
             let problem = format!("OpenAPI ignores a header {key:?} here");
@@ -408,15 +407,15 @@ impl<'a> Reader<'a> {
             }
             if response.get("$ref").is_none() {
                 let response_errors = self.response_errors(error, Some(code), &response);
-                // A response that has the same errors as a shared response uses the type of the
-                // shared response, even if their headers differ.
+                // A response with the errors of a shared response uses the shared type, even if the
+                // headers differ.
                 match all_shared.iter().find(|shared| shared.variants == response_errors) {
                     Some(same) => shared.push(same.name.clone()),
                     None => errors.extend(response_errors),
                 }
             } else if let Some((key, target)) = self.component(&response, "responses") {
-                // This call only checks that the examples of the shared response have this status.
-                // The errors were already read for `all_shared`.
+                // Checks only that the shared response's examples have this status. `all_shared`
+                // already contains the errors.
                 self.response_errors(error, Some(code), &target);
                 shared.extend(pascal(key));
             }
@@ -435,8 +434,8 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
-/// Compares two paths segment by segment. Returns the first pair of different segments if one of
-/// the two segments is a parameter.
+/// Returns the first pair of segments in which two paths differ, if one of the two segments is a
+/// parameter.
 fn find_conflict<'p>(path: &'p str, other: &'p str) -> Option<(&'p str, &'p str)> {
     let (segment, other_segment) = segments(path)
         .zip(segments(other))

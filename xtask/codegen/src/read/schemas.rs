@@ -184,8 +184,8 @@ impl<'a> Reader<'a> {
 
     fn pattern(&mut self, node: &Node<'a>) -> Option<String> {
         let pattern = node.value.as_str()?;
-        // Regular expressions in a document are those of JavaScript. In Rust, these shorthands have
-        // other meanings: `\d`, for example, matches the digits of all scripts.
+        // Regular expressions in a document are JavaScript's. Rust gives these shorthands other
+        // meanings. For example, `\d` matches the digits of all scripts.
         let mut shorthands = ["\\d", "\\w", "\\s", "\\b"].into_iter();
         let has_shorthand = shorthands.any(|shorthand| pattern.to_lowercase().contains(shorthand));
         if regex::Regex::new(pattern).is_err() {
@@ -286,8 +286,8 @@ impl<'a> Reader<'a> {
         self.check_keys(node, &subset::STRING);
     }
 
-    /// Finds the record `Error`. Its required members must be `code` (an extensible enum),
-    /// `message` (a string) and `status` (an integer), in this order.
+    /// Finds the record `Error`. Its required members must be `code`, `message` and `status`, in
+    /// this order.
     pub(super) fn error_record(&mut self) -> Option<ErrorRecord> {
         let place = self.root.get_path(&["components", "schemas"]).unwrap_or(self.root.clone());
         let record = self.items.iter().find_map(|item| match item {

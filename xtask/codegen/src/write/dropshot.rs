@@ -1,5 +1,5 @@
-//! Writes the trait that dropshot serves, an implementation of it that calls the handlers, and the
-//! functions that describe the API.
+//! Writes the trait that dropshot serves, and an implementation that calls the handlers. Also
+//! writes the functions that describe the API.
 
 use super::errors::invalid_code;
 use super::operations::argument_name;
@@ -103,9 +103,8 @@ fn method(operation: &Operation) -> TokenStream {
         None => quote!(Sent { sender, .. }),
     };
     let call = if invalid_code(operation).is_some() {
-        // The document describes an error for an invalid parameter, so this error must reach
-        // `HandlerResponse::from_result`. Without the inner `async` block, `?` would return the
-        // error directly to dropshot.
+        // The document describes the error for an invalid parameter. Without the `async` block, `?`
+        // would return the error to dropshot without `HandlerResponse::from_result`.
         quote! {
             let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
             HandlerResponse::from_result(answer.await, A::error_headers)

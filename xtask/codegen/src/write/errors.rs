@@ -72,9 +72,7 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     let nested = shared.iter().map(|(shared, variant, _)| quote!(#variant(#shared),));
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // If all codes of a shared response have a status of 500 or above, the operation's enum of
-    // errors implements `From` for the shared errors. Handlers can then return the shared errors
-    // with `?`.
+    // Handlers can return shared errors with `?` if all their statuses are 500 or above.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {
@@ -99,9 +97,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     quote! { #error_enum #invalid #(#conversions)* }
 }
 
-/// Returns the error code for invalid requests, if the operation itself has exactly one error with
-/// the status 400. Otherwise returns `None`. Errors that the operation shares with others do not
-/// count.
+/// Returns the error code for invalid requests. Returns `None` unless the operation itself has
+/// exactly one error with the status 400. Ignores shared errors.
 pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     let mut errors = operation.errors.iter().filter(|error| error.status == 400);
     let single = errors.next().filter(|_| errors.next().is_none());

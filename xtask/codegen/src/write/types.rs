@@ -66,9 +66,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns serde's attribute that renames all members to camel case. Returns `None` if it would
-/// change no name. Also returns `None` if the camel case of a member's name differs from its name
-/// in the document.
+/// Returns serde's attribute that renames all members to camel case. Returns `None` if no member
+/// needs another name, or if camel case differs from a member's name in the document.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
@@ -97,8 +96,8 @@ fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
     field_tokens(field, &serde, !field.is_required)
 }
 
-/// Writes a field with the attributes of serde and schemars. The attributes of schemars contain the
-/// bounds, and name the type whose schema is emitted.
+/// Writes a field with the attributes of serde and schemars. Those of schemars contain the bounds
+/// and the type of the emitted schema.
 fn field_tokens(field: &Field, serde: &[TokenStream], is_option: bool) -> TokenStream {
     let (name, about) = (&field.name, description(field.description.as_ref(), 4));
     let (rust, schema) = (rust_type(&field.ty), schema_type(&field.ty));
@@ -139,8 +138,8 @@ pub fn parameter_record(record: &Record) -> TokenStream {
 fn bounds(ty: &Type) -> Option<TokenStream> {
     match ty {
         Type::Integer { min, max, .. } => {
-            // Schemars writes a bound into an expression of its own, where a literal without a
-            // suffix is an `i32`. So larger bounds need a suffix.
+            // Schemars writes a bound as a separate expression, where a literal without a suffix is
+            // an `i32`. So larger bounds need a suffix.
             let literal = |bound| match i32::try_from(bound) {
                 Ok(_) => Literal::i64_unsuffixed(bound),
                 Err(_) => Literal::i64_suffixed(bound),
@@ -156,8 +155,8 @@ fn bounds(ty: &Type) -> Option<TokenStream> {
     }
 }
 
-/// Returns the code of a rule, such as `Boolean`, that checks whether a value has this type. If the
-/// type has a regular expression, also returns the static that contains it.
+/// Returns the code of a rule, such as `Boolean`, that checks a value of this type. Also returns
+/// the static for the type's regular expression.
 pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     let mut pattern_static = None;
     let rule = match ty {
@@ -192,8 +191,8 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     (rule, pattern_static)
 }
 
-/// Writes the check of a request body. The check requires that each member is within the bounds of
-/// its schema, because serde does not check bounds.
+/// Writes the check that each member of a request body is within its bounds. Serde does not check
+/// bounds.
 fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
     let name = &record.name;
     let checks: Vec<_> = record
@@ -238,8 +237,8 @@ fn enumeration(contract: &Contract, of: &Enum) -> TokenStream {
         values.iter().all(|(variant, text, _)| variant.to_string().to_snake_case() == *text);
     let rename_all = is_snake.then(|| quote!(#[serde(rename_all = "snake_case")]));
     let entries = values.iter().map(|(variant, text, about)| {
-        // The variants of a closed enum get no doc comments, because schemars would add the
-        // comments to the emitted schema as descriptions.
+        // Only extensible enums get comments, because schemars would add a closed enum's comments
+        // to the emitted schema.
         let about = about.as_ref().filter(|_| *is_extensible).map(|about| comment(about, 4));
         let rename = (!is_snake).then(|| quote!(#[serde(rename = #text)]));
         quote!(#about #rename #variant,)

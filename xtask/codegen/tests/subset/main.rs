@@ -1,6 +1,6 @@
 //! Tests the code generated from a document that uses every supported feature of OpenAPI. Dropshot
-//! must emit the document again from this code, except for the kinds of values that `unemitted`
-//! lists. It must also serve the operations.
+//! must serve the operations and emit the document again, except for the values that `unemitted`
+//! lists.
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 #![expect(dead_code, reason = "the tests use only a part of the generated code")]
 
@@ -22,8 +22,8 @@ const ISBN: &str = "9780316769488";
 
 type Request<'a> = operation::Request<'a, (), OnUpgrade>;
 
-/// Handlers of a library of books. Most of their responses contain a value from the request, so
-/// that tests can see what the handler received.
+/// Handlers of a library of books. Most responses contain a value from the request, so that tests
+/// can see what the handler received.
 enum Library {}
 
 fn book(isbn: &str, title: &str) -> Book {
@@ -41,9 +41,8 @@ fn book(isbn: &str, title: &str) -> Book {
 
 impl Api for Library {
     type Context = ();
-    /// Handlers find the sender of a request in an extension that a middleware adds. The tests have
-    /// no middleware, so they request an upgrade of the connection. For such a request, hyper adds
-    /// this extension.
+    /// The tests have no middleware that adds a sender to requests. So they request an upgrade, for
+    /// which hyper adds this extension.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {

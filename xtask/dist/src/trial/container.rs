@@ -1,10 +1,8 @@
 //! Runs processes with the image's files as their root directory, and with the image's user and
-//! environment variables. Unlike processes in a container, they share this machine's network.
+//! environment variables. The processes share this machine's network.
 //!
-//! `unshare` starts them. bubblewrap and `buildah run` are not usable: each would remain the parent
-//! of the program and would not forward a SIGTERM to it. Also, bubblewrap can change the user only
-//! in a user namespace. There, the files that root has unpacked for the image's user would belong
-//! to a different user.
+//! `unshare` starts the processes. bubblewrap and `buildah run` would not forward a SIGTERM to the
+//! program.
 
 use super::image::Image;
 use anyhow::{Context, bail};
@@ -16,8 +14,8 @@ use tempfile::TempDir;
 /// Arguments that let `unshare` run a process as the image's user in a different root directory.
 pub type Isolation = &'static [&'static str];
 
-/// The possible isolations. The first requires root. The second uses a user namespace, in which the
-/// current user appears as the image's user.
+/// The possible isolations. The first requires root. The second maps the current user to the
+/// image's user in a user namespace.
 const ISOLATIONS: [Isolation; 2] =
     [&["--setuid=65532", "--setgid=65532"], &["--user", "--map-user=65532", "--map-group=65532"]];
 
@@ -53,8 +51,7 @@ impl Container<'_> {
         let root = directory.path().join("root");
         std::fs::create_dir(&root)?;
         image.unpack(&root)?;
-        // Temporary directories are private. Open them to other users, because the image's user
-        // must be able to enter the container's directories.
+        // Temporary directories are private, but the image's user must be able to enter them.
         for path in [directory.path(), &root] {
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         }
@@ -79,8 +76,8 @@ impl Container<'_> {
         Ok(())
     }
 
-    /// Returns a command that runs the program with these arguments instead of the image's default
-    /// arguments. Variables that are added to the command override the image's.
+    /// Returns a command that runs the program with these arguments instead of the image's.
+    /// Variables that the caller adds override the image's.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
         let mut command = Command::new(unshare()?);
         command.args(self.isolation).arg("--root").arg(self.path("/"));

@@ -1,6 +1,6 @@
-//! Checks that the image connects to PostgreSQL by name with TLS. In this image, name lookup could
-//! fail, because a static program has no shared libraries for it. TLS could fail, because the image
-//! contains no certificates of authorities.
+//! Checks that the image connects to PostgreSQL by name with TLS. Name lookup could fail, because a
+//! static program has no shared libraries for it. TLS could fail, because the image contains no
+//! certificates of authorities.
 
 use super::container::{Container, describe};
 use super::{Out, claim};
