@@ -59,7 +59,7 @@ macro_rules! row {
                 $(assert!(
                     <$type as $crate::store::row::Field>::COLUMNS
                         == [$(stringify!($column)),+].len(),
-                    concat!("the type of ", stringify!($field), " has another number of columns"),
+                    concat!("the type of ", stringify!($field), " has a different number of columns"),
                 );)+
                 &[$($($crate::store::row::StoredColumn {
                     name: stringify!($column),

@@ -112,7 +112,7 @@ impl Row<'_> {
 
     fn value<T: FromValue>(&self, column: usize) -> Result<T, StoreError> {
         let value = self.values.get(column).unwrap_or(&Value::Null);
-        T::from_value(value).ok_or_else(|| self.damaged(column, "its type is another"))
+        T::from_value(value).ok_or_else(|| self.damaged(column, "it has the wrong type"))
     }
 }
 
@@ -125,7 +125,7 @@ impl Cells for Row<'_> {
         match self.values.get(column) {
             Some(Value::Text(text)) => Ok(Some(text)),
             None | Some(Value::Null) => Ok(None),
-            Some(_) => Err(self.damaged(column, "its type is another")),
+            Some(_) => Err(self.damaged(column, "it has the wrong type")),
         }
     }
 

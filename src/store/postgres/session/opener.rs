@@ -280,8 +280,8 @@ async fn open_other_connections(
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
     match before {
         Some(before) if before.store_id != id => Err(StoreError::Refused(
-            "the database holds another store than before; fix: restart the server, if it is to \
-             serve that one"
+            "the database now holds a different store; fix: restart the server if it should serve \
+             this store"
                 .to_string(),
         )),
         _ => Ok(()),
