@@ -114,8 +114,8 @@ pub struct KeyCache {
     cached: CachedKeys,
     lookups: Lookups,
     opened: BootInstant,
-    /// The time until which the cached keys are valid, in milliseconds after `opened`.
-    /// [`BootInstant`] also advances while the machine is suspended.
+    /// The time until which the cached keys are valid, in milliseconds after `opened`. Time during
+    /// which the machine is suspended counts, because `opened` is a [`BootInstant`].
     valid_until_ms: AtomicU64,
     /// The uses of keys that are not yet recorded in the store, as Unix milliseconds by the key's
     /// row. The map is sorted by row, so that each transaction writes few pages.
@@ -255,9 +255,9 @@ impl KeyCache {
         self.elapsed_ms() < self.valid_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. Uses its own thread and
-    /// runtime, because the other threads may be busy with lists. If a refresh is late, the cache
-    /// refuses all keys.
+    /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. If a refresh is late, the
+    /// cache refuses all keys. The other threads may be busy with lists, so refreshes use their own
+    /// thread and runtime.
     pub fn keep_current(self: Arc<Self>, log: Logger) -> io::Result<KeyRefresh> {
         let (stop, stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_time().build()?;

@@ -152,8 +152,8 @@ pub trait Store: Send + Sync {
     ) -> Result<OrdersRead, StoreError>;
 
     /// Cancels a batch in one transaction, which is durable on return. Skips a cancellation if its
-    /// deadline passes before the store has its write lock. A suspended PostgreSQL may still
-    /// execute this cancellation.
+    /// deadline passes before the store has its write lock. However, if PostgreSQL was suspended,
+    /// PostgreSQL may execute the cancellation after the deadline.
     ///
     /// After an error, the batch may still have been executed in two cases:
     ///

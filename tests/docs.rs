@@ -629,8 +629,8 @@ fn the_document_has_the_error_codes_of_the_proxy() {
         assert_eq!(errors::status(*listed).as_str(), expected, "{code}");
         codes.insert(code.trim());
     }
-    // The server sends these two codes too, not only nginx. The document attributes only the other
-    // codes to the proxy.
+    // Both nginx and the server send these two codes. `proxy_codes` returns only the codes that the
+    // server does not send.
     for code in ["method_not_allowed", "service_unavailable"] {
         assert!(codes.remove(code), "{code}");
     }

@@ -45,8 +45,8 @@ pub enum Invalid {
     Malformed(Location, &'static str, String),
     Missing(Location, &'static str),
     Repeated(Location, &'static str),
-    /// An unknown query parameter: its name, and the supported names. An empty, too long or unusual
-    /// name is `None`.
+    /// An unknown query parameter: its name, and the supported names. The name is `None` if it is
+    /// not short and plain enough for an error message.
     Unknown(Option<String>, &'static [&'static str]),
     /// The body could not be parsed, for this reason.
     Body(String),

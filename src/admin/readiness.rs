@@ -1,5 +1,5 @@
-//! Checks whether requests should be sent to this server. Metrics also show the result, so that a
-//! monitor notices a failure without requests.
+//! Checks whether requests should be sent to this server. `/readyz` and the metrics show the
+//! result. So a monitor notices a failure even while clients send no requests.
 
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
@@ -21,8 +21,8 @@ pub enum Reason {
     /// The store is damaged, and `serve_damaged` is off.
     StoreDamaged,
     StoreUnreachable,
-    /// The store fails or does not respond, and too few synchronous standbys confirm commits. The
-    /// primary requires more of them.
+    /// The store fails or does not respond, and fewer synchronous standbys confirm commits than the
+    /// primary requires.
     StandbyAway,
     /// The store refuses this server, for example because a newer program migrated the store. Only
     /// the operator can change this state.

@@ -50,8 +50,8 @@ struct Line<'a> {
     change: Change<'a>,
 }
 
-/// Appends a change to the store's audit log. Only warns if that fails, because the change is
-/// already made.
+/// Appends a change to the store's audit log. The change is already made, so a failure to append it
+/// causes only a warning.
 pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
     warn_of_failure(append(store, change), change);
 }

@@ -95,7 +95,7 @@ impl PendingChange<'_> {
     }
 
     /// Changes the orders of a step, and records the change in the audit log. Returns the ids of
-    /// changed orders, and of orders that had been changed before.
+    /// the changed orders, and the ids of the orders that already had the new status.
     fn make(
         self,
         store: &dyn OperatorStore,

@@ -84,7 +84,7 @@ Examples:
         #[arg(long, value_name = "TEXT", value_parser = values::reason)]
         reason: String,
     },
-    /// Change the shipDate and complete of orders
+    /// Change the fields shipDate and complete of orders
     ///
     /// The file has one of the formats of an import. A record has an id and at least one of
     /// shipDate and complete. A field that is absent, null or an empty cell keeps its value in the

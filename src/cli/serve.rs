@@ -77,8 +77,8 @@ pub fn serve(
     })
 }
 
-/// Prints the addresses without a buffer. Otherwise, the program would retry a failed write when it
-/// exits.
+/// Prints the addresses without a buffer. A buffer would keep the text of a failed write, and the
+/// program would write it again when it exits.
 fn announce(server: &Server) -> std::io::Result<()> {
     let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     if let Some(address) = server.admin_address() {

@@ -228,7 +228,7 @@ fn enforce(
     ControlFlow::Break(response)
 }
 
-/// Sets the rate limit headers of a request that was not counted to the status of the client's
+/// Sets the rate limit headers of an uncounted request. The headers show the status of the client's
 /// address.
 fn show_status_of_address(scope: &mut RequestScope) {
     let now = scope.server().clock.now();

@@ -89,8 +89,9 @@ impl ListInMemory {
 
     /// Plans how the snapshot catches up with the store.
     ///
-    /// The caller must publish each refresh before it plans the next refresh. Otherwise, the second
-    /// refresh would delete pending removals that it has not applied.
+    /// The caller must publish each refresh before it plans the next refresh. If both refreshes
+    /// counted the same pending removals, `publish` would delete these removals twice. The second
+    /// time, it would delete removals that no refresh has applied.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
@@ -212,7 +213,8 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     // A read may stop early, and may miss a row that changes during the read. So read again until
     // the list is complete.
     while !read.is_all {
-        // A read from the beginning sends no cancelled orders, so an old snapshot would keep them.
+        // A read from the beginning sends no cancelled orders. An old snapshot would keep such
+        // orders, so begin with an empty snapshot.
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }

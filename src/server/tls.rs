@@ -59,7 +59,7 @@ struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
     last_checked: Option<[FileVersion; 2]>,
     /// True if the last reload could not read a file. While this is true, further reloads do not
-    /// log such a failure again. A requested reload resets it first.
+    /// log such a failure again. Before a requested reload, this is set to false.
     is_unreadable: bool,
 }
 
@@ -96,8 +96,8 @@ impl ReloadableCertificate {
         Ok(config)
     }
 
-    /// Returns when the current certificate expires, in Unix seconds, or NaN if the certificate
-    /// cannot be parsed.
+    /// Returns the time at which the current certificate expires, in Unix seconds. Returns NaN if
+    /// the certificate cannot be parsed.
     pub fn ends_at(&self) -> f64 {
         let current = self.current.load();
         let certificate = current.cert.first().map(|der| Certificate::from_der(der));
@@ -123,8 +123,9 @@ impl ReloadableCertificate {
         }
     }
 
-    /// Reloads the files. Logs unusable files and keeps the previous certificate. If a changed file
-    /// cannot be read, every check tries again, but only the first failure is logged.
+    /// Reloads the files. If they are unusable, logs the error and keeps the previous certificate.
+    /// If a changed file cannot be read, every check tries again, but only the first failure is
+    /// logged.
     fn try_reload(&self, log: &Logger) {
         let version = file_versions(&self.files);
         let pair = read_pair(&self.files, &self.provider);

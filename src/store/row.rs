@@ -28,7 +28,8 @@ pub trait StoredRow: Sized {
         join(Self::COLUMNS, |column| column.name.to_string())
     }
 
-    /// Returns the names of the columns, separated by commas, for a query that joins tables.
+    /// Returns the names of the columns, each with the name of the table in front, for a query that
+    /// joins tables.
     fn names_in(table: &str) -> String {
         join(Self::COLUMNS, |column| format!("{table}.{}", column.name))
     }

@@ -194,8 +194,8 @@ impl Drop for OpenStore {
         if self.files.require_checkpointable().is_ok() {
             return;
         }
-        // By default, the last connection to close makes a checkpoint. This checkpoint would damage
-        // the store that other processes find at the path.
+        // By default, SQLite makes a checkpoint when the last connection closes. Here, the
+        // checkpoint would damage the store that other processes use.
         let connections = [
             self.writer.connection_mut(),
             self.scanner.get_mut(),
@@ -223,8 +223,8 @@ fn create_if_missing(directory: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Opens the header of the store's file. Fails if a backup was copied over a file in use, because
-/// SQLite would apply the old write-ahead log to the backup.
+/// Opens the header of the store's file. Fails if a backup was copied over the file while the file
+/// was in use. SQLite would apply the old write-ahead log to the backup.
 fn open_header(path: &Path) -> Result<StoreHeader, StoreError> {
     let header = StoreHeader::open(path)
         .map_err(|error| StoreError::Engine { doing: "opened", source: error.into() })?;

@@ -36,7 +36,7 @@ fn each_change_has_a_line_without_a_key() {
     sandbox.run(&["orders", "cancel", "-1", "--reason", "ticket \"4711\""]).done();
     sandbox.run_with_input(&["orders", "update", "-"], b"id,complete\n2,true\n").done();
     sandbox.run(&["accounts", "close", "globex", "--yes"]).done();
-    // None of these commands adds a line to the log, because none changes the store.
+    // The next three commands add no line to the log, because they do not change the store.
     sandbox.run(&["orders", "list"]).done();
     sandbox.run(&["orders", "ship", "2", "3"]).done();
     assert_eq!(sandbox.run(&["orders", "ship", "99"]).status, 3);

@@ -7,8 +7,8 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// `cargo test` runs the tests whose names contain this text. These tests must receive each
-/// documented status, header, code and field.
+/// `cargo test` runs the tests whose names contain this text. These tests fail unless the server's
+/// responses contain each documented status, header, code and field.
 const ALL_SEEN: &str = "every_documented_answer::";
 /// A part of the names of the tests that compare the server's responses with the published
 /// documents.

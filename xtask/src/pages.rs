@@ -34,7 +34,7 @@ fn label(version: &Document, newest: &Document) -> String {
     format!("{}{}", version.module, if is_older { " (older)" } else { "" })
 }
 
-/// Renders the links at the top of each page. `current` is the address of the page. The bar links
+/// Renders the links at the top of each page. `current` is the address of the page. One link leads
 /// to the OpenAPI document of the version `document`.
 fn site_bar(newest: &Document, current: &str, document: &Document) -> String {
     let references = DOCUMENTS.iter().rev().map(|of| (of.reference, label(of, newest)));

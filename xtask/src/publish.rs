@@ -54,8 +54,8 @@ pub fn publish(
     Ok(Outcome::Clean)
 }
 
-/// Returns the versions that are not published yet, with their documents. If nothing may or need be
-/// published, returns the reason instead.
+/// Returns the versions that are not published yet, with their documents. Returns a reason instead
+/// if all versions are already published, or if a version must not be published yet.
 fn find_unpublished(
     repository: &Repository,
     published: &Published,

@@ -63,8 +63,8 @@ fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     run(&inputs)
 }
 
-/// Applies `change` to the document of version 1, and asserts which checks of the real files then
-/// fail.
+/// Applies `change` to the document of version 1 in a copy of the real files. Runs the checks on
+/// this copy, and asserts which checks fail.
 #[track_caller]
 fn assert_failures(change: impl Fn(&mut Value), expected: Inline) {
     assert_text(&failures(check_with(change)), expected);

@@ -23,7 +23,8 @@ fn files(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).filter(|word| word.contains(['/', '.'])).collect()
 }
 
-/// Returns the links of a cell that do not lead to the issue or pull request in their text.
+/// Returns the broken links of a cell. A link is correct if it leads to the issue or pull request
+/// that its text names.
 fn broken_links(cell: &str) -> Vec<String> {
     let links = cell.split('[').skip(1).map(|link| link.split_once("](").unwrap());
     let is_right = |text: &str, target: &str| {

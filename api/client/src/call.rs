@@ -50,8 +50,9 @@ pub(crate) enum Stopped {
     /// The call took longer than `limit`. `while_it` says what the call was doing, as in "waited
     /// for the response".
     CallTimeout { limit: Duration, while_it: &'static str },
-    /// The rate limit forbids requests for another `holds_for`, which is longer than the call may
-    /// wait. `holds_for` is zero if the deadline passed while other calls had their turns.
+    /// The call could not send a request within the time that it may wait. `holds_for` is the
+    /// remaining time of the rate limit. It is zero if the deadline passed while other calls went
+    /// first.
     RateLimit { holds_for: Duration },
 }
 

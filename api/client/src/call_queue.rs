@@ -27,7 +27,8 @@ struct State {
 #[derive(Debug, Default)]
 struct Waiting {
     /// The number of the request that the call may send; `None` while the call must wait. The queue
-    /// sets this field, because a call that the program does not poll would block later calls.
+    /// sets this field. If each call set its own field, a call that the program does not poll would
+    /// block later calls.
     request: Option<u64>,
     notify: Arc<Notify>,
 }
@@ -102,8 +103,8 @@ impl CallQueue {
 
 impl State {
     /// Admits and wakes as many waiting calls as the rate limit allows. If the end of the rate
-    /// limit has changed, wakes all waiting calls, because their deadlines may be earlier. Returns
-    /// when the next call may send.
+    /// limit has changed, wakes all waiting calls. Each call then checks whether the new end is
+    /// after its deadline. Returns whether the next call may send or how long it must wait.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limit.next(now) != Next::Send {

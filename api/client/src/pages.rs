@@ -45,8 +45,9 @@ impl<R: PagedRequest> Pages<R> {
     /// Returns the next record; `None` after the last one and after an error.
     ///
     /// Dropping the returned future loses no record, but aborts the request in flight. The next
-    /// call sends the request again, so with a short timer, no request may ever complete. In this
-    /// case call `StreamExt::next(&mut pages)`, which keeps the request.
+    /// call sends the request again. If the program drops each future after a short time, no
+    /// request may ever complete. In this case call `StreamExt::next(&mut pages)`, which keeps the
+    /// request.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         let record = Record(self);
         std::future::poll_fn(|context| Pin::new(&mut *record.0).poll_next(context)).await

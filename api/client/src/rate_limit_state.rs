@@ -168,9 +168,9 @@ mod tests {
         assert_eq!(state.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
         state.record_response(1, now, remaining(59), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 30);
-        // At 58 remaining requests, the maximum of 29 requests is in flight. At 57, the maximum is
-        // still 29, because half of 57 is rounded up. Only 28 are in flight, so one request is
-        // sent.
+        // At most half of the remaining requests, rounded up, may be in flight: 29 of 58, and 29 of
+        // 57. After the response to request 2, 29 are in flight, so no request is sent. After the
+        // response to request 3, 28 are in flight, so one request is sent.
         state.record_response(2, now, remaining(58), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 0);
         state.record_response(3, now, remaining(57), 0.0);

@@ -15,8 +15,8 @@ pub enum Policy {
     Document,
 }
 
-// Scalar computes inline styles at run time. So the policy must allow 'unsafe-inline', because it
-// cannot list the hashes of these styles. Styles run no code, and the policy lets them load nothing
+// Scalar computes inline styles at run time, so the policy cannot list the hashes of these styles.
+// It must allow 'unsafe-inline' instead. Styles run no code, and the policy lets them load nothing
 // from other servers.
 const REFERENCE: &str = "default-src 'none'; script-src 'self'; \
     style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self'; font-src 'self'; \

@@ -22,8 +22,8 @@ impl RunningBatch {
         self.began_nanos.store(nanos.max(1), Ordering::Relaxed);
     }
 
-    /// The writer calls this even after a panic. Otherwise the batch would count as running, and
-    /// soon as stuck.
+    /// Ends the running batch. The writer calls this function even after a panic. Without this
+    /// call, the batch would count as running, and soon as stuck.
     pub fn end(&self) {
         self.began_nanos.store(0, Ordering::Relaxed);
     }

@@ -19,7 +19,8 @@ pub fn keys_valid_until<T: Time>(as_of: T) -> T {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeysCatchUp {
     Current,
-    /// Replace cached rows with the rows of the answer; the cache then reflects this change.
+    /// Replace cached rows with the rows of the answer. The cache then reflects all changes up to
+    /// this position.
     Rows(Position),
     /// Empty the cache, because too much has changed or a new history has begun. The empty cache
     /// then reflects all changes up to this position.

@@ -152,9 +152,9 @@ pub struct OldLeaseWait<T> {
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
-    /// Returns the wait of a new session, which opened its first connection to `server` at
-    /// `opened`. `before` has the server and the wait of the previous session. With the same
-    /// server, the new session waits only for the rest of that wait.
+    /// Returns the wait of a new session. The session opened its first connection at `opened`, to
+    /// `server`. `before` contains the server and the wait of the previous session. If both
+    /// sessions have the same server, the new session waits only until the previous wait ends.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,
@@ -189,7 +189,8 @@ mod tests {
         assert_eq!(OldLeaseWait::for_session(ms(300), &old, long_ago).until, ms(300));
         let first = OldLeaseWait::for_session(ms(0), &new, long_ago);
         assert_eq!(first.until, ms(1_000));
-        // Further sessions to the same server do not prolong the wait, during the wait or after it.
+        // A second session to the same server does not extend the wait, during the wait or after
+        // it. A session to another server begins a new wait.
         let before = Some((&new, first));
         assert_eq!(OldLeaseWait::for_session(ms(200), &new, before).until, ms(1_000));
         assert_eq!(OldLeaseWait::for_session(ms(2_000), &new, before).until, ms(2_000));

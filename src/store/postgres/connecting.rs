@@ -105,8 +105,8 @@ impl ConnectError {
         ConnectError { text: text.to_string(), is_final: true }
     }
 
-    /// Combines the reasons of all hosts. The result is final only if every reason is final.
-    /// Otherwise, a later attempt may succeed.
+    /// Combines the errors of all hosts into one. It is final only if all of these errors are
+    /// final, because otherwise a later attempt may succeed.
     pub fn no_primary(refusals: &[ConnectError]) -> ConnectError {
         let text = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let is_final = !refusals.is_empty() && refusals.iter().all(|refusal| refusal.is_final);

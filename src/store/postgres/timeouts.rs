@@ -171,7 +171,7 @@ const _: () = {
     // A server's lease expires before its row is removed.
     assert!(ms(LEASE) < ms(SILENT_FOR));
     // PostgreSQL ends the reader's slow statements before READ_LIMIT. It also ends a freshness
-    // query's lock wait before READ_LIMIT. Otherwise, late replies would end the session.
+    // query's lock wait before READ_LIMIT. A reply after READ_LIMIT would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A lookup of a row is answered in time even if all lookups before it wait for a lock.

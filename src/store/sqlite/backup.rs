@@ -246,8 +246,8 @@ impl StagedCopy {
         let fill = || {
             let mut copy = self.connect()?;
             copy_pages(source, &mut copy, progress, is_interrupted)?;
-            // Leave WAL mode, so that the copy is a single file. Such a copy can also be read in a
-            // read-only directory.
+            // Switch off WAL mode, so that the copy is a single file. Such a copy can also be read
+            // in a read-only directory.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
         };

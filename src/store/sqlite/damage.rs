@@ -17,8 +17,8 @@ pub fn quick_check_until(
     first_problem(connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)))
 }
 
-/// Returns the problems in a row of one of SQLite's checks. The row may begin with the name of the
-/// database, and then has one line per problem.
+/// Returns the problems in one row of the result of an SQLite check. Each line of the row is a
+/// problem, except `ok`, an empty line and the name of the database.
 pub fn problems_in(row: &str) -> impl Iterator<Item = &str> {
     row.lines().filter(|line| *line != "ok" && !line.is_empty() && !line.starts_with("***"))
 }

@@ -87,8 +87,8 @@ pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
 /// mount point. Also fails if the file, its write-ahead log or the log's index is a link or has a
 /// second hard link.
 ///
-/// SQLite finds the log and the locks by the file's name. So processes that use different names
-/// would overwrite each other's changes.
+/// SQLite finds the log and the locks by the file's name. So processes that open the same file by
+/// different names would overwrite each other's changes.
 pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
     if !exists(directory)? {

@@ -68,8 +68,9 @@ impl OldStore {
         Ok(OldStore { directory: directory.to_path_buf(), _lock: lock })
     }
 
-    /// Moves the store's files to a new directory in the data directory and returns its path. Also
-    /// completes an interrupted move. Returns `None` if there are no files.
+    /// Moves the store's files to a new directory in the data directory. Returns the path of the
+    /// new directory. Also completes an interrupted move. Returns `None` if there is nothing to
+    /// move or to complete.
     pub fn set_aside(self) -> Result<Option<PathBuf>, StoreError> {
         self.move_files().map_err(|source| StoreError::File {
             doing: format!("set the old store in {} aside", self.directory.display()),

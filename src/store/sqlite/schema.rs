@@ -69,8 +69,8 @@ fn read_known_version(connection: &Connection, path: &Path) -> Result<i64, Store
     }
 }
 
-/// Reads the schema version. A new file has 0. Fails if the file is not a store, or if a build
-/// before 2.0.0 created it.
+/// Reads the schema version. It is 0 in a new file without tables. Fails if another program, or a
+/// build before 2.0.0, created the file.
 fn read_version(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     let pragma = |name: &str| {
         connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(|error| {

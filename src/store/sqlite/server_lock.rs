@@ -19,8 +19,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The maximum time that a starting server waits for commands. Most commands hold the lock only
-/// while they open the store.
+/// The maximum time that a starting server waits until commands release the lock. Most commands
+/// hold the lock only while they open the store.
 const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
@@ -51,8 +51,8 @@ impl ServerLock {
                 TryLockError::WouldBlock if started.elapsed() < KEPT_AWAY_TIMEOUT => {
                     std::thread::sleep(RETRY_INTERVAL);
                 }
-                // If a shared lock succeeds, a command has the lock, because a server's lock would
-                // be exclusive.
+                // A server's lock is exclusive. So if a shared lock succeeds, a command holds the
+                // lock.
                 TryLockError::WouldBlock if lock.try_lock_shared().is_ok() => {
                     return Err(used_by_command(directory));
                 }

@@ -226,8 +226,8 @@ impl Store for SqliteStore {
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         self.blocking(move |store| {
             in_transaction(&mut store.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
-                // Check the interval again, because a key cache that was just reloaded may not know
-                // the last recorded use.
+                // Check again that `MIN_USE_INTERVAL_MS` has passed since the last recorded use. A
+                // key cache that was just reloaded may not know the last recorded use.
                 let mut update = transaction.prepare_cached(
                     "UPDATE keys SET used_at = ?2
                      WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= ?3)",

@@ -8,8 +8,8 @@ const PLACE: Style = Style::new().bold();
 
 pub(super) const ABSENT: &str = "absent";
 
-/// The maximum number of characters of a line in a diff if `--fix` can write the file. Longer lines
-/// are cut, because generated lines can be very long.
+/// The maximum number of characters in a line of a diff. Longer lines are cut if `--fix` can write
+/// the file, because generated lines can be very long.
 const MAX_CHARS: usize = 100;
 
 /// The difference between what a check expected in a place and what it found there, with the fix.

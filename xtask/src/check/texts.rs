@@ -29,8 +29,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(check_texts(&inputs.repository.read(GUIDE)?, &documents))
 }
 
-/// Returns a problem for each place where a text differs from the machine-readable fields.
-/// `documents` are in the order of [`DOCUMENTS`].
+/// Returns a problem for each place where the guide or a description differs from the documents'
+/// machine-readable fields. `documents` are in the order of [`DOCUMENTS`].
 pub fn check_texts(guide: &str, documents: &[Value]) -> Vec<Problem> {
     let each = DOCUMENTS.iter().zip(documents);
     let all = each.flat_map(|(of, document)| check_document(of.file, document, guide));
@@ -132,7 +132,7 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
 }
 
 /// Phrases that state a number from the schema, such as `at most 100`. Each row contains the words
-/// before and after the number, and the keyword with this number in the schema.
+/// before and after the number. It also contains the schema's keyword for the number.
 const BOUNDS: [(&str, &str, &str); 6] = [
     ("", " by default", "default"),
     ("", " unless sent", "default"),
@@ -237,9 +237,10 @@ fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
     document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the heading and the first paragraph that the guide must have for an error code. If no
-/// document has an example of the code, the heading keeps the guide's status `current`. Returns an
-/// empty string if no document has the code.
+/// Returns the heading and the first paragraph that the guide must have for an error code. Returns
+/// an empty string if no document lists the code. The heading contains the status of an example in
+/// the documents. If no document has an example of the code, the heading contains `current`, the
+/// guide's present status.
 fn section(documents: &[Value], code: &str, current: &str) -> String {
     let has_code = |document: &Value| codes(document).any(|other| other == code);
     let versions = DOCUMENTS.iter().map(|of| of.module.trim_start_matches('v')).zip(documents);

@@ -10,7 +10,8 @@ const PAGE: &str = "src/handbook/kubernetes.md";
 /// The oldest and the newest version of Kubernetes whose schemas the manifests must match.
 const VERSIONS: [&str; 2] = ["1.30.0", "1.37.0"];
 
-/// A field of the page's manifests, and a misspelling of it that the validation must reject.
+/// A field of the manifests in [`PAGE`], and a misspelling of the field. kubernetes-validate must
+/// reject the misspelling.
 const MISTYPED: (&str, &str) = ("maxUnavailable: 1", "maxUnavailabel: 1");
 
 /// Checks the manifests with kubernetes-validate and returns its findings. Also returns a finding

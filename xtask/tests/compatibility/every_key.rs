@@ -84,7 +84,7 @@ fn every_replacement_has_a_verdict() {
             _ => json!("gone"),
         };
     };
-    // Some components are compared only in the operations that use them, so the document must use
-    // all components.
+    // Some components are compared only in the operations that use them. So this test fails if the
+    // document does not use such a component.
     each_change(replace, assert_verdict);
 }

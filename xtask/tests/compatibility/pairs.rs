@@ -42,8 +42,8 @@ fn all_pairs() -> Vec<Pair> {
 
 const THINGS: &str = "/paths/~1things/get";
 
-/// Puts a fragment into the document that `frame` names. Returns the document and the pointer to
-/// the fragment.
+/// Builds a document with the fragment at the place that `frame` names, such as a response. Returns
+/// the document and the pointer to the fragment.
 fn frame_fragment(frame: &str, fragment: &Value) -> (Value, String) {
     let json_content = || json!({ "application/json": { "schema": fragment } });
     let with = |key: &str, value: Value| {

@@ -13,8 +13,8 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The fields of a span or an event, and its target as the field `target`. Only an event also has
-/// its level, as `level`.
+/// The fields of a span or an event. The field `target` is added to both. The field `level` is
+/// added only to an event.
 #[derive(Default)]
 struct Fields(BTreeMap<&'static str, String>);
 

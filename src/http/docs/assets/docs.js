@@ -45,8 +45,8 @@ function fitted(document, base) {
     for (const header of ON_EVERY_RESPONSE) delete headers?.[header]
     for (const media of Object.values(content ?? {})) {
       if (media.schema.$ref !== ERROR) continue
-      // Do not repeat the error schema, which Scalar shows among the models. The `Link` header has
-      // the same meaning for every error.
+      // Do not repeat the error schema, because Scalar shows the schema among the models. Do not
+      // repeat the `Link` header, because it has the same meaning for every error.
       delete media.schema
       delete headers.Link
     }

@@ -1,6 +1,6 @@
-//! Executes the statements that both engines share on PostgreSQL. A query runs immediately, and
-//! blocks. Writes are only collected, because the caller sends them together at the end of the
-//! change.
+//! Executes on PostgreSQL the statements that both engines share. A query runs immediately and
+//! blocks the thread. A write is only collected, because the caller sends all writes together at
+//! the end of the change.
 
 use crate::store::StoreError;
 use crate::store::postgres::error::read_error;

@@ -31,7 +31,7 @@ pub enum Rights {
 }
 
 /// Returns the statements that grant these rights to a server's role in this database. The owner of
-/// the tables runs the statements, and may run them again.
+/// the tables must run the statements. Running them again changes nothing.
 pub async fn grants(client: &Client, role: &str, rights: Rights) -> Result<String, StoreError> {
     let quoted = "SELECT quote_ident(current_database()), quote_ident(current_schema()),
                          quote_ident($1)";

@@ -19,11 +19,11 @@ CREATE TABLE identity (
 INSERT INTO identity (store_id) VALUES (substr(encode(sha256(convert_to(
     gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')), 'hex'), 1, 32));
 
--- A lock. The table has one row, which is never changed. Every change locks the row before it takes
--- the next number of `changes`, so numbers are committed in ascending order.
+-- A lock. Nothing updates the only row of this table. A transaction locks the row before it takes
+-- the next number of `changes`. So numbers are committed in ascending order.
 --
--- A sequence would not ensure this order. A counter that every change updates would leave a dead
--- row each time.
+-- A sequence would not ensure this order. A counter in this table would leave a dead row after each
+-- update.
 CREATE TABLE change_lock (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row)
 );
@@ -48,8 +48,8 @@ INSERT INTO changes (change_number, orders, keys) VALUES (1, 0, 0);
 -- All orders, including cancelled orders, because an id is never used again. Dates are text, as in
 -- the API: RFC 3339 in UTC with Z.
 --
--- cancelled_in is the id of the batch that cancelled the order. A server needs the id if the reply
--- to a batch is lost.
+-- cancelled_in is the id of the batch that cancelled the order. If the reply to a batch is lost,
+-- the server uses this id to find the orders that the batch cancelled.
 --
 -- A tenth of each page stays free for new versions of its rows. Without this room, a cancellation
 -- writes two pages to the WAL instead of one.

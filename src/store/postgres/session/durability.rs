@@ -22,7 +22,7 @@ pub struct Durability {
     /// not see.
     present: usize,
     /// True if a server's commit has waited for standbys for longer than [`STANDBY_LIMIT`]. Only
-    /// [`Durability::read_for_opening`] checks this.
+    /// [`Durability::read_for_opening`] sets this to true.
     is_stuck: bool,
 }
 
@@ -58,7 +58,7 @@ impl Durability {
     }
 
     /// Reads the durability of the primary's commits. Without `pg_read_all_stats`, a role cannot
-    /// see which standbys are synchronous.
+    /// see whether a standby is synchronous. Such a standby counts as present.
     pub async fn read(client: &Client) -> Result<Durability, StoreError> {
         let query = "SELECT current_setting('synchronous_standby_names'),
                     current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',

@@ -69,7 +69,7 @@ impl Heartbeat {
     }
 
     /// Commits a heartbeat, which renews the lease and confirms all changes that its transaction
-    /// sees. Updates the replica's row with `values`, or only locks the row without `values`.
+    /// sees. Updates the replica's row with `values`. If `values` is `None`, only locks the row.
     pub async fn beat(&self, values: Option<&RowValues>) -> Result<Confirmed, StoreError> {
         let sent = BootInstant::now();
         let Heartbeat { connection, begin, lock, update, commit, state, .. } = self;
@@ -115,8 +115,9 @@ impl Heartbeat {
             let is_changed = written.as_ref() != Some(&values);
             let interval = if is_changed { CHANGED_ROW_INTERVAL } else { ROW_INTERVAL };
             let row = (written_at.elapsed() >= interval).then_some(&values);
-            // Ignore an error. A late reply ends the session. If other errors persist, the lease
-            // expires.
+            // Ignore an error. After a late reply, the session has ended, and the check below
+            // returns. After an error that PostgreSQL reports, a later heartbeat can still renew
+            // the lease.
             let beat = self.state.answer(READ_LIMIT, self.beat(row)).await;
             if beat.is_ok() && row.is_some() {
                 (written, written_at) = (Some(values), Instant::now());

@@ -66,7 +66,8 @@ impl Replica {
         *listed = listed.after(batch.positions);
     }
 
-    /// Records the standbys that the session, or the last attempt to open one, found.
+    /// Records the standbys that were found by the session, or by the last attempt to open a
+    /// session.
     pub fn set_standbys(&self, standbys: Standbys) {
         self.state.lock().standbys = standbys;
     }

@@ -22,9 +22,9 @@ pub struct Figures {
     /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
-    /// The time of the last success of each kind of request at each server. A comparison of the
-    /// lists resets the times of all kinds except lists, because writers and limited clients then
-    /// pause.
+    /// The time of the last success of each kind of request at each server. Writers and limited
+    /// clients pause while the lists are compared. So a comparison resets the times of all kinds
+    /// except lists.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }
@@ -35,8 +35,8 @@ pub struct Figures {
 pub struct Outage {
     pub lists: Duration,
     pub cancels: Duration,
-    /// The outage for requests for pets. A 429 counts as a success, because these clients try to
-    /// reach limits.
+    /// The outage for requests for pets. A 429 counts as a success, because it proves that the rate
+    /// limiter works.
     pub counted: Duration,
 }
 
@@ -170,7 +170,7 @@ impl Figures {
         self.answers.iter().filter(|((name, _), _)| *name == kind).map(|(_, times)| times).sum()
     }
 
-    /// Returns the number of requests to servers, not counting those that are still running.
+    /// Returns the number of answered or lost requests to servers.
     pub fn requests(&self) -> u64 {
         [Kind::List, Kind::Cancel, Kind::Pet]
             .iter()

@@ -254,8 +254,8 @@ impl Replica {
 
     /// Receives a request for a list that must reflect `must_reflect`.
     ///
-    /// This set replaces the set of earlier requests with the same query. The new set lacks an
-    /// earlier change only if the store has lost that change.
+    /// The next query has one set for all its requests, and `must_reflect` replaces this set. An
+    /// earlier change is missing from `must_reflect` only if the store has lost that change.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };

@@ -57,8 +57,8 @@ pub struct World {
     acknowledged: Set,
     /// The acknowledged cancellation if a restore or failover has lost it. Otherwise empty.
     lost: Set,
-    /// The time at which the key's revocation was acknowledged. `None` also if a restore or
-    /// failover has lost the revocation.
+    /// The time at which the key's revocation was acknowledged. `None` before the acknowledgement,
+    /// and after a restore or failover has lost the revocation.
     revoked: Option<Tick>,
     /// A replica that only cancels. Two replicas are enough, because the memory of one does not
     /// affect the others.

@@ -65,8 +65,8 @@ impl FaultyStore {
         })
     }
 
-    /// Sets the fault of all further calls. Calls that wait for another fault continue with this
-    /// fault.
+    /// Sets the fault of later calls. Calls that wait because of [`Fault::Silent`] continue with
+    /// the new fault. Freshness queries continue to wait for [`FaultyStore::answer_queries`].
     pub fn set(&self, fault: Fault) {
         *self.fault.lock() = fault;
     }

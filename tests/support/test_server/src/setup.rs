@@ -217,7 +217,7 @@ pub fn unknown_key() -> Key {
     Key { id: String::new(), text: key.expose().to_string() }
 }
 
-/// Returns a pending order with this id, and a ship date if the id is even.
+/// Returns a pending order with this id. The order has a ship date if the id is even.
 pub fn pending_order(id: i64) -> Order {
     Order {
         ship_date: (id % 2 == 0).then(|| "2026-06-21T00:00:00Z".parse().unwrap()),

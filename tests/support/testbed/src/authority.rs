@@ -27,8 +27,9 @@ impl Authority {
     pub fn issue(&self, host: &str) -> anyhow::Result<Issued> {
         let key = KeyPair::generate()?;
         let mut parameters = CertificateParams::new(vec![host.to_string()])?;
-        // Set a subject name. Otherwise, the certificate would have rcgen's default name, as the
-        // authority does. A certificate with the name of its issuer would count as self-signed.
+        // Set a subject name. Without it, the certificate would have rcgen's default name, which is
+        // also the authority's name. A certificate with the name of its issuer would count as
+        // self-signed.
         parameters.distinguished_name.push(DnType::CommonName, host);
         let certificate = parameters.signed_by(&key, &self.issuer)?.pem();
         Ok(Issued { certificate, key: key.serialize_pem() })

@@ -17,7 +17,7 @@ const PACKAGES: &str = "systemd,systemd-sysv,dbus,ca-certificates,curl,nginx-lig
                         prometheus,prometheus-alertmanager,sqlite3";
 
 /// A booted container without a network. Changes to its files are kept in memory and do not reach
-/// the image. Dropping it ends all its processes.
+/// the image. Dropping this value ends all processes of the container.
 pub struct Booted {
     _nspawn: ChildProcess,
     /// The process id that the container's systemd has outside the container.

@@ -14,7 +14,7 @@ pub fn start_nginx(
     error_log: &Path,
     address: SocketAddr,
 ) -> anyhow::Result<ChildProcess> {
-    // Raise the limit on open files here, because a single process does not apply
+    // Raise the limit on open files here, because nginx as a single process ignores
     // `worker_rlimit_nofile`.
     let start = "ulimit -n \"$(ulimit -H -n)\"; PATH=$PATH:/usr/sbin; \
         exec nginx -e \"$1\" -c \"$0\" -g 'daemon off; master_process off;'";

@@ -38,8 +38,8 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Compiles a library from this source and `preload.c`, which reads the test's number. Without
-    /// a call of [`Preload::set`], the number is 0.
+    /// Compiles a library from `source` and `preload.c`. The code in `preload.c` reads the number
+    /// that [`Preload::set`] sets. Before the first call of `set`, the number is 0.
     fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;
         // Let other users read the directory, because database servers load the library as another

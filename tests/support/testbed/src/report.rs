@@ -95,8 +95,8 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the verdict. Call [`Report::write`] first, because it adds a violation for each time
-    /// that exceeds its bound.
+    /// Returns the verdict. Call [`Report::write`] first, because it adds the violations for times
+    /// above their bounds.
     pub fn verdict(&self) -> Verdict {
         match self.violations.iter().all(|violation| violation.is_of_time) {
             false => Verdict::Contradicted,

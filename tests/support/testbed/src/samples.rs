@@ -52,7 +52,8 @@ const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
 /// Runs the samples of one language, each named by a version and an operation. `command` returns
-/// the command that runs a sample. Fails if a sample fails or no test case runs a sample.
+/// the command that runs a sample. Fails if a sample fails, or if there is a sample that no test
+/// case runs.
 pub fn run_samples(
     program: &Program,
     samples: &[(&str, &str)],

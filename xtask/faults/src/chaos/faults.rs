@@ -284,8 +284,8 @@ impl Iterator for FaultSchedule {
         let is_alone = self.only_kind.is_some() || first.is_alone();
         if !is_alone && self.random.u8(0..GROUPS_PER_PAIR) == 0 {
             kinds.extend(self.second_kind(first));
-            // Faults of servers are undone last, because a server may be unable to start during the
-            // other fault.
+            // Put faults of servers first, because faults are undone in reverse order. A server may
+            // be unable to start until the other fault is undone.
             kinds.sort_by_key(|kind| kind.layer_and_duration().0 != Layer::Servers);
         }
         let faults = kinds.into_iter().map(|kind| self.fault(kind)).collect();

@@ -31,8 +31,8 @@ enum NegativeControl {
     KeyCache,
 }
 
-/// The time for which faults are injected, at most doubled on a slow machine. The rule must be
-/// broken within this time.
+/// The time for which a negative control injects faults. The faults must break the control's rule
+/// within this time. A slow machine gets up to twice this time.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub fn negative_controls() -> Vec<Scenario> {

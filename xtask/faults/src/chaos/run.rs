@@ -88,7 +88,8 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that every kind of fault that was due has been injected and has had an effect.
+/// Checks that each kind of fault that the schedule has for the plan's duration was injected and
+/// had an effect. Also reports how many of all possible kinds were injected.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()

@@ -97,7 +97,8 @@ async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)
 }
 
 /// Returns the in-memory limiter's decision at the time `now`, in microseconds. Each request gets
-/// its own key, so no key is banned. The SQL statement bans no keys either.
+/// its own key, so the limiter bans no key. The SQL statement bans no keys either, so both must
+/// decide alike.
 async fn expected_decision(
     memory: &InMemoryRateLimiter,
     request: KeyedRequest,

@@ -56,7 +56,8 @@ async fn run(
         }
     };
     let server = PostgresUnderTest::new(&format!("127.0.0.1:{}", primary.port), USER);
-    // Start a thread, because cases must not run on a thread of a tokio runtime.
+    // Start a thread, because a case blocks its thread, and a thread of a tokio runtime must not
+    // block.
     let thread = std::thread::spawn(move || case(&server));
     let outcome = blocking(move || Ok(thread.join())).await?;
     idle.lock().push((primary, cluster));

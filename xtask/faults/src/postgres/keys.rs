@@ -149,7 +149,8 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
     for replica in replicas {
         while longest <= 2 * REVOCATION_TIMEOUT {
             let sent = ended.elapsed();
-            // An accepted key gets a 400. A refused key may get a 429 instead of a 401.
+            // An accepted key gets a 400, because `key_status` sends an invalid pet id. A refused
+            // key may get a 401 or a 429.
             if replica.key_status(&key.text).await? != 400 {
                 break;
             }

@@ -1,6 +1,6 @@
-//! Restarts two servers in turn, to which nginx forwards cancellations. nginx uses the
+//! Restarts two servers in turn while nginx forwards cancellations to them. nginx uses the
 //! configuration of `store-orders nginx-conf`. Every cancellation must get a 204. A 502 would mean
-//! that a server did not read a request, and a 404 that nginx sent a request twice.
+//! that a server did not read a request. A 404 would mean that nginx sent a request twice.
 
 use super::setup::{OnPrimary, READY_WITHIN};
 use crate::replicas::{Replica, blocking};
@@ -20,8 +20,8 @@ const ORDERS: i64 = 20_000;
 /// are idle, so many are idle when a server stops.
 const BURST: usize = 20;
 
-/// Time between two bursts. The 20,000 cancellations then take at least 40 s, enough for four
-/// restarts.
+/// Time between two bursts. With these pauses, the 20,000 cancellations take at least 40 s, which
+/// is enough for four restarts.
 const BURST_INTERVAL: Duration = Duration::from_millis(40);
 
 /// The stop delay that the handbook recommends for servers to which nginx forwards requests.

@@ -1,4 +1,4 @@
-//! The faults of a recording, and the servers whose answers they may delay or lose.
+//! The faults of a recording. A fault may delay or lose the answers of the servers that it names.
 
 use super::findings::Interval;
 use crate::event::FaultBegun;

@@ -50,8 +50,9 @@ impl Keys {
         revoking.is_some_and(|revoking| revoking < operation.ended())
     }
 
-    /// Checks whether the server may accept or refuse the key. `has_limit` is true if clients can
-    /// reach a limit of the key's account.
+    /// Adds a violation if the server accepted the key more than a second after its revocation.
+    /// Also adds a violation if the server refused the key while it was valid. `has_limit` is true
+    /// if clients can reach a limit of the key's account.
     pub fn check_answer(
         &self,
         operation: &Arc<Operation>,

@@ -30,12 +30,13 @@ pub struct Recovery {
     last_digests: String,
 }
 
-/// One kind of request at one ready server, and the interval in which the server refused it.
+/// Begins with the first request. Ends with the response to the first request that the server
+/// executed. While the server has executed none, ends with the response to the last request.
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// Begins with the first request. Ends with the response to the first executed request or,
-    /// until then, to the last request.
+    /// Begins with the first request. Each 503 extends the interval to the end of its request. The
+    /// interval stops at the end of the first executed request.
     refused: Interval,
     is_served: bool,
 }

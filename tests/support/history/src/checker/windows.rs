@@ -95,12 +95,12 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records that a fault at `at` may lose counts until [`Windows::trust_counts_from`]. The loss
-    /// begins a second before `at`. If counts could not be saved, the loss begins a second before
-    /// saving stopped.
+    /// Records a fault at `at`. It may lose counts until the time that
+    /// [`Windows::trust_counts_from`] sets. It may also lose the counts of the second before `at`.
+    /// If counts could not be saved, it may lose all counts since a second before saving stopped.
     ///
-    /// A request whose count may be lost no longer counts as admitted. It can still justify a
-    /// refusal, because its count may have survived.
+    /// A request whose count may be lost is removed from the admitted requests. It can still
+    /// justify a refusal, because its count may have survived.
     pub fn distrust_counts(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };

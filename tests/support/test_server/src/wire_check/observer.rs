@@ -12,8 +12,9 @@ pub struct Observer {
     shared: SharedObserver,
 }
 
-/// A handle for the tasks that pass responses to an [`Observer`]. The mutex must not be poisoned by
-/// a panic, because a second panic on drop would abort all tests.
+/// A handle for the tasks that pass responses to an [`Observer`]. A panic does not poison this kind
+/// of mutex. With a poisoned mutex, dropping the observer would panic a second time and abort all
+/// tests.
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 

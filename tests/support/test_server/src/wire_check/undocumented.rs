@@ -58,8 +58,8 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// Determines the target of a request. The response's status decides if the request line is not
-/// enough.
+/// Determines the target of a request from its request line. If the request line is not enough, the
+/// response's status decides.
 pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };
