@@ -312,7 +312,7 @@ mod tests {
     use tempfile::TempDir;
 
     /// Returns a list of one pending order, its store, and the store's directory. Outdated lists
-    /// may use only one byte, so only the newest outdated list is not cut off.
+    /// may use only one byte, so all outdated lists except the newest are cut off.
     async fn one_order() -> (OrderList, SqliteStore, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();

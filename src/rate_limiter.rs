@@ -171,7 +171,7 @@ pub enum Decision {
         begins: bool,
     },
     /// 503 `service_unavailable`: the counts are unavailable, so the request was not counted. The
-    /// status has the limit per minute, and 0 remaining until the time of `Retry-After`.
+    /// headers show the limit per minute, and 0 remaining requests until the time of `Retry-After`.
     Unavailable(RateLimitStatus),
 }
 

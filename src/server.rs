@@ -171,7 +171,7 @@ impl Server {
         format!("{scheme}://{}{BASE_PATH}", self.address())
     }
 
-    /// The address of the admin listener, or `None` if the setting turns it off.
+    /// The address of the admin listener, or `None` if that listener is turned off.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(HttpServer::local_addr)
     }

@@ -191,7 +191,7 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// True if a failing store may work again without a restart of this server. The server then
+    /// True if a failing store may work again without a restart of this server. If true, the server
     /// starts even while the store fails.
     fn can_return(&self) -> bool {
         false

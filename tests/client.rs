@@ -92,8 +92,8 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     assert_eq!(cancelled, 120);
     let none = pending.send().await.unwrap();
     assert_eq!((none.orders.len(), none.next_cursor.as_deref()), (0, None));
-    // The numbers are the first page, the three pages of the stream, the cancellations and the
-    // empty page.
+    // The subtracted numbers count the requests: the first page, the three pages of the stream, the
+    // cancellations, and the empty page.
     assert_eq!(none.rate_limit().unwrap().remaining, 1_000 - 1 - 3 - 120 - 1);
     let rest = client.list_orders().limit(1_000).send().await.unwrap();
     assert_eq!(rest.orders.len(), 200);
@@ -198,9 +198,9 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     // At 60 requests a minute, the last of the 200 requests are sent after 180 s. Jitter adds up to
     // a second per window. A ban would add five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
-    // For each of the three exhausted windows, the server refuses one request. The client cannot
-    // compute when a window resets, because the reset time and `Date` come from different clocks in
-    // this test.
+    // In this test, the reset time and `Date` come from different clocks, so the client cannot
+    // compute when a window resets. For each of the three exhausted windows, it sends one request
+    // that the server refuses.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

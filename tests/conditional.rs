@@ -313,7 +313,8 @@ async fn the_client_cancels_an_order_that_it_has_seen() {
     assert!(order.complete);
     let cancelled = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await.unwrap();
     assert_eq!(*cancelled, CancelOrderOutcome::Cancelled);
-    // This tag is from before the cancellation. A cancelled order gets 404, not 412.
+    // The order is already cancelled, so the response is 404. The outdated tag does not cause a
+    // 412.
     let again = client.cancel_order_if_unchanged(1, order.etag().unwrap()).await;
     assert_eq!(error_of(again), (404, "order_not_found".to_string()));
 }

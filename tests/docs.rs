@@ -172,8 +172,8 @@ async fn a_matching_tag_gets_304() {
                 assert!(!answer.headers.contains_key("content-length"), "{method} {path}");
             }
         }
-        // Neither request gets a 304. The plain form of a page and its gzip form have different
-        // tags.
+        // Neither request gets a 304. The first has the tag of the gzip form, but asks for the
+        // plain form. The second has an unknown tag.
         for (headers, status) in [
             (vec![("if-none-match", tag.as_str())], 200),
             (vec![GZIP, ("if-none-match", "\"other\"")], 200),

@@ -97,8 +97,8 @@ async fn serve_with_one_cancelled()
     (data, key, server, client, admin)
 }
 
-/// Asserts that the server acknowledges nothing while one of its files is missing, and logs the
-/// cause in one line.
+/// Asserts that the server acknowledges no cancellation while one of its files is missing. The
+/// server must log the cause in one line.
 async fn assert_refuses_without_file(
     server: &ServerProcess,
     client: &Client,
@@ -125,8 +125,8 @@ async fn assert_refuses_without_file(
     assert!(line.contains(r#""level":"ERROR""#) && line.contains(&why), "{line}");
 }
 
-/// SQLite keeps writing to deleted files. Acknowledged cancellations would then be lost at the next
-/// start.
+/// SQLite writes to a deleted file without an error. If the server acknowledged such a
+/// cancellation, the cancellation could be missing after the next start.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_files_a_server_acknowledges_nothing() {
     for lost in ["store.sqlite", "store.sqlite-wal"] {
@@ -147,7 +147,8 @@ async fn without_its_files_a_server_acknowledges_nothing() {
 }
 
 /// SQLite's locks are in the file `store.sqlite-shm`. If this file is removed, the next command
-/// creates a new file, so the server and the command no longer exclude each other.
+/// creates a new file with separate locks. So the server must stop writing, because SQLite no
+/// longer makes it and the command exclude each other.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_logs_index_was_removed_only_one_process_writes() {
     for signal in [Signal::KILL, Signal::TERM] {

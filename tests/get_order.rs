@@ -39,9 +39,8 @@ async fn an_order_is_found_while_it_is_listed_and_after_it_was_cancelled() {
     assert_eq!(fields, expected);
 }
 
-/// The server's list comes from the old primary and lacks order 5, but order 5 is pending on the
-/// new primary. The server asks the new primary whether order 5 was cancelled, and the reply is no.
-/// A 404 would be wrong, because order 5 exists.
+/// The server's list lacks order 5, because the list comes from the old primary. Order 5 exists on
+/// the new primary, so a 404 would be wrong.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_is_read_during_a_failover_is_not_reported_missing() {
     let mut setup = TestSetup::new();

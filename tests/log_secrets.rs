@@ -32,8 +32,8 @@ impl Secrets {
         Secrets { pieces }
     }
 
-    /// For each distinct line with a leak, returns the line's start and the leak's position. The
-    /// start has at most 120 bytes, and ends before the leak.
+    /// Returns the start of each distinct line with a leak, and the leak's position. The start has
+    /// at most 120 bytes and ends before the leak.
     fn leaks(&self, text: &str) -> Vec<String> {
         let leak = |line: &str| {
             let position = [PIECE_BYTES, 3 * PIECE_BYTES].iter().find_map(|length| {
@@ -210,8 +210,6 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     let mut shown = Vec::new();
     for fault in [Fault::None, Fault::Fails, Fault::Panics] {
         faulty.set(fault);
-        // With the first key and without a fault, send all requests. Each other combination of a
-        // key and a fault sends only the first 40 requests.
         for (number, key) in keys.iter().enumerate() {
             let requests = requests(&key.text);
             let some = if number == 0 && fault == Fault::None { requests.len() } else { 40 };

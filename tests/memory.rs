@@ -112,9 +112,9 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// Checks the memory that an order takes in addition to its JSON. It must be at least 60 bytes, and
-/// at most 62 bytes plus an eighth of the JSON. The eighth is for the unused ends of the pages'
-/// buffers. Also checks that a search leaves no memory allocated.
+/// Checks the memory that an order takes in addition to its JSON. The upper bound includes an
+/// eighth of the JSON for the unused ends of the pages' buffers. Also checks that a search leaves
+/// no memory allocated.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;
@@ -135,8 +135,8 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
         assert_eq!(runtime.block_on(search), None);
     });
     let text = snapshot.length();
-    // Measure how much memory is freed when the list is dropped. The allocations cannot be
-    // measured, because other threads made them and only this thread is measured.
+    // Measure how much memory the drop frees. `measure` does not see the allocations, because other
+    // threads made them.
     let freed = measure(|| drop((snapshot, list, runtime)));
     let each = |bytes: i64| bytes as f64 / ORDERS as f64;
     let (text, list) = (each(text as i64), each(-freed.bytes_current));

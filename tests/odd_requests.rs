@@ -1,6 +1,6 @@
-//! Sends random invalid and unusual requests, several on each connection. The wire check verifies
-//! that valid HTTP gets a documented response. The server must survive corrupted requests. It must
-//! cancel an order only if a request with a valid key has the order's id.
+//! Sends random invalid and unusual requests, several on each connection. The server must survive
+//! corrupted requests. It must cancel an order only if a request with a valid key has the order's
+//! id. The wire check verifies the responses to valid HTTP.
 
 use fastrand::Rng;
 use futures::future::join_all;
@@ -15,9 +15,9 @@ use tokio::time::timeout;
 const ROUNDS: usize = 100;
 const CONNECTIONS_AT_ONCE: usize = 32;
 
-/// The ids of orders in requests with a valid key. All other requests use ids from
-/// `NAMED_WITHOUT_KEY`, so no order with one of those ids may be cancelled. Corrupting a request
-/// cannot turn an id of one range into an id of the other.
+/// The ids of orders in requests with a valid key. Other requests use `NAMED_WITHOUT_KEY`, so the
+/// orders with those ids must stay pending. Corrupting a request cannot turn an id of one range
+/// into an id of the other.
 const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
 const NAMED_WITHOUT_KEY: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
 
@@ -75,8 +75,8 @@ const HEADERS: [&str; 18] = [
     "Authorization: Basic YTpi",
 ];
 
-/// Headers that say where the body ends, each with a matching body. The list contains the entry
-/// without a body three times, so the tests pick this entry more often.
+/// Headers that say where the body ends, each with a matching body. The entry without a header is
+/// repeated, so the tests pick this entry more often.
 const BODIES: [(&str, &str); 7] = [
     ("", ""),
     ("", ""),
@@ -136,8 +136,8 @@ fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
 }
 
 /// Sends the bytes and reads until the server closes the connection. Returns `None` after a
-/// timeout. With `closes_writing`, closes the write side after sending, because the last request
-/// may be incomplete and the server would wait for the rest.
+/// timeout. Set `closes_writing` if the last request may be incomplete, because the server would
+/// wait for the rest.
 async fn exchange(address: SocketAddr, bytes: &[u8], closes_writing: bool) -> Option<Vec<u8>> {
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     let mut received = Vec::new();
@@ -214,8 +214,8 @@ async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
 }
 
 /// Checks what the handbook (`src/handbook/operating.md`) says about requests that dropshot or
-/// hyper answers. Two requests are just within the limits on the target's length and on the number
-/// of headers, so our code answers them with 404.
+/// hyper answers. The two requests that get 404 are just within the limits, so our code handles
+/// them.
 #[tokio::test]
 async fn some_requests_are_answered_before_our_code_runs() {
     let server = TestSetup::new().serve().await;

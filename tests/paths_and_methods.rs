@@ -76,8 +76,7 @@ async fn an_unknown_path_of_the_api_gets_a_documented_error_and_counts() {
     }
 }
 
-/// By RFC 3986, section 6.2.2.2, a letter or digit is equivalent to its percent-encoded form, so
-/// the server must treat both alike.
+/// By RFC 3986, section 6.2.2.2, a letter or digit is equivalent to its percent-encoded form.
 #[tokio::test]
 async fn an_encoded_letter_or_digit_of_a_path_is_equal_to_the_plain_one() {
     let setup = TestSetup::new();

@@ -1,6 +1,6 @@
 //! Checks that programs written for a published document still work. Today's responses must contain
-//! everything that each published document promises, except for beta operations and for operations
-//! after their sunset. Additions are allowed.
+//! everything that the document promises, and may contain more. Beta operations and operations
+//! after their sunset are exempt.
 
 mod seeded_defects;
 

@@ -16,8 +16,8 @@ type Sample = (&'static str, &'static str, fn() -> Result<(), Box<dyn Error>>);
 
 include!("samples/generated.rs");
 
-/// The environment variable that names the sample to run. This program sets it when it starts
-/// itself to run a sample.
+/// The environment variable that names the sample to run. This program sets the variable when it
+/// starts itself.
 const SAMPLE: &str = "SAMPLE";
 
 fn sample(name: &str) -> Result<(), Box<dyn Error>> {

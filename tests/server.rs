@@ -1,6 +1,4 @@
-//! Running a server: TLS, the admin listener, metrics, stopping, and faults such as a full disk,
-//! too many open files, a store that is unavailable at the start, hanging lookups and clients that
-//! stop reading.
+//! Tests of a running server: TLS, the admin listener, metrics, stopping and faults.
 
 mod abandoned;
 pub mod admin;
@@ -28,14 +26,12 @@ use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// The number of orders in a list of 5 MB. If the client reads nothing, the operating system's
-/// buffers cannot hold the whole list.
+/// The number of orders in a list of 5 MB. The operating system's buffers cannot hold the whole
+/// list.
 const MANY_ORDERS: i64 = 100_000;
 
-/// Creates a data directory with this many orders, and a key that may send 1,000 requests a day.
-/// The limit per minute is far higher, so `X-RateLimit-Remaining` shows the rest of the daily
-/// limit. The tests could not rely on the limit per minute, because a new minute may begin while a
-/// busy machine restarts a server.
+/// Creates a data directory with this many orders, and a key for 1,000 requests a day. The limit
+/// per minute is far higher, so `X-RateLimit-Remaining` shows the rest of the daily limit.
 fn data_with(orders: i64) -> (DataDir, Key) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();
@@ -43,9 +39,8 @@ fn data_with(orders: i64) -> (DataDir, Key) {
     (data, key)
 }
 
-/// Returns a wire check in front of the server, and a client without retries that sends its
-/// requests to the wire check. The client's timeout is longer than usual, because a busy machine
-/// takes long to check a large list.
+/// Returns a client without retries, and the wire check through which the client connects. The
+/// client's timeout is long, because a busy machine takes long to check a large list.
 pub fn client(server: &ServerProcess, key: &Key) -> (WireCheckProxy, Client) {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let client = client_of(&proxy.base_url(), key);
@@ -63,9 +58,8 @@ fn client_of(base_url: &str, key: &Key) -> Client {
     client.read_timeout(WAIT_TIMEOUT).build().unwrap()
 }
 
-/// Requests the list, but reads only the status line. Repeats the request after a 503. On a busy
-/// machine, the server may poll the keys too late. It then refuses requests until a poll is
-/// answered.
+/// Requests the list, but reads only the status line. Repeats the request after a 503, because the
+/// server may poll the keys too late on a busy machine.
 async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
     let ask = async || {
         let socket = TcpSocket::new_v4().unwrap();

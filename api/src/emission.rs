@@ -122,7 +122,8 @@ fn tidy(value: &mut Value) {
     }
 }
 
-/// A body that has every schema. Used only as a type, never as a value.
+/// A type of body that adds all schemas of `S` to the emitted document. No value of this type is
+/// ever created.
 struct AllSchemas<S>(PhantomData<fn() -> S>);
 
 impl<S: Schemas> JsonSchema for AllSchemas<S> {

@@ -334,8 +334,8 @@ pub trait RequestBody: Send + Sync + Sized + 'static {
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata;
 }
 
-/// The body type of an operation without a body. The server does not read a body that a client
-/// sends anyway.
+/// The body type of an operation without a body. If a client sends a body anyway, the server does
+/// not read it.
 #[derive(Debug)]
 pub struct NoBody;
 
@@ -376,8 +376,8 @@ where
     }
 }
 
-/// A type that occurs in request bodies. Serde does not check the bounds of its members, so this
-/// trait does.
+/// A type that occurs in request bodies. This trait checks the bounds of the type's members,
+/// because serde does not check them.
 pub trait CheckedBody {
     /// Fails if a member is out of bounds.
     fn check(&self) -> Result<(), Invalid>;

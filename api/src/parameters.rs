@@ -225,8 +225,8 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
 pub trait Rule {
     /// The type into which a valid value is parsed.
     type Value;
-    /// True if a valid value may contain a plus sign. The error for a query value with a space then
-    /// suggests `%2B`.
+    /// True if a valid value may contain a plus sign. If true, the error for a query value with a
+    /// space suggests `%2B`.
     const MAY_HAVE_PLUS: bool = false;
 
     /// Parses the text of a parameter, or returns `None` if it does not match the schema.

@@ -43,7 +43,7 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
         return Ok(printer.show(&checked, format!("{name}: sound\n{}", format_counts(&checked)))?);
     }
     let lines = problems.join("\n  ");
-    // Ignore an error if the output is closed, because the exit status still reports the failure.
+    // Ignore an error, such as a closed output, because the exit status still reports the problems.
     let text = format!("{name}: not sound\n  {lines}\n{}", format_counts(&checked));
     let _ = printer.show(&checked, text).and_then(|()| printer.flush());
     let plural = if problems.len() == 1 { "" } else { "s" };

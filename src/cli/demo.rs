@@ -18,8 +18,8 @@ use store_orders_api::BASE_PATH;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
-/// The names of the pets, which [`order`] assigns in turn. 13 is not a multiple of 2 or 3, so each
-/// pet gets different kinds of orders.
+/// The names of the pets, which [`order`] assigns in turn. Every third order is shipped, and 13 is
+/// not a multiple of 3. So each pet gets shipped and pending orders.
 const PETS: [&str; 13] = [
     "Rex", "Minka", "Bella", "Oskar", "Luna", "Balu", "Emma", "Felix", "Nala", "Bruno", "Kira",
     "Paulchen", "Mia",

@@ -117,7 +117,8 @@ fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, S
 /// Sends the request and reads the whole response. The admin listener speaks only plain HTTP.
 fn send_request(address: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(address).context("cannot connect")?;
-    // A second write could fail, because the server may respond and close the connection early.
+    // Send the request in one write. A second write could fail, because the server may respond and
+    // close the connection early.
     let request =
         format!("GET /readyz HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n");
     connection.write_all(request.as_bytes()).context("no answer")?;

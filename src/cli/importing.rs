@@ -46,7 +46,7 @@ pub(super) fn import<R: NewRecord>(
     options.lower_priority();
     let mut parsed = read_records::<R>(&args.file, args.ignore_unknown, "imported", printer)?;
     let new_store = options.directory_without_store()?;
-    // A dry run does not create a store, and neither does a file with bad rows.
+    // Create no store in a dry run, or if the file has bad rows.
     let store = match new_store.is_some() && (args.dry_run || parsed.bad.count() > 0) {
         true => None,
         false if args.dry_run => Some(options.open_store()?),

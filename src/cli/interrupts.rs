@@ -16,7 +16,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-/// The pause before the next step after SIGSTOP, because SIGSTOP may not stop all threads at once.
+/// The pause after the process sends SIGSTOP to itself. SIGSTOP may not stop all threads at once,
+/// so the pause keeps the next step from beginning.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
 pub struct Interrupts {

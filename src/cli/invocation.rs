@@ -81,8 +81,8 @@ impl Invocation {
         self.cli.run(&self.effective, out)
     }
 
-    /// Returns the settings if the command must refuse unusable settings. For example, `config
-    /// show` must show such settings.
+    /// Returns the settings if the command must refuse unusable settings. Returns `None` for other
+    /// commands. One of them is `config show`, which must show even unusable settings.
     fn config_to_check(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings) | Command::Config(ConfigCommand::Check { settings, .. }) => {

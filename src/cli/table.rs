@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use std::mem;
 
 /// The number of rows that are laid out together. Comfy-table uses 2 KB per row of eight columns,
-/// so a block takes 20 MB. A million rows would take 2 GB and six seconds.
+/// so a block of this many rows takes 20 MB. A block of a million rows would take 2 GB and six
+/// seconds.
 const BLOCK_ROWS: usize = 10_000;
 
 /// The number of spaces between columns.

@@ -15,8 +15,8 @@ pub struct UsageJson {
     /// The age of the counts in seconds. Absent if no counts were ever saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_seconds: Option<u64>,
-    /// True if servers count requests in PostgreSQL, where each request is counted before its
-    /// response.
+    /// True if servers count requests in PostgreSQL. They then count each request before its
+    /// response, so the text shows no age.
     #[serde(skip)]
     is_shared: bool,
 }

@@ -15,8 +15,8 @@ use store_orders_api::limit_constants::UNAUTHENTICATED_PER_MINUTE;
 /// lines. At most a quarter of `shutdown_timeout` is reserved.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
-/// The minimum stall timeout, because the times of TCP keep-alive are at least one second. A
-/// `TCP_USER_TIMEOUT` of 0 would mean the system's default.
+/// The minimum stall timeout. TCP keep-alive cannot detect a shorter stall, because its times are
+/// at least one second.
 const SHORTEST_STALL: Duration = Duration::from_secs(1);
 
 /// The maximum stall timeout. TCP keep-alive begins after half of it, and the system limits that
@@ -127,8 +127,8 @@ pub struct ServerConfig {
     pub stop_delay: Duration,
     /// Maximum time that the server takes to stop, after the stop delay
     ///
-    /// The last second is reserved for the last bans, counts and log lines, but at most a quarter
-    /// of the time. Requests in progress have the rest.
+    /// The end of this time is reserved for the last bans, counts and log lines. The reserved part
+    /// is one second, but at most a quarter of the time. Requests in progress have the rest.
     #[arg(
         long,
         value_name = "DURATION",
@@ -213,8 +213,8 @@ impl ServerConfig {
         self.shutdown_timeout - self.final_flush_reserve()
     }
 
-    /// Returns the time after the stop delay within which the last bans must be stored. Half of the
-    /// reserve remains for the last counts and log lines.
+    /// Returns the time after the stop delay within which the last bans must be stored. Half of
+    /// `final_flush_reserve` remains for the last counts and log lines.
     pub fn last_bans_timeout(&self) -> Duration {
         self.shutdown_timeout - self.final_flush_reserve() / 2
     }

@@ -41,8 +41,8 @@ impl Middleware {
     }
 
     /// Handles a request, or responds with a 500 after a panic. Never returns an error, because
-    /// dropshot's response would lack the API's headers. All steps share one future, because moving
-    /// `context` and `request` costs more than the steps do.
+    /// dropshot's response to an error would lack the API's headers. All steps share one future,
+    /// because moving `context` and `request` costs more than the steps do.
     async fn handle(
         self: Arc<Self>,
         context: DropshotContext,
@@ -169,8 +169,8 @@ async fn count_and_query(
 ) -> Counted {
     let request = key.request();
     let mut deciding = server.rate_limiter.admit(request, &key.id, now, deadline);
-    // The in-memory limiter always decides in the first poll. The limiter in PostgreSQL does so
-    // only for a refusal without a query.
+    // The in-memory limiter always decides in the first poll. The limiter in PostgreSQL decides in
+    // the first poll only if it refuses the request without a query.
     let first = poll_immediate(&mut deciding).await;
     let is_refused = first.is_some_and(|decision| !decision.admits()) || request.has_zero_limit();
     let sends_query = reads_list && !is_refused;

@@ -24,8 +24,9 @@ pub trait NewRecord: Record {
     fn records(records: &[Self]) -> Records<'_>;
 }
 
-/// Returns the record's field for each name, in any letter case. Also returns problems for repeated
-/// names, and for unknown names unless `unknown` ignores them.
+/// Returns the record's field for each name, or `None` for an unknown name. The case of letters
+/// does not matter. Also returns problems for repeated names, and for unknown names unless
+/// `unknown` ignores them.
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
     unknown: &mut Unknown,

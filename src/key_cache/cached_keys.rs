@@ -181,7 +181,7 @@ pub struct KnownKey {
     expires_at_ms: Option<i64>,
     /// True if the operator revoked this key. Closing its account does not set this field.
     is_revoked: bool,
-    /// The key's latest ban. Its length is 0 if the operator has lifted it.
+    /// The key's latest ban. A lifted ban has the length 0.
     ban: KeyBan,
     /// The key and its account reflect all changes up to this position.
     read: Position,

@@ -38,8 +38,8 @@ pub struct Waiter {
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
-    /// Addresses that are over their limit of requests without a valid key. The lookups of each
-    /// address come last until its instant.
+    /// Addresses that are over their limit of requests without a valid key. Until the instant of an
+    /// address, its lookups wait for the lookups of addresses within their limit.
     shed: Cache<AddressKey, BootInstant>,
 }
 
@@ -83,8 +83,8 @@ impl Lookups {
     }
 }
 
-/// Removes the next requests with at most [`MAX_KEYS`] different keys, and returns them. First
-/// drops the requests whose caller no longer waits.
+/// Removes the requests whose caller no longer waits. Then removes and returns the next requests,
+/// which together ask for at most [`MAX_KEYS`] keys.
 fn take_next(waiting: &mut Vec<Waiter>) -> Vec<Waiter> {
     waiting.retain(|waiter| !waiter.answer.is_closed());
     // The sort is stable, so requests with the same priority stay in the order of their arrival.

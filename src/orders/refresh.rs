@@ -81,8 +81,8 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the outdated lists to cut off if outdated lists may use `bound` bytes. The oldest
-    /// list comes first. The newest outdated list is never returned ([`SentLists::excess`]).
+    /// Returns the outdated lists to cut off, oldest first, if all outdated lists together use more
+    /// than `bound` bytes. The newest outdated list is never returned ([`SentLists::excess`]).
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
@@ -190,8 +190,8 @@ impl ReadRefresh {
     }
 }
 
-/// The maximum number of batches that the store has sent but the edit has not applied. Bounds the
-/// memory if the edit is slower than the store.
+/// The maximum number of messages with changed orders that wait to be applied to the snapshot.
+/// Bounds the memory if the store sends orders faster than they are applied.
 const BATCHES_AHEAD: usize = 4;
 
 /// Reads from the store the changes after the position `after`, and applies them to the snapshot.

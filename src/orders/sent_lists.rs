@@ -19,8 +19,8 @@ pub struct SentList(ArcSwapOption<Snapshot>);
 pub struct SentLists(Vec<Weak<SentList>>);
 
 impl SentList {
-    /// Returns the snapshot. Do not keep it across an `await`, because a cut-off could not free its
-    /// memory.
+    /// Returns the snapshot. Do not keep it across an `await`, because cutting off the list would
+    /// then not free the snapshot's memory.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.0.load_full().ok_or(CutOff)
     }
@@ -34,8 +34,8 @@ impl SentList {
 }
 
 impl SentLists {
-    /// Returns the reference that all responses with this snapshot share. Creates a reference for
-    /// the first response, or if the snapshot was cut off.
+    /// Returns the reference that all responses with this snapshot share. Creates a reference if no
+    /// response sends the snapshot, or if those responses were cut off.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let sends_snapshot = |sent: &Arc<SentList>| {
             sent.snapshot().is_ok_and(|sent_snapshot| Arc::ptr_eq(&sent_snapshot, snapshot))
@@ -56,10 +56,10 @@ impl SentLists {
         self.outdated(current).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Returns the lists to cut off if the lists other than `current` may hold `bound` bytes. The
-    /// oldest list comes first.
+    /// Returns the lists to cut off if the lists other than `current` hold more than `bound` bytes.
+    /// The oldest list comes first.
     ///
-    /// The newest list other than `current` is never returned. Otherwise, clients could not read a
+    /// The newest list other than `current` is never returned. If it were, clients could not read a
     /// list longer than `bound` while orders change.
     pub fn excess(&self, current: &Arc<Snapshot>, bound: usize) -> Vec<Arc<SentList>> {
         let mut excess = self.outdated_bytes(current).saturating_sub(bound);

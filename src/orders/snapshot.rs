@@ -72,8 +72,9 @@ const EMPTY: &[u8] = b"[]";
 pub struct Snapshot {
     pages: Vec<Arc<Page>>,
     length: usize,
-    /// The memory of the list in bytes when it was created. Always includes the buffer `joined` of
-    /// a short list. Excludes what pages compress or encode later.
+    /// The memory of the list in bytes when the list was created. For a short list, this number
+    /// includes the buffer `joined` even before the buffer exists. It excludes bytes that pages
+    /// compress or encode later.
     held_bytes: usize,
     /// The number of responses that sent the list without gzip, if the list has several pages. It
     /// stays 0 for a long list, because the pages of a long list are never joined.
@@ -121,8 +122,8 @@ impl Snapshot {
         &self.pages
     }
 
-    /// The memory of the list in bytes when this snapshot was created. Pages that another snapshot
-    /// shares are included.
+    /// Returns the memory of this snapshot in bytes, measured when the snapshot was created.
+    /// Includes pages that it shares with other snapshots.
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }

@@ -10,7 +10,7 @@ use store_orders_api::limit_constants::{
 const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as u64 * 3_600);
 
 /// During this time after a key's first 429 of a minute, further 429s are not strikes. The client
-/// may have sent those requests before it read the first 429.
+/// may have sent the refused requests before it read the first 429.
 const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 
 /// The latest ban of a key, as in the key's row in the store. The default is no ban.

@@ -17,8 +17,8 @@ use tokio::time::{sleep, sleep_until};
 /// The maximum number of bans that one change of the store records.
 const MAX_BATCH: usize = 100;
 
-/// The number of attempts to store a batch of bans. With the pauses, they take at least 18 s,
-/// because a failover may make the first attempts fail.
+/// The number of attempts to store a batch of bans. The pauses between the attempts take 18 s, so
+/// that the last attempts come after a failover.
 const ATTEMPTS: u32 = 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 

@@ -138,8 +138,8 @@ impl Field for KeyBan {
     }
 }
 
-/// Converts a stored number, because PostgreSQL has no unsigned types. Fails if the number is out
-/// of range.
+/// Converts a stored number to `u32`. The stored number is signed, because PostgreSQL has no
+/// unsigned types. Fails if the number is out of range.
 fn unsigned(number: impl Into<i64>) -> Result<u32, StoreError> {
     let number = number.into();
     number.try_into().map_err(|_| damaged(format!("{number} is out of range")))

@@ -71,7 +71,7 @@ impl Order {
     }
 }
 
-/// The status of an order. If the order is cancelled, it includes the time and the author of the
+/// The status of an order. The status of a cancelled order includes the time and the author of the
 /// cancellation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]

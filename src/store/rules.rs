@@ -107,8 +107,8 @@ pub fn key_label(label: &str) -> Result<&str, StoreError> {
     printable("the label of a key", label)
 }
 
-/// Trims and validates a name or label. The text must not contain any part of a key, because lists,
-/// errors and backups show the text.
+/// Trims and validates a name or label. Fails if the text contains an API key, even a truncated
+/// one, because lists, errors and backups show the text.
 fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
     let text = text.trim();
     if text.is_empty() {

@@ -101,8 +101,8 @@ $ for attempt in 1 2 3; do
 {"code":"service_unavailable","message":"The service cannot reach its data at the moment. Try again after the seconds in Retry-After.","status":503}
 "#;
 
-/// If no server runs, nginx tries both addresses of the site and then responds with its own 502.
-/// Its log shows that no server received a request.
+/// If no server runs, nginx tries the server's address twice. Then nginx responds with its own 502.
+/// The log of nginx shows that no server received a request.
 const WITHOUT_SERVER: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2?a
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 $ call https://orders.example.com/v1/store/orders

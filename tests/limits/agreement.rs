@@ -1,6 +1,5 @@
-//! Compares the in-memory limiter with a simple model. For random requests, plan changes, clock
-//! jumps and restarts, both must make the same decisions and return the same numbers for the
-//! headers.
+//! Takes random steps with the in-memory limiter and with a simple model. Both must make the same
+//! decisions and return the same numbers for the headers.
 
 use super::model::{Kind, Model, Outcome, Time};
 use proptest::prelude::*;
@@ -50,14 +49,14 @@ enum Step {
     },
     Unban(i64),
     Advance(Duration),
-    /// Advances the time by the last decision's time to the reset, plus this number of nanoseconds.
-    /// The number may be negative.
+    /// Advances the time to the last decision's reset, plus these nanoseconds. The number may be
+    /// negative.
     AdvanceToReset(i64),
     /// Moves only the wall clock, by these seconds.
     SetWall(i64),
     Record,
-    /// A clean restart that takes this long. While the server is down, the wall clock is also moved
-    /// by these seconds.
+    /// A clean restart that takes this long. Meanwhile, the wall clock is also moved by these
+    /// seconds.
     Restart(Duration, i64),
     /// A crash and a restart after these nanoseconds. Counts since the last write of the counts
     /// file are lost.
@@ -228,8 +227,7 @@ impl Both {
         }
     }
 
-    /// Replaces the limiter and the clock with those of a new process, which has only the counts in
-    /// the file and the bans in the store.
+    /// Starts a new process, which has only the counts in the file and the bans in the store.
     fn restart(&mut self) {
         let before = std::mem::replace(&mut self.model, self.recorded.clone());
         self.model.restart(&before, self.wall());

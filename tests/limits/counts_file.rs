@@ -1,5 +1,5 @@
-//! Tests of the counts file. A server runs even if the file is damaged or inaccessible, was written
-//! by a newer program, or belongs to another store. Expired entries are removed from the file.
+//! Tests of the counts file. The server must run even if it cannot use the file, and must remove
+//! expired entries.
 
 use super::bans::BURST;
 use super::windows::assert_admitted;
@@ -216,8 +216,8 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_counts();
     assert_eq!(accounts(&setup), 0);
-    // Neither this file nor the first one contains accounts. So both have the same length, except
-    // that the times may take a few more bytes.
+    // Neither this file nor the first one contains accounts. Only the times may take a few more
+    // bytes.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 
@@ -230,8 +230,8 @@ async fn the_next_write_saves_what_a_failed_write_did_not() {
     assert_admitted(&server, &key, 5).await;
     server.setup.write_counts();
     assert_admitted(&server, &key, 5).await;
-    // To save the counts, the server writes the file `limits.new` and renames it. A directory with
-    // the name `limits.new` makes the write fail.
+    // The server writes the counts to `limits.new` and renames this file. A directory with this
+    // name makes the write fail.
     let new = server.setup.directory.path().join("limits.new");
     std::fs::create_dir(&new).unwrap();
     server.setup.write_counts();

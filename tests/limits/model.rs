@@ -1,5 +1,4 @@
-//! A simple model of the limits that shares no code with the limiter. It keeps strikes in lists,
-//! and counts them again for each request.
+//! A simple model of the limits that shares no code with the limiter.
 
 use std::collections::HashMap;
 use store_orders_api::plans::PlanLimits;
@@ -31,8 +30,8 @@ pub struct Outcome {
     pub retry_after: u64,
 }
 
-/// A window on the wall clock. `closes` is not reset when the window closes, so the window is open
-/// again if the clock is set back.
+/// A window on the wall clock. A closed window opens again if the clock is set back, because
+/// `closes` is kept.
 #[derive(Clone, Debug, Default)]
 struct FixedWindow {
     closes: Time,
@@ -40,9 +39,10 @@ struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// Returns the end of the window and the number of requests in the window. If the window has
-    /// closed, the result describes a new window that begins now. If the wall clock was set back,
-    /// the window ends at most `length` from now.
+    /// Returns the end of the window and the number of requests in the window. After the window has
+    /// closed, describes a new window that begins now.
+    ///
+    /// If the wall clock was set back, the window ends at most `length` from now.
     fn state_at(&mut self, wall: Time, length: Time) -> (Time, u32) {
         if self.has_closed(wall) {
             self.requests = 0;
@@ -82,8 +82,8 @@ struct Ban {
 }
 
 impl Key {
-    /// Returns when the latest ban ends on the monotonic clock, and the ban's length. If the ban
-    /// was read from the store, computes this time from the ban's end on the wall clock.
+    /// Returns the end of the latest ban on the monotonic clock, and the ban's length. If the ban
+    /// comes from the store, derives this end from the wall clock.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;
         let remaining = (ban.wall_end - wall).min(ban.length);
@@ -107,8 +107,8 @@ impl Model {
     }
 
     /// Starts a new process at this wall time. `self` is the model at the last write of the counts
-    /// file, and `before` is the model of the old process. Takes the bans from `before`, because
-    /// they are in the store. Strikes and the counts by address are lost.
+    /// file. `before` is the model of the old process and supplies the bans, because the store
+    /// keeps bans.
     pub fn restart(&mut self, before: &Model, wall: Time) {
         *self = self.without_closed_windows(wall);
         self.addresses.clear();
@@ -142,11 +142,8 @@ impl Model {
         }
     }
 
-    /// Forgets what the server removes from memory.
-    ///
-    /// - The server removes an account when both windows of the account have closed.
-    /// - The server removes the end of a ban a day after the ban has ended, but not while the key's
-    ///   strike minute is open. The ban stays in the store.
+    /// Forgets what the server removes from memory. The server keeps the end of a ban for a day
+    /// after the ban, and while the key's strike minute is open. The ban stays in the store.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

@@ -9,8 +9,8 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use test_server::{Answer, Fault, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until};
 
-/// Sends requests until the headers show `limit`. Fails if they still do not after about a second.
-/// Returns the last response and the number of requests.
+/// Sends requests until the headers show `limit`, but fails after about a second. Returns the last
+/// response and the number of requests.
 pub async fn until_limit(server: &TestServer, key: &Key, limit: u64) -> (Answer, u64) {
     let answers = Mutex::new(Vec::new());
     wait_a_second_until("the new plan applies", || async {

@@ -10,8 +10,8 @@ async fn send_without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer
     server.send("GET", "/v1/store/orders", &headers).await
 }
 
-/// Starts a server that trusts proxies in these networks. From each address, the server admits five
-/// requests per minute without a valid key.
+/// Starts a server that trusts proxies in these networks. Each address may send five requests per
+/// minute without a valid key.
 async fn server(proxies: &[&str]) -> (TestServer, Key) {
     let mut setup = TestSetup::new().with_unauthenticated_per_minute(5);
     let networks = proxies.iter().map(|network| network.parse().unwrap()).collect();
@@ -93,8 +93,8 @@ async fn with_a_limit_of_0_every_request_without_a_key_gets_429() {
     assert_eq!(server.list_with(&key).await.status, 200);
 }
 
-/// During an outage, the server cannot check keys, not even valid ones. Requests with an unchecked
-/// key must not use up the limit of other callers at the same address.
+/// During an outage, the server cannot check keys. Requests with an unchecked key must not use up
+/// the limit of their address, because other callers may share the address.
 #[tokio::test]
 async fn requests_whose_key_cannot_be_checked_are_not_counted_by_address() {
     let mut setup = TestSetup::new().with_unauthenticated_per_minute(5);

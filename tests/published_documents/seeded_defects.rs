@@ -1,6 +1,5 @@
-//! Seeded defects. Each defect changes today's document and changes the server's responses in the
-//! same way. So responses and document agree, and only the comparison with published documents can
-//! find the defect.
+//! Seeded defects. Each defect changes today's document and the server's responses in the same way.
+//! So only the comparison with published documents can find the defect.
 
 use codegen::pointer::{component, take};
 use serde_json::{Value, json};
@@ -49,8 +48,8 @@ impl Documents {
 }
 
 impl SeededDefect {
-    /// Returns the wire check of today's documents with the defect, and the requests and responses
-    /// of a server that has the defect.
+    /// Applies the defect to today's documents and to these exchanges. Returns the wire check of
+    /// the changed documents, and the changed exchanges.
     pub fn apply(&self, exchanges: &[Exchange]) -> (WireCheck, Vec<Exchange>) {
         let mut documents = Documents::today();
         (self.document)(&mut documents);
@@ -123,9 +122,8 @@ fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedRespo
     exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Replaces the responses for all paths that begin with `path`, as if the server no longer had
-/// these paths. The new response is the 404 of an unknown path. Keeps responses with 401, 429 and
-/// 5xx, which do not depend on the path.
+/// Replaces the responses for paths that begin with `path` by the 404 of an unknown path. Keeps
+/// 401, 429 and 5xx, which do not depend on the path.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {
@@ -156,8 +154,8 @@ pub fn seeded_defects() -> Vec<SeededDefect> {
     [fields(), headers(), statuses(), paths(), version_2()].into_iter().flatten().collect()
 }
 
-/// Returns the wire check of today's documents after one change. In version 1, the operation that
-/// lists orders gets a header parameter with this name.
+/// Returns the wire check of today's documents after one change. The list operation of version 1
+/// gets a header parameter with this name.
 pub fn with_parameter_of_list(name: &str) -> WireCheck {
     let mut documents = Documents::today();
     let parameter = json!({ "in": "header", "name": name, "schema": { "type": "string" } });
@@ -290,8 +288,8 @@ fn paths() -> Vec<SeededDefect> {
     ]
 }
 
-/// Returns a defect that removes the operation `getPet`. The removal breaks a promise only before
-/// the operation's sunset. After the sunset, it is allowed.
+/// Returns a defect that removes the operation `getPet`. After the operation's sunset, the removal
+/// is allowed.
 pub fn removed_operation() -> SeededDefect {
     seeded_defect(
         "an operation that is gone before its sunset",

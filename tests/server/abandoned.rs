@@ -22,8 +22,8 @@ async fn abandon_a_cancel(leave: fn(TcpStream)) {
     let blocker = block_writes(&data);
     let mut client = TcpStream::connect(server.address().unwrap()).unwrap();
     client.write_all(&key.http1("DELETE /v1/store/orders/1")).unwrap();
-    // Wait until the batch runs. The server looks up the key first, and the client must not
-    // disconnect before the batch has begun.
+    // Wait until the batch runs. The client must not disconnect earlier, because the server looks
+    // up the key first.
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let metrics = || async { ask(&admin, "/metrics").await.1 };
     wait_until("the cancel is under way", || async {
@@ -52,9 +52,8 @@ async fn an_abandoned_cancel_is_logged_counted_and_executed() {
     abandon_a_cancel(drop).await;
 }
 
-/// If this test fails, a new version of dropshot or hyper may have begun to respond to clients that
-/// close their writing side. In this case, update `src/handbook/operating.md` and
-/// `api/UPSTREAM.md`.
+/// If this test fails, a new version of dropshot or hyper may respond to clients that close their
+/// writing side. Then update `src/handbook/operating.md` and `api/UPSTREAM.md`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_closes_its_writing_side_gets_no_response_but_its_cancel_is_executed() {
     abandon_a_cancel(|mut client| {

@@ -24,8 +24,7 @@ fn pages_of_orders(data: &DataDir) -> (File, [u64; 2]) {
         Connection::open(&path).unwrap().query_row(query, [], |row| row.get(0)).unwrap()
     };
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    // The header of a page contains its kind, the number of cells and the rightmost child. Pointers
-    // to the cells follow. A cell begins with its left child
+    // The header of a page contains the rightmost child, and each cell begins with its left child
     // (https://sqlite.org/fileformat2.html, 1.6).
     let mut page = [0; 4096];
     file.read_exact_at(&mut page, page_at(root)).unwrap();
@@ -35,8 +34,8 @@ fn pages_of_orders(data: &DataDir) -> (File, [u64; 2]) {
     (file, [child(first_cell.into()), child(8)].map(page_at))
 }
 
-/// Damages the last page of orders in the same way as a torn write of the page's header. SQLite
-/// then reads only the first order of the page, and reports no error.
+/// Damages the last page of orders like a torn write of the page's header. SQLite then reads only
+/// the first order of the page, and reports no error.
 fn tear_page(data: &DataDir) {
     let (file, [_, last]) = pages_of_orders(data);
     file.write_all_at(&1_u16.to_be_bytes(), last + 3).unwrap();

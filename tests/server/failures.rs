@@ -1,5 +1,5 @@
-//! Each request that gets a 5xx has exactly one log line at WARN or above, with the reason and the
-//! request's id.
+//! Each request that gets a 5xx must have exactly one log line at WARN or above. The line contains
+//! the reason and the request's id.
 
 use super::damaged::break_constraint;
 use super::data_with;

@@ -1,5 +1,5 @@
-//! Tests of a full disk. A resource limit that keeps the server's files from growing simulates the
-//! full disk, because this needs no root.
+//! Tests of a full disk. A resource limit on the server's files simulates the full disk, because
+//! this needs no root.
 
 #![cfg(target_os = "linux")]
 
@@ -103,9 +103,8 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // The server must list orders without temporary files. By default, SQLite would use one to sort
-    // the rows of the first import. The second import has more rows than the server sorts
-    // (100,000), so the server reads the whole table instead.
+    // SQLite must not use a temporary file to sort the rows of the first import. After the second
+    // import, the server reads the whole table, because the server sorts at most 100,000 rows.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

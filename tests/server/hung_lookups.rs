@@ -1,5 +1,5 @@
-//! Tests that the server works and stops while many lookups of pets hang. There are far more of
-//! them than threads.
+//! Tests that the server works and stops while many lookups of pets hang. The lookups far outnumber
+//! the threads.
 
 use super::admin::ask;
 use futures::future::join_all;
@@ -49,8 +49,9 @@ async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let address = server.address().unwrap();
 
-    // Each client disconnects before the response, but its lookup continues. More than `LOOK_UPS`
-    // clients may be needed, because some disconnect before the server has read the request.
+    // Each client disconnects before the response, but its lookup continues. Some clients
+    // disconnect before the server has read the request, so more than `LOOK_UPS` clients may be
+    // needed.
     while abandoned_look_ups(&admin).await < LOOK_UPS {
         let clients = (0..WAVE).map(|_| async {
             let mut client = TcpStream::connect(address).await.unwrap();

@@ -1,5 +1,5 @@
-//! Tests that the values in `/metrics` match the requests that were sent, and that `/metrics`
-//! contains no text from a caller.
+//! Tests that `/metrics` matches the requests that were sent. The metrics must contain no text from
+//! a caller.
 
 use super::admin::{admin_origin, ask, setup};
 use crate::limits::bans::BURST;
@@ -185,8 +185,7 @@ async fn connections_and_the_process_are_measured() {
     assert!(!text.contains("certificate_expiry"), "{text}");
 }
 
-/// Returns the samples above 0 whose name begins with `name`. Each result is the rest of the name
-/// (the labels) and the value.
+/// Returns the labels and the value of each sample above 0 whose name begins with `name`.
 fn counted(samples: &Samples, name: &str) -> Vec<(String, f64)> {
     let named = samples.iter().filter_map(|(sample, value)| {
         let labels = sample.strip_prefix(name)?;
@@ -296,8 +295,7 @@ async fn refusals_are_counted_by_plan_and_window() {
     let server = setup.serve().await;
     let list = "/v1/store/orders";
     // Three requests are admitted and the fourth is refused. After the burst time, four more
-    // requests are refused: the third of them starts a ban, and the fourth is refused because of
-    // the ban.
+    // requests are refused, and the third refusal starts a ban.
     send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 1)]).await;
     server.setup.clock.advance(BURST);
     send(&server, &minute, &[("GET", list, 429, 4)]).await;

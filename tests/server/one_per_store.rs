@@ -17,8 +17,8 @@ fn a_second_server_is_rejected_and_commands_work_alongside_the_first() {
     let orders = sandbox.run(&["orders", "list", "--json"]).json();
     assert_eq!(orders[0]["id"], 7);
 
-    // The lock is on the directory, so a second server cannot start even if the file that describes
-    // the first one is removed.
+    // Remove the file that describes the first server. A second server still cannot start, because
+    // the lock is on the directory.
     std::fs::remove_file(sandbox.path("store-orders-data/server.pid")).unwrap();
     let error = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).failed_server();
     assert!(error.starts_with("a server has the store in "), "{error}");

@@ -5,8 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use testbed::{CliSandbox, Signal, free_address};
 
 /// Starts a server with these settings, and returns its warnings about secret files. `file` is
-/// `settings.toml` or `password`, and gets the mode `mode`. Only the owner can read the other of
-/// these two files.
+/// `settings.toml` or `password`, and gets the mode `mode`.
 async fn warnings(settings: &str, file: &str, mode: u32) -> Vec<String> {
     let sandbox = CliSandbox::new();
     let store = free_address().unwrap();

@@ -18,8 +18,7 @@ const RESIDENT: &str = "process_resident_memory_bytes";
 ///
 /// - a new list that is being built
 /// - freed memory that the allocator keeps
-/// - memory that a connection still uses after the server has cut off its list: one page with
-///   HTTP/2, and the buffers of hyper and the OS with HTTP/1.1
+/// - buffers of connections whose list was cut off
 const OTHER_BYTES: f64 = 88.0 * MIB;
 
 /// Requests a list and waits until it begins to arrive, but does not read it.
@@ -63,9 +62,8 @@ async fn change_most_pages(client: &Client, round: i64, orders: i64) {
     futures::future::join_all(cancels).await;
 }
 
-/// Requests lists in each round and reads none of them. Checks that after each round, the outdated
-/// lists take at most `mib` MiB. `is_cut` is true if the oldest list does not fit into a
-/// connection's buffers, so that the server must cut it off.
+/// Checks that outdated lists take at most `mib` MiB while clients read nothing. `is_cut` is true
+/// if the server must cut off the oldest list, because a connection's buffers cannot hold it.
 async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i64, is_cut: bool) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();

@@ -68,8 +68,8 @@ async fn requests_are_answered_during_the_delay_after_the_server_became_unready(
     assert_eq!(ended.code(), Some(143), "{log}");
 }
 
-/// A client would lose a request that it sends on an idle connection while the server closes this
-/// connection. So during the delay, the server asks HTTP/1.1 clients to close their connections.
+/// During the delay, the server asks HTTP/1.1 clients to close their connections. Otherwise a
+/// client could lose a request on an idle connection that the server closes.
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_close_their_connections_during_the_delay() {
     let (data, key) = data_with(1);
@@ -93,9 +93,8 @@ async fn responses_close_their_connections_during_the_delay() {
     server.kill().unwrap();
 }
 
-/// While the server stops, clients keep opening connections. Each connection must get its response
-/// until the OS refuses new ones. The test is only for Linux, because other systems keep the
-/// listening socket open until the server exits.
+/// While the server stops, each connection must get its response until the OS refuses new ones. The
+/// test needs Linux, because other systems keep the listening socket open until the server exits.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_answered_until_they_are_refused() {
@@ -150,8 +149,8 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(answer.headers()["x-ratelimit-remaining"], "998");
 }
 
-/// When the last connection to the store closes, SQLite itself moves the WAL into the store's file.
-/// The test keeps a connection open, so that only the server can have moved the WAL.
+/// The test keeps a connection to the store open. Otherwise SQLite itself would move the WAL into
+/// the store's file when the last connection closes.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     let (data, key) = data_with(5);
@@ -198,8 +197,8 @@ async fn two_signals_at_once_count_as_one() {
     assert!(ends_with_stopped(&log) && !log.contains("second signal"), "{log}");
 }
 
-/// Repeats the signal until the server exits, because the server ignores a second signal within
-/// half a second after the first.
+/// Repeats the signal until the server exits. The server ignores a second signal within half a
+/// second after the first.
 async fn signal_until_exit(server: ServerProcess, signal: Signal) -> (ExitStatus, String) {
     let pid = server.process().pid().unwrap();
     let exiting = tokio::spawn(server.exited());

@@ -48,9 +48,8 @@ fn serve_program(data: &DataDir, certificate: &TestCertificate) -> (ServerProces
     (data.serve(&flags).unwrap(), files)
 }
 
-/// Sends requests for the list of orders until `stop` is set, and adds each request to `sent`. If
-/// `one_connection` is true, all requests use one connection. Otherwise, each request opens a new
-/// connection.
+/// Requests the list of orders until `stop` is set, and adds 1 to `sent` each time. If
+/// `one_connection` is false, each request opens a new connection.
 async fn list_until(
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicUsize>,
@@ -150,7 +149,7 @@ async fn sighup_rereads_files_that_look_unchanged() {
     let (server, files) = serve_program(&data, &old);
     let port = server.address().unwrap().port();
     // SIGHUP must reread files whose lengths and modification times are unchanged. So generate
-    // certificates until one has files of the same lengths as the old files.
+    // certificates until the new files have the lengths of the old files.
     let same_length =
         |new: &TestCertificate| new.pem.len() == old.pem.len() && new.key.len() == old.key.len();
     let new = std::iter::repeat_with(TestCertificate::new).take(1_000).find(same_length).unwrap();
@@ -169,17 +168,16 @@ async fn sighup_rereads_files_that_look_unchanged() {
     assert_eq!(server.exited().await.0.code(), Some(0));
 }
 
-/// Creates a FIFO. Opening it blocks until another process opens the other end, so it can stand for
-/// a file on a disk that hangs.
+/// Creates a FIFO to simulate a file on a disk that hangs. Opening a FIFO blocks until another
+/// process opens the other end.
 fn create_fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
-    // The number of signals is higher than the number of tokio's blocking threads. The system
-    // merges pending signals. So the test sends a request after each signal, which gives the server
-    // time to handle the signal.
+    // The number exceeds tokio's blocking threads. The system merges pending signals, so a request
+    // after each signal gives the server time to handle the signal.
     const SIGNALS: i64 = 600;
     let (data, key) = data_with(SIGNALS);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());
@@ -208,8 +206,8 @@ async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
     assert_eq!((ended.code(), log.matches("certificate reloaded").count()), (Some(0), 1), "{log}");
 }
 
-/// The server reads the certificate twice: when it checks the settings, and when it starts. Because
-/// of the FIFOs, signals arrive during both reads.
+/// The server reads the certificate when it checks the settings, and again when it starts. The
+/// FIFOs let signals arrive during both reads.
 #[test]
 fn a_server_that_reads_its_certificate_survives_sighup_and_stops_at_sigterm() {
     let data = DataDir::temporary().unwrap();

@@ -204,7 +204,7 @@ fn name_checkout(
 }
 
 /// Replaces this process with `cargo run` of another package. `cargo xtask` does not depend on that
-/// package, so that the checks need not compile the package's dependencies.
+/// package, so building `cargo xtask` does not compile the package's dependencies.
 fn become_package(
     repository: &Repository,
     package: &[&str],

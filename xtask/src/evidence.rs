@@ -82,7 +82,7 @@ fn verdict(tests: &str, succeeded: bool, output: &str) -> Vec<String> {
     if succeeded && output.lines().any(has_run) {
         return Vec::new();
     }
-    // Several tests may print the same line. The set sorts the lines and removes repetitions.
+    // Collect the lines in a set, because several tests may print the same line.
     let unseen: BTreeSet<_> = lines().filter(|line| line.ends_with(NEVER_SEEN)).collect();
     if !unseen.is_empty() {
         return unseen.into_iter().collect();

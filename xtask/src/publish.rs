@@ -72,8 +72,9 @@ fn find_unpublished(
             already_published.push(version.to_string());
             continue;
         }
-        // If an earlier version is published, `check` has already verified that the changelog names
-        // every change since then.
+        // If no version is published, the changelog must name every operation. If an earlier
+        // version is published, `check` has already verified that the changelog names every change
+        // since that version.
         let operations = match published.newest(of) {
             None => operation_names(&document),
             Some(_) => Vec::new(),

@@ -153,8 +153,8 @@ fn each_text_adds_the_crate_as_its_manifest_allows() {
     }
 }
 
-/// The command for a manifest without `repository` must work in a directory that contains a
-/// checkout named `store-orders`.
+/// If the manifest has no `repository`, the command adds the crate from a checkout. It must work in
+/// a directory that contains the checkout as `store-orders`.
 #[test]
 fn a_program_next_to_a_checkout_can_add_the_crate() {
     let directory = tempfile::tempdir().unwrap();

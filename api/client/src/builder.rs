@@ -121,8 +121,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum time to open a connection, by default 5 seconds. The maximum is nine tenths
-    /// of the [`read_timeout`](Self::read_timeout), even if you set more.
+    /// Sets the time limit for opening a connection, by default 5 seconds. A limit above nine
+    /// tenths of the [`read_timeout`](Self::read_timeout) is reduced to nine tenths.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self

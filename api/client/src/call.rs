@@ -25,8 +25,8 @@ pub struct Call {
     /// The queue in which calls wait for the rate limit. All clients from one `build` share this
     /// queue.
     pub(crate) queue: Arc<CallQueue>,
-    /// The permit of this call. The last clone of this value releases the permit, usually after the
-    /// body of the response was read.
+    /// The permit that this call has taken from `permits`. The permit is released when the last
+    /// clone of this field is dropped, usually after the body of the response was read.
     permit: Arc<OnceLock<OwnedSemaphorePermit>>,
     sent: Arc<OnceLock<Sent>>,
 }

@@ -19,8 +19,8 @@ struct State {
     /// that began later.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The end of the rate limit when all waiting calls were last notified. If this time changes,
-    /// all waiting calls are notified again.
+    /// The end of the rate limit, as it was known when all waiting calls were last notified. If the
+    /// known end changes, all waiting calls are notified again.
     held_until: Option<Instant>,
 }
 

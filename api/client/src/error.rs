@@ -133,8 +133,8 @@ impl Error {
         }
     }
 
-    /// The id of the last attempt in the server's log, from `x-request-id` in the response. Quote
-    /// this id when you report a problem.
+    /// The id by which the server's log names the last attempt, from `x-request-id` in the
+    /// response. Quote this id when you report a problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head()?.request_id()
     }

@@ -7,8 +7,8 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A request for a page. The trait is public because [`Pages`] names it, but the crate does not
-/// export it.
+/// A request for a page. The trait is public because [`Pages`] names it. The crate does not export
+/// the trait.
 pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
     type Page: Send;
     type Item: Unpin;

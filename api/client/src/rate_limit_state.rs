@@ -40,15 +40,16 @@ pub(crate) struct ReportedLimit {
 /// The known state of a key's rate limit.
 ///
 /// At most half of the remaining requests, rounded up, may be in flight, because other programs may
-/// use the same account. If no requests remain, calls wait until the limit resets. Then one request
-/// is sent first, because its response reports how many remain. If the time of the reset is
-/// unknown, this request is sent immediately.
+/// use the same account. If no requests remain, calls wait until the limit resets. After the reset,
+/// one request is sent first, because its response reports how many remain. If the time of the
+/// reset is unknown, this request is sent immediately.
 ///
 /// The client first assumes that one request remains. Until a response reports a number, each
-/// response doubles the assumed number, because the server may never send the rate limit headers.
+/// response doubles the assumed number. Without the doubling, a client of a server that never sends
+/// rate limit headers would send one request at a time.
 #[derive(Debug)]
 pub(crate) struct RateLimitState {
-    /// The requests without a response, by number, with the time at which each was sent.
+    /// The numbers of the requests that have no response yet, with the time at which each was sent.
     in_flight: BTreeMap<u64, Instant>,
     sent: u64,
     held_until: Option<Instant>,
@@ -109,7 +110,7 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // The 429s of a burst report about the same end of the limit. Keep the end from the
+            // The 429s of a burst report nearly the same end of the limit. Keep the end from the
             // first 429, with its jitter, unless a later 429 reports a later end.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
@@ -125,8 +126,9 @@ impl RateLimitState {
         self.in_flight.remove(&number);
     }
 
-    /// Updates the remaining requests. Responses may arrive out of order, so the response to an
-    /// older request may only lower the number, unless the limit has reset.
+    /// Updates the number of remaining requests. Responses may arrive out of order. So the response
+    /// to a request that was sent before the last update may lower the number. It may raise the
+    /// number only if the limit has reset.
     fn learn(&mut self, number: u64, now: Instant, remaining: u64, resets_at: Option<Instant>) {
         let is_later = self.learned_after.is_none_or(|sent| number > sent);
         let has_reset = self.resets_at.is_some_and(|at| at <= now);

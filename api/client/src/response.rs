@@ -78,8 +78,8 @@ impl<T> Response<T> {
         self.head.request_id()
     }
 
-    /// The `ETag`, if the response has one. Pass it to a method that ends in `_if_changed`, which
-    /// returns the value only if it has changed.
+    /// The `ETag`, if the response has one. Pass the `ETag` to a method whose name ends in
+    /// `_if_changed`. Such a method returns the value only if the value has changed.
     pub fn etag(&self) -> Option<&str> {
         self.head.headers.get("etag")?.to_str().ok()
     }

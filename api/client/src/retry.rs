@@ -41,8 +41,8 @@ impl RetryPolicy {
         Self { attempts: 1, ..Self::default() }
     }
 
-    /// Sets the maximum number of attempts, including the first. With 1 or 0, calls also do not
-    /// wait for the rate limit.
+    /// Sets the maximum number of attempts, including the first. With 1 or 0, a call is sent once
+    /// and does not wait for the rate limit.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self

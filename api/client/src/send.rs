@@ -254,8 +254,8 @@ mod tests {
     async fn backs_off_without_retry_after() {
         let (status, sent, seconds) = run(RetryPolicy::default(), 3, None).await;
         assert_eq!((status, sent), (200, 4));
-        // The waits are 0.5, 1 and 2 seconds, and jitter shortens each by up to half. Each 429 adds
-        // up to a second of jitter.
+        // The waits are 0.5, 1 and 2 seconds. Jitter shortens each wait by at most half. After each
+        // 429, the rate limit adds a jitter of at most one second.
         assert!((1.75..6.6).contains(&seconds), "{seconds}");
     }
 

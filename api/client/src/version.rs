@@ -3,7 +3,8 @@
 use crate::call::Call;
 use std::fmt;
 
-/// Defines the client of a version of the API. It wraps the client that progenitor generates.
+/// Defines the client of a version of the API. This client wraps the client that progenitor
+/// generates.
 macro_rules! client_of_version {
     ($(#[$doc:meta])* $name:ident, $generated:ty, $base_path:literal) => {
         $(#[$doc])*

@@ -1,5 +1,5 @@
-//! Runs the process of a server: sets up its log, threads and limits, and stops it within the
-//! deadline.
+//! Runs the process of a server. Sets up the log and the threads, and raises the limit on open
+//! files. Stops the server within the sum of the stop delay and the shutdown timeout.
 
 use super::served_store::ServedStore;
 use super::signals::{EndedBySignal, HangUp, Signals};

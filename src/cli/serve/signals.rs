@@ -32,8 +32,8 @@ pub struct EndedBySignal {
     pub what: String,
 }
 
-/// Ignores SIGHUP until [`Signals::listen`] is called. Otherwise, a program that renews the
-/// certificate could end a starting server.
+/// Ignores SIGHUP until [`Signals::listen`] is called. A program that renews the certificate may
+/// send SIGHUP during the start. Without this function, the signal would end the server.
 pub fn ignore_hang_up() -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build();
     let runtime = runtime.context("cannot listen for signals")?;

@@ -70,8 +70,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Adds the orders and pages of the old snapshot after the last change, and returns the new
-    /// snapshot. Call it after all changes were applied.
+    /// Adds the old snapshot's orders that follow the last changed order, and returns the new
+    /// snapshot. Call this method after all changes were applied.
     pub fn finish(mut self) -> Snapshot {
         self.copy_open(None);
         for page in self.old {

@@ -4,9 +4,9 @@
 
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// The maximum size of a page in bytes, as encoded for version 1. Includes the end of the JSON
-    /// array. A page is copied and compressed as a whole, so larger pages make changes and
-    /// compression slower.
+    /// The maximum size in bytes of a page's JSON in version 1, including the end of the array. A
+    /// page is copied and compressed as a whole, so larger pages make changes and compression
+    /// slower.
     pub page_bytes: usize,
     /// The number of bytes of a long list that a response sends before it yields to other requests.
     pub turn_bytes: usize,

@@ -19,7 +19,8 @@ pub enum CatchUp {
     Nothing,
     /// Apply the pending removals; the snapshot is then at this position.
     Removals(Position),
-    /// Apply the rows of the answer and the pending removals; the snapshot is then at this position.
+    /// Apply the rows in the store's answer and the pending removals. The snapshot is then at this
+    /// position.
     Rows(Position),
     /// Read the rows that changed after this position, and apply them and the pending removals.
     ReadingAfter(Position),
@@ -110,7 +111,8 @@ mod tests {
     }
 
     /// Publishes a snapshot at the position `applied`, and returns the removals that stay pending.
-    /// If the list is at a later position, the snapshot includes only the first pending removal.
+    /// If the list is at a later position, assumes that the snapshot reflects only the first
+    /// pending removal.
     fn publish(list: &mut List, applied: Position) -> &[i64] {
         list.publish((), applied, |removals| drop(removals.drain(..1)));
         &list.pending_removals

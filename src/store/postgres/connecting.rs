@@ -96,7 +96,7 @@ pub struct ConnectError {
     pub text: String,
     /// True if another attempt with the same settings would fail too, for example because the
     /// server refuses the password. False for a wrong name or certificate of a host, because
-    /// somebody may correct it later.
+    /// somebody may correct the name or certificate later.
     pub is_final: bool,
 }
 

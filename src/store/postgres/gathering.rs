@@ -2,8 +2,8 @@
 
 use tokio::task::yield_now;
 
-/// [`gather_requests`] stops at this many requests. Otherwise, steady load might keep it from ever
-/// stopping.
+/// The number of waiting requests at which [`gather_requests`] stops. Without this maximum, it
+/// might never stop under steady load.
 const MAX_GATHERED: usize = 256;
 
 /// Waits for more requests, so that requests that arrive together share a statement. Stops when a

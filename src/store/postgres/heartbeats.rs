@@ -76,8 +76,8 @@ pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreEr
     )))
 }
 
-/// Keeps servers from adding a row until the transaction ends. Fails if a server already uses the
-/// store.
+/// Keeps further servers from using the store until the transaction ends. Fails if a server already
+/// uses the store.
 pub async fn keep_servers_away(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     let lock = "SELECT pg_advisory_xact_lock($1)";
     transaction.execute(lock, &[&SERVERS_LOCK]).await.map_err(lock_error)?;

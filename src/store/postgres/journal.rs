@@ -1,9 +1,9 @@
 //! The journal in the table `changes`. Each change adds a row under the change lock. The last row
-//! has the numbers of the last changes. Orders, accounts and keys have the number of their last
-//! change.
+//! has the numbers of the last changes of orders and of keys. Each order, account and key has the
+//! number of its own last change.
 //!
-//! [`agreement::journal`](journal) says why a server also looks up the last change that it has
-//! seen.
+//! When a server looks up the last row, it also looks up the last change that it has seen.
+//! [`agreement::journal`](journal) says why.
 
 use super::error::{lock_error, read_error, require_one_row, unreachable_because, write_error};
 use super::rows::value;
@@ -16,7 +16,8 @@ use tokio_postgres::{Client, GenericClient, Row, Transaction};
 /// --clean` restores the old values of `id` into a new table. `VACUUM FULL` keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
-/// Selects the numbers of the last changes. It reads only a few pages, from the end of the index.
+/// Selects the numbers in the journal's last row. The statement reads only a few pages, from the
+/// end of the index.
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
@@ -35,11 +36,11 @@ pub fn select_last_and_known() -> String {
     )
 }
 
-/// Removes up to 5,000 rows whose successor is more than 10 minutes old. Keeps the last change,
-/// because servers look it up.
+/// Removes up to 5,000 rows whose successor is more than 10 minutes old. Keeps the row of the last
+/// change, because servers look it up.
 ///
-/// A server that was disconnected for more than 10 minutes may have to reread everything. At 2,000
-/// changes a second, the table takes 120 MB.
+/// A server that was disconnected for more than 10 minutes may have to reread the whole list. At
+/// 2,000 changes a second, the table takes 120 MB.
 const REMOVE_OLD: &str = "
     WITH oldest AS (
         SELECT change_number, lead(made_at) OVER (ORDER BY change_number) AS followed_at
@@ -59,8 +60,8 @@ pub type JournalSeen = journal::Seen<String>;
 /// A primary's answer to the query [`select_last_and_known`].
 pub type JournalAnswer = journal::Answer<String>;
 
-/// Reads the answer to [`select_last_and_known`] from the first row. Each joined row repeats the
-/// answer's columns.
+/// Reads the answer to [`select_last_and_known`] from the first row. If the query joins other rows
+/// to the answer, each row of the result repeats the answer's columns.
 pub fn parse_answer(rows: &[Row]) -> Result<JournalAnswer, StoreError> {
     let row = first(rows)?;
     let last = JournalChange { number: value(row, 0)?, id: value(row, 1)? };

@@ -290,7 +290,7 @@ fn all_orders() -> String {
 }
 
 /// Selects a page of the orders that changed after the change `$1`. The page may exceed
-/// [`PAGE_ROWS`], because a change is never split.
+/// [`PAGE_ROWS`], because all orders of a change must be on the same page.
 fn changed_orders() -> String {
     format!(
         "SELECT {}, change_number
@@ -355,7 +355,8 @@ async fn with_scan_connection<T>(
     }
 }
 
-/// Sends the orders of a page. Returns their number, and the highest value of the column `column`.
+/// Sends the orders of a page. Returns how many orders it sent, and the highest value of the column
+/// `column`.
 async fn send_page(
     client: &Client,
     query: &str,

@@ -15,7 +15,8 @@ pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// TCP keepalive: idle time, interval, number of probes. The idle time and the probes together take
-/// [`UNACKNOWLEDGED_LIMIT`], so a lost peer is detected equally fast on an idle connection.
+/// [`UNACKNOWLEDGED_LIMIT`]. So a lost peer is detected as fast on an idle connection as on a busy
+/// one.
 pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 pub const KEEPALIVE_RETRIES: u32 = 4;
@@ -61,7 +62,8 @@ pub const MAINTENANCE_LIMIT: Duration = READ_LIMIT.saturating_mul(4);
 /// Timeout of a statement that reads a page of orders.
 pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// The maximum time that a request waits to be counted, unless its deadline comes first.
+/// The maximum time that a request waits to be counted. If the request's deadline comes earlier,
+/// the wait ends at the deadline.
 pub const DECISION_LIMIT: Duration = Duration::from_secs(2);
 
 /// Timeout of counting a batch of requests. A late answer ends the session.

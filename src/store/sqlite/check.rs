@@ -73,8 +73,8 @@ fn check_references(report: &mut CheckReport, connection: &Connection) {
 }
 
 fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
-    // Read everything in one transaction. Otherwise, after a change between two statements, a
-    // correct row's number would seem too high.
+    // Read all numbers in one transaction. Without it, a change between two statements would make a
+    // correct row's number seem too high.
     let transaction = report.read("a snapshot", connection.unchecked_transaction());
     let connection = transaction.as_deref().unwrap_or(connection);
     let last_changes = rows(connection, SELECT_LAST_CHANGES, last_changes_in);

@@ -145,7 +145,8 @@ pub fn emptied(path: &Path) -> StoreError {
 #[cfg(target_os = "linux")]
 fn is_mounted(path: &Path) -> bool {
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
-    // Kernels before 5.8 do not report the attribute, so there the function returns false.
+    // Kernels before 5.8 do not report the attribute, so the function returns false on these
+    // kernels.
     statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE)
         .is_ok_and(|file| file.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }

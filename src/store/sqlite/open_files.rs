@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time for which reads reuse a successful check. Without reuse, a list of 100 orders would
-/// spend a third of its time on the check. Writes always check.
+/// The time for which reads reuse a successful check of the files. Without reuse, a request for a
+/// list of 100 orders would spend a third of its time on the check. Writes always check the files.
 const REUSE_CHECK_FOR: Duration = Duration::from_millis(50);
 
 /// The number of bits for a time in [`OpenFiles::last_check`], enough for the milliseconds of 34

@@ -347,8 +347,8 @@ fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreErro
     }
 }
 
-/// The maximum number of changed orders that are sorted in memory, which takes about 10 MB. Reading
-/// a table of a million orders takes as long as sorting 100,000 orders.
+/// The maximum number of changed orders that are sorted in memory. Sorting 100,000 orders needs
+/// about 10 MB, and takes as long as reading a table of a million orders.
 const MAX_SORTED_ORDERS: i64 = 100_000;
 
 /// Returns true if reading the whole table is faster than sorting the orders that changed after

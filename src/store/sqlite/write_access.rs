@@ -60,8 +60,8 @@ pub struct WriteAccess {
     /// next batch.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True if a write of a server failed because the disk may be full. The next checkpoint without
-    /// an error resets this.
+    /// True if a write of a server failed because the disk may be full. Becomes false when the
+    /// checkpoint that should make room succeeds.
     lacks_room: AtomicBool,
 }
 
@@ -143,7 +143,8 @@ impl WriteGuard<'_> {
         }
         let transaction = transaction?;
         // Check before the first write. If the index was replaced, another process may be writing
-        // to the log, and a rollback without a write does not disturb that process.
+        // to the log. The transaction is then rolled back without a write, which does not disturb
+        // that process.
         self.access.files.require_index()?;
         Ok(transaction)
     }
@@ -285,8 +286,8 @@ mod tests {
         SqliteStore::open_for_command(directory).unwrap()
     }
 
-    /// Runs `commands` while a server begins each batch right after the last commit. `commands`
-    /// gets the server's batch counter.
+    /// Runs `commands` beside a server that begins each batch right after its previous commit.
+    /// `commands` gets the counter of these batches.
     fn run_beside_batches(directory: &Path, commands: impl FnOnce(&AtomicU64)) {
         let (store, batches, stop) = (store(directory), AtomicU64::new(0), AtomicBool::new(false));
         let batch = || {

@@ -364,7 +364,7 @@ export const programs: Check = async (page, api) => {
     const samples = operation["x-codeSamples"];
     const { label } = samples[0]!;
     const shown = (await section.innerText()).replaceAll(/\s+/g, "");
-    // In the curl command, the page replaces this variable with the URL of its own server.
+    // In the curl command, the page replaces `${BASE_URL:?}` with the URL of its own server.
     const base = `${new URL(page.url()).origin}/v${api.info.version.split(".")[0]}`;
     const command = samples[0]!.source.replace("${BASE_URL:?}", base);
     const source = command.replaceAll(/\s+/g, "");

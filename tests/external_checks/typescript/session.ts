@@ -1,5 +1,5 @@
-// Calls a live server with openapi-fetch and the types that openapi-typescript generates. Every
-// response is typed, and tsc --strict checks this file against the types.
+// Calls a live server with openapi-fetch and the types that openapi-typescript generates. tsc
+// --strict checks this file against the types.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api-v1.js";

@@ -1,5 +1,5 @@
-//! Chaos runs: servers, clients and the operator work while faults are injected, which a seed
-//! selects. The rules of `tests/support/history` check what clients see, and which orders the store
+//! Chaos runs: servers, clients and the operator work while faults are injected. A seed selects the
+//! faults. The rules of `tests/support/history` check what clients see, and which orders the store
 //! has at the end.
 
 mod databases;

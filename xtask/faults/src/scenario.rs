@@ -26,8 +26,8 @@ pub struct Tools {
     /// The server, built from this checkout.
     pub program: Program,
     pub seed: u64,
-    /// Each scenario locks this while it runs. A scenario that checks time limits locks it
-    /// exclusively, so that it runs alone.
+    /// Each scenario holds this lock while it runs. A scenario that checks time limits holds the
+    /// lock exclusively, so that no other scenario runs at the same time.
     machine: RwLock<()>,
     worst: AtomicU8,
     is_interrupted: AtomicBool,
@@ -70,7 +70,8 @@ macro_rules! scenario {
 pub(crate) use scenario;
 
 impl Scenario {
-    /// Creates a scenario that runs alone, because other scenarios would disturb its time limits.
+    /// Creates a scenario that checks time limits. It runs alone, because other scenarios would
+    /// slow it down.
     pub fn new<F>(name: impl Into<String>, run: F) -> Scenario
     where
         F: for<'a> Fn(&'a Tools, &'a mut Report) -> LocalBoxFuture<'a, anyhow::Result<()>>,

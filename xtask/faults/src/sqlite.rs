@@ -1,5 +1,5 @@
-//! Scenarios of a server on its embedded store, without random faults. Chaos runs inject random
-//! faults into an embedded store.
+//! Scenarios of a server with an embedded store and without random faults. Chaos runs test an
+//! embedded store with random faults.
 
 mod commands;
 mod mounted_file;

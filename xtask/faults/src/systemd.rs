@@ -84,8 +84,8 @@ fn sessions<const COUNT: usize>(page: &str, section: &str) -> anyhow::Result<[St
         .map_err(|blocks: Vec<_>| anyhow::anyhow!("{section}: {} blocks", blocks.len()))
 }
 
-/// Returns the path and content of each file in a section of the page. Each code block is a file.
-/// The first comment in the block that begins with a slash is the file's path.
+/// Returns the path and content of each file that a section of the page shows. A file is a code
+/// block with a comment that is an absolute path. The first such comment is the file's path.
 fn files(page: &str, heading: &str) -> anyhow::Result<Vec<(String, String)>> {
     let text = std::fs::read_to_string(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page),
@@ -156,8 +156,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     }
     machine.wait_for("store-orders keys list --json | grep usedAt").await?;
     machine.0.run("systemctl stop store-orders")?;
-    // Hide the index from SQLite and change an order, so that the index no longer matches the
-    // table.
+    // Hide the index `orders_by_change` from SQLite, change an order, and restore the index. The
+    // index then no longer matches the table.
     for damage in [
         "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'orders_by_change';
          PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders_by_change'",

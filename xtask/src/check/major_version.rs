@@ -18,7 +18,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 }
 
 /// Returns a problem for each base URL that does not end in the path of the document's major
-/// version, such as `/v2`. `base_path` must be this path too.
+/// version, such as `/v2`. Also returns a problem if `base_path` is not this path.
 pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
     let Document { file, base_path, .. } = *of;
     let Some(version) = version::from_document(document) else {

@@ -142,7 +142,7 @@ const BOUNDS: [(&str, &str, &str); 6] = [
     ("at least ", "", "minimum"),
 ];
 
-/// Phrases that state a bound in the messages of example errors, in the form of [`BOUNDS`].
+/// Like [`BOUNDS`], but for phrases in the messages of example errors, such as `from 1 to 100`.
 const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
 
 /// Finds code such as `limit=1000` whose number the schema does not allow. Returns pairs of the

@@ -24,8 +24,8 @@ impl Direction {
         }
     }
 
-    /// Returns the verdict on a change that allows more values. Such a change is breaking only if
-    /// callers receive the value.
+    /// Returns the verdict on a change that allows more values. Such a change is breaking only for
+    /// values that callers receive.
     pub const fn more(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Addition,

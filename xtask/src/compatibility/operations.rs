@@ -42,8 +42,8 @@ fn compare_published(found: &mut Findings, at: &ComparedPlace<'_>, old: &Value) 
 
 fn operation(found: &mut Findings, at: &ComparedPlace<'_>, new: &Value) {
     found.each(at, |found, member| match member.key {
-        // These fields are for people. `x-scalar-stability` is only for the reference page; the
-        // promise is `x-stability`.
+        // Changes of these fields are neutral, because only people read them. `x-scalar-stability`
+        // only affects the reference page. `x-stability` is the promise.
         "summary" | "description" | "externalDocs" | "x-scalar-stability" | "x-codeSamples" => {
             found.text(member);
         }

@@ -1,8 +1,8 @@
-//! Tests the pairs of documents in `pairs/*.json`, which have the expected verdict and place. The
-//! pairs follow from the rules in `xtask/src/compatibility.rs`.
+//! Tests the pairs of documents in `pairs/*.json`. Each pair states the expected verdict and the
+//! expected place of the change. The pairs follow from the rules in `xtask/src/compatibility.rs`.
 //!
-//! `frame` names the document around the fragments `old` and `new`. Places are relative to the
-//! fragment. `reversed` is the verdict if `new` is changed to `old`.
+//! `frame` names the document around the fragments `old` and `new`. A place is a pointer relative
+//! to the fragment. `reversed` is the expected verdict if `new` is changed to `old`.
 
 use super::TODAY;
 use serde::Deserialize;

@@ -159,8 +159,8 @@ async fn each_page_of_version_2_is_one_span() {
     assert_eq!(spans, ["attempts=1 operation=\"list_orders\" pet_id=7 status=200"; 2]);
 }
 
-/// "Not modified" and "gone, probably cancelled by this call" are not errors, so the span must not
-/// have one.
+/// "Not modified" and "gone, probably cancelled by this call" are not errors, so their spans must
+/// not have an error.
 #[tokio::test]
 async fn the_span_of_a_success_has_no_error() {
     let not_found = r#"{"code":"order_not_found","message":"Gone.","status":404}"#;

@@ -36,8 +36,8 @@ impl Link {
     }
 }
 
-/// Transfers messages until the connection ends. Processes messages in order, so a warning about a
-/// COMMIT is counted before the sender gets the result.
+/// Transfers messages in order until the connection ends. So a warning about a COMMIT is counted
+/// before the caller gets the result of the COMMIT.
 pub async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -53,9 +53,9 @@ where
     link.closed.notify_one();
 }
 
-/// True if a notice may say that a COMMIT did not wait for the standby. Compares the routine in
-/// PostgreSQL's source, because the text is translated and other warnings share the SQLSTATE.
-/// Returns true for a warning without a routine, to be safe.
+/// True if a notice may mean that a COMMIT did not wait for the standby. Recognizes the notice by
+/// the C function that sent it, because the text is translated and other warnings share the
+/// SQLSTATE. Returns true for a warning that names no function, to be safe.
 fn cancels_standby_wait(severity: Option<Severity>, routine: Option<&str>) -> bool {
     severity == Some(Severity::Warning)
         && routine.is_none_or(|routine| routine == "SyncRepWaitForLSN")

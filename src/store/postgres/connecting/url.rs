@@ -30,8 +30,8 @@ pub enum InvalidUrl {
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
     /// The URL has an at sign or a percent sign where none is allowed. Probably the user name or
-    /// the password is not percent-encoded. Part of the password could then be taken for a host or
-    /// a parameter.
+    /// the password is not percent-encoded. In such a URL, part of the password could be taken for
+    /// a host or a parameter.
     // The message has no at sign, because the text before an at sign would be redacted as a
     // possible password.
     #[error(

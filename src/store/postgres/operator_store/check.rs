@@ -1,5 +1,6 @@
-//! Checks the contents of the store in one snapshot. PostgreSQL itself enforces references, and has
-//! its own tools to check pages and indexes.
+//! Checks the contents of the store in one snapshot. Does not check references, because PostgreSQL
+//! itself enforces them. Does not check pages and indexes, because PostgreSQL has its own tools for
+//! such checks.
 
 use super::PostgresOperatorStore;
 use super::blocking::Blocking;

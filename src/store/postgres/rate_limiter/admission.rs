@@ -27,8 +27,8 @@ const SETTINGS: &str = "
 pub struct Admission(Statement);
 
 impl Admission {
-    /// Prepares the statement, and changes the `SETTINGS` of the connection. Afterwards, only work
-    /// on the request counts may use the connection.
+    /// Prepares the statement, and applies `SETTINGS` to the connection. With these settings, the
+    /// connection must be used only for the request counts.
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission(client.prepare(include_str!("count.sql")).await?))

@@ -29,13 +29,13 @@ CREATE TABLE change_lock (
 );
 INSERT INTO change_lock DEFAULT VALUES;
 
--- The journal. Each change of orders, accounts or keys adds a row in its own transaction. `orders`
--- is the number of the last change of orders. `keys` is the number of the last change of accounts
--- or keys.
+-- The journal. A transaction that changes orders, accounts or keys also adds a row here. `orders` is
+-- the number of the last change of orders. `keys` is the number of the last change of accounts or
+-- keys.
 --
--- A server catches up by reading the rows of other tables with a later change_number. If the
--- journal lacks the last change that the server has seen, or has another id for it, the server
--- rereads everything. Old rows are removed, but never the last row.
+-- A server catches up by reading the orders, accounts and keys with a later change_number than the
+-- server's last change. It rereads everything if that change is missing in the journal, or has a
+-- different id there. Old rows are removed, but never the last row.
 CREATE TABLE changes (
     change_number bigint      PRIMARY KEY CHECK (change_number > 0),
     id            uuid        NOT NULL DEFAULT gen_random_uuid(),

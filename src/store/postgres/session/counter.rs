@@ -25,8 +25,8 @@ impl Counter {
         Ok(Counter { connection, admission, state })
     }
 
-    /// Counts these requests, and decides on each. After an error, the caller must not send them
-    /// again, because PostgreSQL may have counted them.
+    /// Counts these requests, and decides whether to admit each request. After an error, the caller
+    /// must not send the requests again, because PostgreSQL may have counted them.
     pub async fn count(&self, requests: &[KeyedRequest]) -> Result<Vec<Decision>, StoreError> {
         // Check the lease before counting, because without a valid lease, the requests would be
         // counted and then refused.

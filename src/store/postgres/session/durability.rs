@@ -18,8 +18,8 @@ pub struct Durability {
     settings: Settings,
     /// The names of the synchronous standbys that are streaming.
     streaming: Vec<String>,
-    /// The number of standbys in `streaming`, plus the number of standbys whose state the role may
-    /// not see.
+    /// The number of standbys in `streaming`, plus the number of standbys whose state is hidden
+    /// from the role.
     present: usize,
     /// True if a server's commit has waited for standbys for longer than [`STANDBY_LIMIT`]. Only
     /// [`Durability::read_for_opening`] sets this to true.
@@ -36,7 +36,7 @@ pub struct Settings {
 
 impl Durability {
     /// Reads the durability of commits, and checks whether commits are stuck. An open session needs
-    /// no such check, because it ends if its heartbeats hang.
+    /// no such check. Its heartbeats are commits too, and the session ends if they hang.
     ///
     /// The check ignores commits of commands. A command's statement may run for long, and
     /// PostgreSQL does not show when its wait for standbys began.

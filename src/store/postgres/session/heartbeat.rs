@@ -1,9 +1,9 @@
 //! Sends heartbeats. A heartbeat is a commit that renews the session's
-//! [`lease`](crate::store::agreement::lease). It locks the replica's own row, because even a lock
-//! writes to the WAL.
+//! [`lease`](crate::store::agreement::lease). A commit waits for the standby only if it writes to
+//! the WAL. So a heartbeat locks the replica's own row, because even a lock writes to the WAL.
 //!
-//! A heartbeat does not take the change lock. Otherwise, a transaction that holds this lock for
-//! long could delay heartbeats until the lease expires.
+//! A heartbeat does not take the change lock. A transaction may hold that lock for long, and the
+//! lease could expire while the heartbeat waits.
 
 use super::replica::{Replica, RowValues};
 use super::state::SessionState;
@@ -39,7 +39,7 @@ pub struct Heartbeat {
     /// Locks the row of a replica. Returns the number of the journal's last change.
     lock: Statement,
     /// Updates the row of a replica, and returns the number of the journal's last change.
-    /// Parameters: id, address, last change of the list.
+    /// Parameters: id, address, the last change that the replica's list reflects.
     update: Statement,
     commit: Statement,
     /// The signal to send a heartbeat immediately.
@@ -97,8 +97,8 @@ impl Heartbeat {
         Ok(state.renew_lease(sent))
     }
 
-    /// Sends heartbeats at a fixed interval until the session or the server ends. A waiting request
-    /// causes an immediate heartbeat.
+    /// Sends heartbeats at a fixed interval until the session or the server ends.
+    /// `confirm_last_seen` can request an additional, immediate heartbeat.
     pub async fn keep_beating(&self) {
         let mut ticks = interval(HEARTBEAT_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

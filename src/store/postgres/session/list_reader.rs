@@ -182,8 +182,7 @@ impl ListReader {
                     let query = self.query(connection, &select, next.list, commits, &wait_is_over);
                     let answer = self.state.answer(READ_LIMIT, query);
                     in_flight.push(async move {
-                        // If all clients have gone away, the receivers are dropped, and this has no
-                        // effect.
+                        // `send_replace` does not fail if all clients have gone away.
                         next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
                         sent.elapsed()
                     });
@@ -218,8 +217,8 @@ impl ListReader {
         let rows = client.query(select, &parameters).await.map_err(read_error)?;
         if commits {
             link.require_confirmed_since(unconfirmed)?;
-            // If the replica's row is missing, the statement writes nothing, so its commit does not
-            // wait for the standby.
+            // Fail if the replica's row is missing. The statement then writes nothing, so its
+            // commit does not wait for the standby.
             let is_locked = column_index(select.columns(), IS_LOCKED)?;
             if !rows.iter().all(|row| value(row, is_locked).unwrap_or_default()) {
                 return Err(unreachable_because("the row of this replica was removed"));

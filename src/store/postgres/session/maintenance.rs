@@ -1,5 +1,5 @@
 //! Records the uses of keys, removes old rows, and checks the schema version and the durability of
-//! commits. These statements may take long, so requests do not use their connection.
+//! commits. This work may take long, so requests do not use its connection.
 
 use super::durability::Durability;
 use super::state::SessionState;
@@ -35,8 +35,9 @@ impl Maintenance {
 
     pub async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // Check the interval again, because another server may have recorded a use. Skip locked
-        // rows, because waiting for one would delay all other keys.
+        // Check again that the minimum interval has passed since the last recorded use, because
+        // another server may have recorded one. Skip locked rows, because waiting for one would
+        // delay all other keys.
         let update = "
             WITH free AS (SELECT keys.row, use.at
                           FROM keys JOIN unnest($1::bigint[], $2::bigint[]) use (key, at)
@@ -62,8 +63,9 @@ impl Maintenance {
         outdated.map_or(Ok(()), |why| Err(StoreError::Refused(why)))
     }
 
-    /// Checks the schema version and the durability of commits, and removes old rows, until the
-    /// session ends. Also removes the rows of servers that were silent for at least `silent_for`.
+    /// Checks the schema version and the durability of commits, and removes old rows of the
+    /// journal. Repeats this until the session ends. Also removes the rows of servers that were
+    /// silent for at least `silent_for`.
     pub async fn tidy(&self, silent_for: Duration, log: &Logger) {
         let client = &self.connection.client;
         let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);

@@ -55,9 +55,9 @@ impl SessionState {
         }
     }
 
-    /// Records that a confirmed commit has read the change with this number, so the standby has the
-    /// change. Seeing the change is not enough, because its own commit may have stopped waiting for
-    /// the standby.
+    /// Records that a confirmed commit has read or made the change with this number, so the standby
+    /// has the change. Without such a commit, the standby may lack the change. The commit that made
+    /// the change may have stopped waiting for the standby.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;

@@ -157,9 +157,9 @@ pub struct Batch {
     keys: Vec<Arc<str>>,
     times: Vec<String>,
     unchanged_since: Vec<Option<Position>>,
-    /// The earliest deadline among the requests that have enough time left to be sent. It limits
-    /// every attempt to execute the batch, because no attempt may begin after the reply to one of
-    /// the requests. `None` if no request has enough time left.
+    /// The earliest deadline among the requests that have enough time left to be sent. No attempt
+    /// to execute the batch may begin after this deadline, because a request may then have been
+    /// answered already. `None` if no request has enough time left.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation passed to [`Batch::new`], in the same order.
     slots: Vec<Slot>,
@@ -173,8 +173,8 @@ impl Batch {
         let mut batch = Batch { id, ..Batch::default() };
         let mut slots = vec![Slot::Expired; cancellations.len()];
         let mut requests: Vec<_> = cancellations.iter().zip(&mut slots).collect();
-        // Move requests without a condition to the front, because only the first request for an
-        // order is sent. A request without a condition succeeds even if the order has changed.
+        // Only the first request for an order is sent. So move requests without a condition to the
+        // front, because they succeed even if the order has changed.
         requests.sort_by_key(|(cancellation, _)| cancellation.unchanged_since.is_some());
         let mut order_ids = HashSet::with_capacity(cancellations.len());
         for (cancellation, slot) in requests {
@@ -276,8 +276,9 @@ impl BatchWriter {
         self.state.answer(limit, self.send(batch, limit)).await
     }
 
-    /// Sends the batch's transaction. `limit` is the time that is left for its result. Lock waits
-    /// are limited too, because a late result is treated as a lost connection.
+    /// Sends the batch's transaction. `limit` is the time that is left for the result. The waits
+    /// for locks have shorter limits, because a result after `limit` is treated as a lost
+    /// connection.
     async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
         let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
         let Connection { client, link, .. } = &*self.connection;

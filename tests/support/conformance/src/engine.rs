@@ -5,12 +5,12 @@ use store_orders::store::OperatorStore;
 
 /// A new, empty store of one engine.
 pub trait Engine: Sync {
-    /// Opens the store as a running server does. If the engine supports several servers, each call
-    /// opens another one. Otherwise, all calls return the same server.
+    /// Opens the store as a running server does. If the engine supports only one server, all calls
+    /// return this server.
     fn server_store(&self) -> anyhow::Result<ServedStore>;
 
-    /// Opens the store as a command does, while servers and other commands may be running. Use the
-    /// result on the calling thread, which must not be a thread of a Tokio runtime.
+    /// Opens the store as a command does, even while servers run. Use the result on the calling
+    /// thread, which must not be a thread of a Tokio runtime.
     fn commands(&self) -> anyhow::Result<Box<dyn OperatorStore>>;
 }
 

@@ -33,7 +33,7 @@ fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
 }
 
 /// Returns the orders of [`ServedStore::orders_since`], formatted by `format_change`, and how far
-/// this read got. Fails unless the store sends the orders in ascending order of their ids.
+/// this read got. Fails unless the orders are sorted by id.
 pub fn changes_since(
     store: &ServedStore,
     after: Position,
@@ -59,8 +59,8 @@ pub fn beginning(store: &ServedStore) -> anyhow::Result<Position> {
 
 pub type AccountsAndKeys = (BTreeMap<i64, Account>, HashMap<Digest, KeyRecord>);
 
-/// Returns the accounts and keys that changed after `after`, and the position of the store's last
-/// change of accounts or keys.
+/// Returns the accounts and keys that changed after `after`. Also returns the position of the
+/// store's last change of accounts or keys.
 pub fn keys_since(
     store: &ServedStore,
     after: Position,
@@ -79,8 +79,8 @@ pub fn keys_since(
     Ok(((accounts, keys), last_read))
 }
 
-/// Reads all accounts with the query that a server uses for changed accounts. The keys of the map
-/// are account ids.
+/// Reads all accounts in the way in which a server reads changed accounts. The keys of the map are
+/// account ids.
 pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }

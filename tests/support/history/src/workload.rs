@@ -66,8 +66,8 @@ const LIMITED_RESTS: Duration = Duration::from_millis(400);
 /// client is using up a window.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// The number of refusals after which clients wait until the window closes. A ban takes
-/// [`PER_MINUTE`] strikes, so these clients avoid a ban.
+/// The number of refusals after which clients wait until the window closes. These clients avoid a
+/// ban, because only [`PER_MINUTE`] strikes cause a ban.
 const REFUSALS: u32 = 4;
 
 /// Pause of a caller between two rounds of requests.
@@ -159,8 +159,8 @@ impl Workload {
         }
     }
 
-    /// Requests the list, with `If-None-Match` if `known` is set. A 304 confirms the known list, so
-    /// that list is recorded. Sets `known` to the new list.
+    /// Requests the list, with `If-None-Match` if `known` is set. After a 304, records the known
+    /// list, because the 304 confirms it. Sets `known` to the recorded list.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // Half of the listers in `LOAD` accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };

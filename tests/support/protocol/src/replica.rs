@@ -32,8 +32,8 @@ impl Canceller {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
     }
 
-    /// Opens a session to the leader. Other hosts cannot confirm the commit that a new session
-    /// needs.
+    /// Opens a session to `host`, which must be the leader. A new session needs a confirmed commit,
+    /// and no other host can confirm commits.
     pub fn open(&mut self, host: usize, server: Server) {
         let wait = new_wait(server, &self.before);
         (self.session, self.before) = (Some((host, wait)), Some((server, wait)));
@@ -302,8 +302,9 @@ impl Replica {
         Some(())
     }
 
-    /// Starts to refresh the list from the accepted answer. If `in_pages` is true, each part of a
-    /// read is a separate step.
+    /// Starts to refresh the list from the accepted answer. If `in_pages` is false, a necessary
+    /// read of rows is completed in this step. If `in_pages` is true, each part of the read is a
+    /// separate step.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
@@ -450,8 +451,8 @@ impl Replica {
         Some(())
     }
 
-    /// Looks up the key for a request. PostgreSQL answers immediately, and [`Replica::enter_key`]
-    /// handles the answer in a later step.
+    /// Looks up the key for a request. PostgreSQL answers immediately. In a later step,
+    /// [`Replica::enter_key`] reads the answer and may cache the key.
     pub fn look_up(&mut self, journal: &Journal) -> Option<()> {
         if self.look_up != KeyLookUp::None {
             return None;
@@ -461,7 +462,7 @@ impl Replica {
         Some(())
     }
 
-    /// Handles the answer to the lookup of the key. Caches the key unless the cache reflects later
+    /// Takes the answer to the lookup of the key. Caches the key unless the cache reflects later
     /// changes or another history. Authorises the request if the answer is recent enough.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {

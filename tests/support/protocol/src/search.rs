@@ -50,8 +50,8 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
 }
 
 /// Hashes of the reached states, in parts so that threads rarely wait for the same lock. The search
-/// misses a state whose hash equals another's. With a million states, the probability is below 1 in
-/// 10^7.
+/// misses a state whose hash equals another state's hash. Among a million states, the probability
+/// that any two hashes are equal is below 1 in 10^7.
 #[derive(Default)]
 struct ReachedWorlds([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
 

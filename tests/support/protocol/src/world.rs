@@ -76,13 +76,15 @@ pub enum ReplicaKind {
 pub enum Step {
     Tick,
     /// A standby with the leader's journal up to `up_to` becomes the leader. If `has_followed` is
-    /// false, the new timeline has the same number as the old leader's timeline.
+    /// false, the standby has not followed the old leader's timeline. The standby's new timeline
+    /// then has the same number as that timeline.
     Promote {
         up_to: u8,
         has_followed: bool,
     },
-    /// The leader is restored to the change `up_to`. If `running` is true, only the rows are
-    /// restored, while the server runs. Otherwise, the server is restarted from a base backup.
+    /// The leader returns to its state after the change `up_to`. If `running` is true, only the
+    /// rows are restored, and PostgreSQL keeps running. If it is false, PostgreSQL restarts from a
+    /// base backup.
     Restore {
         up_to: u8,
         running: bool,
@@ -187,8 +189,9 @@ impl Step {
 }
 
 impl World {
-    /// Creates a world with one primary without changes. The replicas start their second session to
-    /// this primary, so they no longer wait.
+    /// Creates a world with one primary without changes. Each replica opens a session, finishes its
+    /// wait for old leases, and opens a second session to the same primary. So no replica still
+    /// waits.
     pub fn new(scope: &Scope) -> World {
         let (timeline, forked_at, was_restored, journal) = (1, 0, false, Journal::default());
         let first = Primary { timeline, forked_at, was_restored, journal };
@@ -366,8 +369,8 @@ impl World {
         Some(())
     }
 
-    /// Finds the acknowledged changes that the leader has lost. The first and third promises no
-    /// longer cover these changes.
+    /// Moves an acknowledged cancellation that the leader has lost to `lost`. Forgets a revocation
+    /// that the leader has lost. The first and third promises no longer cover these changes.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);

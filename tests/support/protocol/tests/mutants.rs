@@ -69,8 +69,8 @@ const MUTANTS: [(&str, &str); 32] = [
     ("self.under_way += 1;", ""),
 ];
 
-/// Replaces the mutant's first string in the file that contains the string. Returns the file's name
-/// and new content. Fails unless the string occurs exactly once in all files together.
+/// Replaces the string `from` with `to` in the file that contains `from`. Returns the file's name
+/// and new content. Fails unless `from` occurs exactly once in all files together.
 fn mutate((from, to): (&str, &str)) -> anyhow::Result<(PathBuf, String)> {
     let mut result = None;
     for file in std::fs::read_dir(Path::new(DECISIONS))? {

@@ -26,8 +26,9 @@ pub enum Fault {
     None,
     Fails,
     Panics,
-    /// Some calls wait until another fault is set. Freshness queries wait for
-    /// [`FaultyStore::answer_queries`] instead. Lookups of keys wait until either happens.
+    /// Cancellations, lookups of rows and some other calls wait until another fault is set.
+    /// Freshness queries wait for [`FaultyStore::answer_queries`] instead. Lookups of keys wait
+    /// until either happens.
     Silent,
     /// Cancellations reach the store only after their deadline.
     Late,

@@ -178,7 +178,7 @@ impl TestSetup {
         self
     }
 
-    /// Calls `write` with the counts file. In a real server process, a thread does this.
+    /// Calls `write` with the counts file. In a real server process, a thread writes the file.
     pub fn with_counts_file(&self, write: fn(&mut CountsFile) -> bool) {
         write(self.counts_file.lock().unwrap().as_mut().unwrap());
     }

@@ -62,8 +62,9 @@ impl CliSandbox {
         run(&mut self.command(arguments), input).unwrap()
     }
 
-    /// Runs a session's commands in a shell, and asserts their output. Each line of standard error
-    /// begins with `! `, or with an exit status such as `(3) ` if the command failed.
+    /// Runs a session's commands in a shell, and asserts their output. In the session, each line of
+    /// standard error begins with `! `. If the command failed, its exit status, such as `(3) `,
+    /// replaces `! `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

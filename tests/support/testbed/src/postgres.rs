@@ -239,8 +239,8 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Also kills the server's child processes. Otherwise, a suspended child would keep running
-    /// after the server's exit.
+    /// Kills the server and its child processes. If a suspended child were not killed, it would
+    /// outlive the server.
     fn drop(&mut self) {
         let _ = self.kill_all();
     }

@@ -1,5 +1,5 @@
-//! Collects the figures of a test run and the expectations that it violated. A long stall of the
-//! machine excuses violations that it may explain.
+//! Collects the figures and the violations of a test run. A long stall of the machine excuses the
+//! violations that a stall may explain.
 
 use std::io::Write;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Report {
         }
     }
 
-    /// True if there is no violation so far and no time exceeds its bound.
+    /// True if there is no violation so far and no measured time exceeds its bound.
     pub fn holds(&self) -> bool {
         let are_in_time = self.times.iter().all(|(_, taken, bound)| taken <= bound);
         self.violations.is_empty() && are_in_time

@@ -27,8 +27,8 @@ impl ServerProcess {
     /// Starts a command, and waits until it prints `listening on URL`. Standard error goes to
     /// `log`, which is emptied first.
     pub fn start(command: &mut Command, log: &Path) -> anyhow::Result<ServerProcess> {
-        // Append, because a test may empty the log. Otherwise, the server would continue to write
-        // at its old position.
+        // Open the log in append mode, because a test may empty it. In another mode, the server
+        // would continue to write at its old position.
         let file = OpenOptions::new().create(true).append(true).open(log);
         let file = file.with_context(|| format!("cannot write {}", log.display()))?;
         file.set_len(0)?;

@@ -54,8 +54,8 @@ impl Databases {
         self.ports.get(self.primary).copied().unwrap_or_default()
     }
 
-    /// Returns the third node, which after a promotion is the replaced primary. Fails if the node
-    /// does not run.
+    /// Returns the node that is neither the primary nor the standby. After a promotion, this node
+    /// is the replaced primary. Fails if the node does not run.
     pub fn third(&self) -> anyhow::Result<&Postgres> {
         self.node(self.third_number())
     }

@@ -69,7 +69,8 @@ pub enum FaultKind {
     PowerCut,
 }
 
-/// The estimated average time of a group of faults, together with the recovery from it.
+/// The estimated average time that a group of faults takes, including the recovery after the
+/// faults.
 const FAULT_AND_RECOVERY_TIME: Duration = Duration::from_secs(6);
 
 impl FaultKind {
@@ -171,8 +172,8 @@ pub struct Fault {
     /// - `PromoteKilled` and `PromotePaused` cut off all servers but one from the old primary;
     /// - `ServerClock` moves the clock forward.
     pub affects_all: bool,
-    /// The delay of `ClientsDelay`, `DiskSlow` and `StoreDelay`. `StoreDelay` uses only a quarter
-    /// of this delay.
+    /// The delay of `ClientsDelay` and `DiskSlow`. The delay of `StoreDelay` is a quarter of this
+    /// value.
     pub delay: Duration,
 }
 

@@ -15,8 +15,9 @@ use testbed::{DataDir, Key};
 /// cancel.
 const ORDERS_PER_IMPORT: usize = 500;
 
-/// The number of valid keys, without the clients' main key, at which the operator may both issue
-/// and revoke. With more keys it only revokes, and with fewer it only issues.
+/// At this number of valid keys, the operator both issues and revokes keys. With more keys, the
+/// operator only revokes. With fewer, the operator only issues. The clients' main key does not
+/// count.
 pub const VALID_KEYS: usize = 2;
 
 /// The distance from the next order that clients cancel to the first of two orders that the

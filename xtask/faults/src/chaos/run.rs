@@ -178,8 +178,8 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // Lost cancellations are found only at the end, so this negative control stops at a
-            // violation of any rule.
+            // Lost cancellations are found only after all faults. So the negative control for this
+            // rule stops injecting faults at a violation of any rule.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };
@@ -212,8 +212,9 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, then execute requests, and then list the same orders. Each
-/// wait has a time limit, after which the next wait begins.
+/// Waits until all servers are ready. Then waits until all servers have executed requests. Then
+/// waits until all servers list the same orders. Each wait has a time limit, after which the next
+/// wait begins.
 ///
 /// Returns the time until all servers have executed requests.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
@@ -256,8 +257,9 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     }
 }
 
-/// Records each time a server becomes ready. After a promotion, a server may stay ready until it
-/// detects that its primary was replaced.
+/// Polls the server's readiness. Records in the history when the server is first ready, and
+/// whenever it becomes ready again. After a promotion, the first record may come too early, because
+/// the server has not yet detected that its primary was replaced.
 async fn probe(
     server: &Server,
     journal: &Journal,

@@ -45,7 +45,7 @@ impl Server {
         Ok(Server { name, data, logs, replica, starts, preload, to_clients, to_store })
     }
 
-    /// Starts the server and connects its clients to it. Each start writes a new log.
+    /// Starts the server with a new log file. Directs the clients' relay to the server's port.
     pub fn start(&mut self) -> anyhow::Result<()> {
         self.starts += 1;
         std::fs::create_dir_all(self.data.path())?;
@@ -54,7 +54,8 @@ impl Server {
         self.preload.put_into(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
-        // Requests with a revoked key must not reach this limit, because a 429 would break a rule.
+        // Requests with a revoked key must not reach this limit. The checker of the history would
+        // take a 429 for an accepted key.
         command.args(["--unauthenticated-per-minute", "1000000"]);
         let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;

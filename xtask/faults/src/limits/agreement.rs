@@ -1,6 +1,6 @@
 //! Compares the rate limiter's SQL statement with the in-memory limiter on random batches of
-//! requests. Both must return the same decisions and numbers. Also sets the statement's clock
-//! forward and back, as may happen in a failover.
+//! requests. Both must return the same decisions, with the same values for the rate limit headers.
+//! Also sets the statement's clock forward and back, as may happen in a failover.
 
 use crate::scenario::Tools;
 use anyhow::Context;
@@ -56,8 +56,9 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let batch = limiters.random_batch();
         requests += batch.len();
         batches += 1;
-        // The second run simulates a statement that read the clock early and then waited for
-        // another commit. Its requests must be counted at the later time.
+        // The limiters decide on each batch twice. The second time simulates a statement that read
+        // the clock `wait` microseconds ago and then waited for another commit. Its requests must
+        // be counted at the current time.
         for wait in [0, fastrand::i64(1..=MAX_WAIT_US)] {
             if let Some(difference) = limiters.admit(&batch, wait).await? {
                 report.expect(false, || {
@@ -75,8 +76,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         "a kind of decision never occurred".to_string()
     });
     limiters.step_clock(report).await?;
-    // All rows have expired, because this statement uses the real clock, which is far ahead of the
-    // simulated clock.
+    // `remove_expired` uses the real clock, which is far ahead of the simulated clock. So all rows
+    // have expired.
     let client = &limiters.postgres.client;
     while remove_expired(client).await? {}
     let remaining: i64 =

@@ -85,8 +85,9 @@ struct Observations {
 }
 
 impl Observations {
-    /// Requests the list from each replica. Then cancels the last imported order of this list twice
-    /// at the next replica. The second cancellation must get a 404.
+    /// Does the following for each replica. Requests the list from the replica. Then cancels the
+    /// last imported order of this list twice at the next replica. The second cancellation must get
+    /// a 404.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();

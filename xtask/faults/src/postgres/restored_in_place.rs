@@ -63,8 +63,8 @@ impl Scene {
         Ok((lost, tag))
     }
 
-    /// Makes five other changes while the server cannot reach the primary. Then reconnects the
-    /// server, and checks what the server serves.
+    /// Makes five changes in the restored store while the server cannot reach the primary. Then
+    /// reconnects the server, and checks that it serves the restored state with these changes.
     async fn expect_restored_state(
         &self,
         primary: &Postgres,

@@ -79,8 +79,8 @@ pub fn a_cancellation_past_its_deadline_is_not_executed(engine: &dyn Engine) -> 
     Ok(())
 }
 
-/// An order that has changed since `unchanged_since` is not cancelled. The statement that cancels
-/// the order checks this itself, so the order cannot change between the check and the cancellation.
+/// The statement that cancels an order also checks `unchanged_since`. So the order cannot change
+/// between the check and the cancellation.
 pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
     engine: &dyn Engine,
 ) -> anyhow::Result<()> {
@@ -103,9 +103,8 @@ pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
         since(updated, 4),
         since(before, 5),
         since(imported, 6),
-        // The next two are the second requests for orders 2 and 6. Order 2 has changed since
-        // `imported`, so neither of its requests cancels it. The second request for order 6 has no
-        // condition, so it cancels the order.
+        // Order 2 has changed since `imported`, so neither of its two requests cancels the order.
+        // The second request for order 6 has no condition, so it cancels the order.
         since(imported, 2),
         cancellation(6),
         since(imported, 9),

@@ -34,9 +34,8 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     Ok(())
 }
 
-/// Order 1 changes, then a list is requested. Before the server reads the changes for this list,
-/// order 1 changes again. The list must still contain the first change. There are so many changes
-/// that PostgreSQL returns them in two pages.
+/// Order 1 changes, then a list is requested, and then order 1 changes again. The list must contain
+/// the first change, even though PostgreSQL returns the changes in two pages.
 pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1])?;
@@ -64,9 +63,8 @@ pub fn concurrent_long_imports_are_never_missed(engine: &dyn Engine) -> anyhow::
     check_follower(engine, 3, 12_000)
 }
 
-/// Runs four threads at the same time. One cancels orders as a server does. Two run commands that
-/// import orders and mark them as shipped. The fourth keeps a list current by reading only changes.
-/// In the end, this list must equal the store's list.
+/// Cancels, imports and ships orders on several threads. Another thread keeps a list current by
+/// reading only changes. In the end, this list must equal the store's list.
 fn check_follower(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     let cancelled = 1..=rounds * 40;

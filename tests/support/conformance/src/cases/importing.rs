@@ -46,8 +46,8 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     let (before, all) = (last_changes(&store)?, list(&store)?);
     ensure!(all.len() == 100);
 
-    // The store already has orders 99 and 100. The error names the one that comes first in the
-    // import, not the one with the lower id.
+    // The store already has orders 99 and 100. The error names the first in the import, not the
+    // lower id.
     let more: Vec<_> = (99..=200).rev().map(shipped).collect();
     let refused = commands.import(Records::Orders(&more), false);
     ensure!(refusal(refused)? == "order 100 is already in the store");
@@ -65,8 +65,7 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
 /// Each step is an ordinary change, so servers list its orders immediately and can cancel them.
 pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
-    // The number of the first change depends on the engine: 1 in SQLite, but 2 in PostgreSQL, where
-    // the journal of a new store already has a row. So make a change and read its number.
+    // The number of the first change depends on the engine, so make a change and read its number.
     import(&*commands, [-1])?;
     let mut follower = Follower::new(&store)?;
     let (mut steps, first) = (0, last_changes(&store)?.orders.number);
@@ -217,8 +216,8 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
         ensure!(outcomes == [Ok(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // A new session to PostgreSQL executes no cancellation in its first second. Cancel one order
-    // here, so that this second is over before the import starts.
+    // A new session to PostgreSQL executes no cancellation in its first second. So cancel one order
+    // before the import starts.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {

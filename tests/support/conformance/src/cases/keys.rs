@@ -1,5 +1,4 @@
-//! Tests the commands that issue, rotate, revoke and unban keys. Also tests that a store records
-//! bans and uses of keys.
+//! Tests the commands for keys. Also tests that a store records bans and uses of keys.
 
 use crate::ServedStore;
 use crate::engine::Engine;
@@ -25,8 +24,8 @@ fn record(commands: &dyn OperatorStore, id: &str) -> anyhow::Result<Key> {
     records.find(|key| *key.id == *id).context("no record")
 }
 
-/// Reads the key in both ways in which a server does: by its digest, and among the changed keys.
-/// Fails unless both reads return the same row.
+/// Reads the key as a server does, by its digest and among the changed keys. Fails unless both
+/// reads return the same row.
 fn served(store: &ServedStore, digest: &Digest) -> anyhow::Result<Key> {
     let mut keys = store.look_up_keys(&[*digest])?.keys;
     let row = keys.pop().context("the key is not served")?;
@@ -153,8 +152,7 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
     Ok(())
 }
 
-/// If two servers decide on the same ban, only the first decision counts, so the second does not
-/// extend the ban.
+/// If two servers decide on the same ban, the second decision must not extend the ban.
 pub fn a_ban_is_stored_once_and_can_be_lifted(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
@@ -222,8 +220,8 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     Ok(())
 }
 
-/// Changing an account changes only the account's row, however many keys the account has. So
-/// servers need to read only this row.
+/// Changing an account changes only the account's row, so servers need not read the rows of its
+/// keys.
 pub fn only_changed_keys_and_accounts_are_read(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     let first = account_and_key(&*commands)?;

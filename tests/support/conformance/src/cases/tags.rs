@@ -50,8 +50,7 @@ pub fn a_list_has_one_tag_on_every_server_until_an_order_changes(
     ensure!(Some(&tag("a new key")?) == tags.first(), "a new key changes the tag");
     cancel(&engine.server_store()?, &[1])?;
     tags.push(tag("a cancellation of another server")?);
-    // Version 1 of the API does not show the status of an order, so shipping one does not change
-    // the list.
+    // Version 1 of the API shows no status, so shipping an order does not change the list.
     commands.ship_orders(&[2])?;
     ensure!(Some(&tag("a shipment")?) == tags.last(), "a shipment changes the tag");
     import(&*commands, [5])?;

@@ -28,8 +28,8 @@ const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Counts a request of account 1, and fails if it is not admitted. Returns how many requests the
-/// account may still send in this minute.
+/// Counts a request of account 1, and fails if the request is not admitted. Returns how many
+/// requests remain in this minute.
 fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
     let limits = store.rate_limiter(1_000, Logger::root(Discard, o!()));
     let plan = PlanLimits { per_minute: 10, per_day: 1_000 };
@@ -41,7 +41,7 @@ fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
 }
 
 /// Returns the status of an admitted request. Fails with `TimedOut` if the request could not be
-/// counted, and with a different error if it was refused for a limit or a ban.
+/// counted, and with a different error if it was refused.
 pub fn expect_admitted(decision: Decision) -> anyhow::Result<RateLimitStatus> {
     match decision {
         Decision::Admitted(status) => Ok(status),
@@ -133,8 +133,8 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     Ok(())
 }
 
-/// A server refuses two kinds of requests without counting them. They have a banned key, or their
-/// account has a daily limit of 0. So it can refuse them even while the table of counts is locked.
+/// A server refuses banned keys and daily limits of 0 without counting. So it can refuse them even
+/// while the table of counts is locked.
 pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

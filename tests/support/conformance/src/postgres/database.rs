@@ -27,8 +27,8 @@ pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 /// The number of databases that this process has named. It makes their names unique.
 static DATABASE_COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// The PostgreSQL that the cases test. It consists of one server, or of several servers that form a
-/// cluster. `server` contains their addresses, and `role` is the superuser that owns the databases.
+/// The PostgreSQL that the cases test, with one server or a cluster. `server` contains the
+/// addresses, and `role` is the superuser that owns the databases.
 pub struct PostgresUnderTest {
     server: String,
     role: String,
@@ -44,9 +44,8 @@ pub struct Database<'a> {
 }
 
 impl PostgresUnderTest {
-    /// Uses PostgreSQL at the address `server`, such as `127.0.0.1:5432`. `server` can be a list of
-    /// addresses, separated by commas. Connections then try the addresses in this order. The role
-    /// must be able to log in without a password.
+    /// Uses the addresses in `server`, such as `127.0.0.1:5432`, separated by commas. Connections
+    /// try the addresses in this order. The role must be able to log in without a password.
     pub fn new(server: &str, role: &str) -> PostgresUnderTest {
         PostgresUnderTest { server: server.to_string(), role: role.to_string() }
     }
@@ -83,8 +82,8 @@ impl Database<'_> {
         self.url_for(&self.server.role)
     }
 
-    /// Starts a relay to the PostgreSQL server. Returns the relay, and the URL that the owner uses
-    /// to connect through the relay.
+    /// Starts a relay to the PostgreSQL server. Also returns the URL of the owner's connections
+    /// through the relay.
     pub fn relay(&self) -> anyhow::Result<(Relay, PostgresUrl)> {
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
         let _in_runtime = runtime.enter();
@@ -94,8 +93,8 @@ impl Database<'_> {
         Ok((relay, url.parse()?))
     }
 
-    /// Returns the owner's URL. The URL selects `limits_database` as the database of the request
-    /// counts, or the default database for `None`.
+    /// Returns the owner's URL with `limits_database` as the database of the request counts. `None`
+    /// selects the default database.
     pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
         let url: PostgresUrl = self.url().parse()?;
         Ok(url.with_limits_database(limits_database.map(str::to_string)))
@@ -180,8 +179,8 @@ impl Database<'_> {
         self.with(async |client| Ok(client.query_one(query, parameters).await?.try_get(0)?))
     }
 
-    /// Adds a row for the server `f00`, which does not exist and so sends no heartbeats. `heard_at`
-    /// is an SQL expression for the time of its last heartbeat.
+    /// Adds a row for the server `f00`, which does not exist and sends no heartbeats. `heard_at` is
+    /// an SQL expression for the time of its last heartbeat.
     pub fn add_server(&self, heard_at: &str) -> anyhow::Result<()> {
         self.execute(&format!(
             "INSERT INTO replicas (id, program, address, list_change_number, heard_at)
@@ -189,15 +188,14 @@ impl Database<'_> {
         ))
     }
 
-    /// Creates the store, or migrates an existing store to the newest schema. Connects as the owner
-    /// of the database. Returns the lines that the command `migrate` prints.
+    /// Creates the store, or migrates it to the newest schema, as the owner of the database.
+    /// Returns the lines that the command `migrate` prints.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
         Ok(migrate(&self.url().parse()?)?.lines)
     }
 
-    /// Returns the ids of the PostgreSQL processes that serve the sessions of this store's servers.
-    /// Each session has five of these processes. If a session is lost and opened again, its ids
-    /// change.
+    /// Returns the ids of the PostgreSQL processes that serve this store's servers. Each session
+    /// has five processes. If a session is opened again, its ids change.
     pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (

@@ -16,11 +16,11 @@ const RUNBOOK: &str = "src/handbook/runbook.md";
 const REPLICAS: &str = "src/handbook/replicas.md";
 const READY: &str = "readyz: ready";
 
-/// The handbook's example. The store has its primary on the host `db1` and its standby `s1` on the
-/// host `db2`, and one server uses the store.
+/// The handbook's example. The store's primary is on the host `db1`, and its standby `s1` is on
+/// `db2`.
 ///
-/// [`Site::start`] also returns the two running PostgreSQL servers. Drop them before the `Site`,
-/// because dropping the `Site` deletes their directories.
+/// [`Site::start`] also returns these two PostgreSQL servers. Drop them before the `Site`, because
+/// dropping the `Site` deletes their directories.
 struct Site {
     server: ServerProcess,
     admin: String,
@@ -75,9 +75,8 @@ impl Site {
         })
     }
 
-    /// Checks a console session of the page. Runs `setup` and then the commands of the session
-    /// `text` in a shell, and compares their output with the page. Names on the page, such as
-    /// `db1`, stand for the real addresses.
+    /// Runs `setup` and the commands of the session `text`, and compares their output with the
+    /// page. Names on the page, such as `db1`, stand for the real addresses.
     fn console(&self, page: &str, text: &str, setup: &str) -> anyhow::Result<()> {
         let [db1, db2] = self.ports.map(|port| format!("127.0.0.1:{port}"));
         let (store, admin, [port, _]) = (url(self.ports), &self.admin, self.ports);

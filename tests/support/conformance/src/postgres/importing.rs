@@ -58,9 +58,8 @@ pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::
     Ok(())
 }
 
-/// Each of these commands requests the change lock, and then sends its other statements without
-/// waiting for replies. So PostgreSQL commits the change even if no further reply reaches the
-/// command.
+/// Each command requests the change lock, and then sends its other statements without waiting for
+/// replies. So PostgreSQL commits the change even if no further reply arrives.
 pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -120,8 +119,8 @@ pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
     Ok(())
 }
 
-/// Commands read the store before they wait for the change lock, so they must detect changes that
-/// other transactions commit in between.
+/// Commands read the store before they get the change lock. So a command must detect changes that
+/// are committed in between.
 pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

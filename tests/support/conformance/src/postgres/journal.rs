@@ -65,8 +65,8 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     let before = last_changes(&store)?.orders;
     let lowest = || database.value::<i64>("SELECT min(change_number) FROM changes", &[]);
     let first = lowest()?;
-    // Make all changes old, and add a new one. The last old change must be kept, because it may be
-    // the last change that a server has seen.
+    // Make all changes old, and add a new one. The last old change must be kept, because a server
+    // may have seen no newer change.
     database.execute(
         "BEGIN; UPDATE changes SET made_at = now() - interval '11 minutes';
          INSERT INTO changes (change_number, orders, keys)
@@ -79,8 +79,8 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     Ok(())
 }
 
-/// The restored journal has a newer change, but lacks the last change that the server has seen. The
-/// server must detect this and refuse the list.
+/// The restored journal has a newer change, but lacks the last change that the server has seen. So
+/// the server must refuse the list.
 pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_store()?, database.commands()?);

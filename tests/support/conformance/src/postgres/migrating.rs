@@ -137,8 +137,8 @@ pub fn the_error_for_a_role_that_cannot_create_tables_names_a_fix(
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let role = database.new_role()?;
-    // Make sure that the role cannot create tables. Since PostgreSQL 15 this is the default, unless
-    // the template database grants the right.
+    // Revoke the right to create tables, which the template database or a PostgreSQL before 15 may
+    // grant.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
     let refused =
         refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE).await?)))?;

@@ -1,5 +1,4 @@
-//! Cases that start their own PostgreSQL servers, for example because a host must fail or because
-//! transaction ids must be close to the wraparound.
+//! Cases that start their own PostgreSQL servers, for example because a host must fail.
 
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
@@ -18,7 +17,7 @@ use testbed::{DataDir, Program, Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 
 /// Maximum time until a server is ready if its first host is suspended. The server waits half a
-/// second for the first host, and then opens a session to the second host.
+/// second before it tries the second host.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The maximum time that a store's servers may take to stop using a host after it became read-only.
@@ -27,10 +26,10 @@ const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// If PostgreSQL does not reply for this time, a server closes its session.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The first transaction id that PostgreSQL assigns after a restart. After this id, 36 million ids
-/// are left before the wraparound. PostgreSQL warns when fewer than 40 million are left. The number
-/// is a multiple of 1,048,576, because `set_next_transaction` requires the first id of a segment of
-/// pg_xact.
+/// The first transaction id after a restart. Then 36 million ids remain before the wraparound, and
+/// PostgreSQL warns below 40 million.
+///
+/// `set_next_transaction` requires a multiple of 1,048,576, the first id of a segment of pg_xact.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
 /// The directory of a case's own PostgreSQL servers, and the runtime for connections to them.
@@ -50,8 +49,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Waits until a commit is waiting for the standby, and then cancels the commit's wait. `role`
-    /// names the connection that commits, such as `writer`.
+    /// Waits until a commit waits for the standby, and cancels the commit's wait. `role` names the
+    /// connection that commits, such as `writer`.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -123,9 +122,9 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     Ok(())
 }
 
-/// The commit of a cancellation waits for the standby. If this wait is cancelled, other sessions
-/// see the commit, although a failover would lose it. So a server must not show the order as
-/// cancelled until the standby has the commit.
+/// If a commit's wait for the standby is cancelled, other sessions see the commit, although a
+/// failover would lose it. So a server must not show the order as cancelled until the standby has
+/// the commit.
 pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -186,9 +185,8 @@ pub fn a_list_with_confirm_lists_waits_for_the_standby(
     })
 }
 
-/// If a commit waits for the standby, PostgreSQL keeps the connection even after the client has
-/// closed it. So a server must detect an absent standby before the first commit of a new session.
-/// Otherwise each attempt to open a session would leave another connection.
+/// PostgreSQL keeps a connection that the client has closed while a commit waits for the standby.
+/// So a server must detect an absent standby before the first commit of a session.
 pub fn sessions_that_a_suspended_standby_refuses_leave_no_connection(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -239,8 +237,8 @@ pub fn a_server_warns_if_not_every_standby_must_confirm(
     Ok(())
 }
 
-/// A round trip to PostgreSQL may take long. So a server sends a lookup even if PostgreSQL has not
-/// replied to earlier lookups yet.
+/// A server sends a lookup without waiting for replies to earlier lookups, because a round trip may
+/// take long.
 pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Result<()> {
     const PETS: i64 = 4;
     let servers = OwnServers::new()?;
@@ -255,8 +253,7 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     let [direct, relayed] = [primary.port, network.port].map(|port| format!(":{port}/"));
     let url = database.url().replace(&direct, &relayed).parse()?;
     let store = database.server_at(url, SILENT_FOR)?;
-    // On a slow disk, the store may lose its session during an attempt. Then every lookup fails, so
-    // repeat the attempt.
+    // Repeat the attempt, because lookups fail if the store loses its session on a slow disk.
     wait_blocking("all lookups are sent without an answer", WAIT_TIMEOUT, || {
         store.pet(1).ok()?;
         database.execute("ALTER SEQUENCE asked RESTART").ok()?;
@@ -285,8 +282,8 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     let servers = OwnServers::new()?;
     let settings = [("wal_level", "logical")];
     let primary = servers.wait(servers.cluster.primary("primary", &settings))?;
-    // The slot keeps vacuum from freezing rows of the catalogs. Otherwise, the age of the oldest
-    // rows would fall, and the warnings would end.
+    // The slot keeps vacuum from freezing rows of the catalogs, because freezing would end the
+    // warnings.
     let slot = "SELECT pg_create_logical_replication_slot('old', 'pgoutput')";
     servers.wait(async { Ok(primary.admin("postgres").await?.batch_execute(slot).await?) })?;
     let port = primary.port;
@@ -312,8 +309,8 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     Ok(())
 }
 
-/// A line of the audit log appears in PostgreSQL's log exactly once and verbatim, even if it has
-/// quotes and dollar signs.
+/// A line of the audit log appears in PostgreSQL's log exactly once and verbatim, even with quotes
+/// and dollar signs.
 pub fn the_log_of_postgresql_is_the_audit_log(_: &PostgresUnderTest) -> anyhow::Result<()> {
     let servers = OwnServers::new()?;
     let primary = servers.wait(servers.cluster.primary("primary", &[]))?;
@@ -321,8 +318,8 @@ pub fn the_log_of_postgresql_is_the_audit_log(_: &PostgresUnderTest) -> anyhow::
     let line = r#"{"command":"orders cancel","reason":"it's $$ 100 %"}"#;
     let database = server.new_store()?;
     database.commands()?.append_to_audit_log(line)?;
-    // The store already has the newest schema, so this command changes nothing and must not add a
-    // line to the audit log.
+    // The store already has the newest schema, so this command must not add a line to the audit
+    // log.
     data_on(&database)?.0.run(&["migrate"])?;
     let log = std::fs::read_to_string(servers.cluster.path().join("primary.log"))?;
     let logged = log.matches(&format!("audit of store-orders: {line}\n")).count();

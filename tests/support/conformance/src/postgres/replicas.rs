@@ -40,11 +40,11 @@ pub fn a_killed_server_is_silent_and_then_removed(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // Add a row with a time in the future. After a failover, the clock of the new primary may be
-    // behind the clock of the old one, which set this time.
+    // Add a row with a time in the future. After a failover, the new primary's clock may show an
+    // earlier time than the old primary's clock.
     database.add_server("now() + interval '1 day'")?;
-    // `silent_replicas` watches the rows for 5 s, and must still find the row of the silent server.
-    // So the server that starts here removes such rows only after 6 s.
+    // `silent_replicas` watches the rows for 5 s and must find the silent server. So this server
+    // removes such rows only after 6 s.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
@@ -59,9 +59,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     Ok(store.require_ready()?)
 }
 
-/// The row of a killed server stays in the table until a running server removes it. If commands
-/// treated the killed server as running, long commands would pause for requests that no server
-/// gets.
+/// The row of a killed server stays until a running server removes it. Long commands must not pause
+/// for a killed server, which gets no requests.
 pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
@@ -78,8 +77,8 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // Add a row with an old time. After a failover, the clock of the new primary may be ahead of
-    // the clock of the old one, which set this time.
+    // Add a row with an old time. After a failover, the new primary's clock may show a later time
+    // than the old primary's clock.
     database.add_server("now() - interval '2 days'")?;
     let store = database.server_of_owner()?;
     ensure!(commands.replicas()?.len() == 2, "a server that may hold a lease was removed");
@@ -102,9 +101,8 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     Ok(())
 }
 
-/// A server that cannot open its first session keeps trying, and each attempt may add the server's
-/// row. If the server stopped without removing the row, commands would wait for heartbeats that
-/// never arrive.
+/// Each attempt to open the first session may add the server's row. If the row stayed, commands
+/// would wait for heartbeats that never arrive.
 pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
@@ -115,16 +113,15 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     let error = store.require_ready().err().context("it is ready")?;
     let error = ErrorChain(&error).to_string();
     ensure!(error.contains("the table changes, has no row"), "{error}");
-    // An attempt to open a session may be running now, and its row may still be in the table. So
-    // wait until the row is gone.
+    // Wait until the row is gone, because an attempt to open a session may still be running.
     drop(store);
     wait_blocking("no row is left", WAIT_TIMEOUT, || {
         commands.replicas().ok()?.is_empty().then_some(())
     })
 }
 
-/// If the address or the list of a server changes, the server must update its row within seconds.
-/// Otherwise `status` would show a ready server as not listening, or a current list as outdated.
+/// Without these updates, `status` would show a ready server as not listening, or a current list as
+/// outdated.
 pub fn a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -27,8 +27,7 @@ use tempfile::TempDir;
 use testbed::postgres::Installed;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// How many account ids and key ids are left unused when a backup is restored, or when a store gets
-/// a new id.
+/// How many account ids and key ids a restore or a new store id leaves unused.
 const ID_GAP: i64 = 1_000_000;
 
 /// Creates an embedded store with rows of every kind.
@@ -60,8 +59,8 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     Ok(embedded)
 }
 
-/// Creates an embedded store with rows of every kind, and a backup of it. Returns the directory
-/// that contains both, and the path of the backup.
+/// Creates an embedded store and a backup of the store. Returns the directory that contains both,
+/// and the path of the backup.
 fn backup() -> anyhow::Result<(TempDir, PathBuf)> {
     let directory = tempfile::tempdir()?;
     embedded(directory.path())?;
@@ -178,14 +177,14 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     let store = database.server_of_owner()?;
-    // Make the server's row look old, as it does on a new primary whose clock is ahead of the old
-    // primary's clock.
+    // Make the server's row look old, as if the new primary's clock showed a later time than the
+    // old primary's clock.
     database.execute("UPDATE replicas SET heard_at = now() - interval '120 s'")?;
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     store.deregister(Duration::from_secs(5))?;
-    // Add the row of a killed server. Its time is in the future, because an old primary whose clock
-    // was ahead may have written it.
+    // Add the row of a killed server. Its time is in the future, because the old primary's clock
+    // may have been fast.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
     // A server must be able to start after the restore. The restore changes the store's id, so it
@@ -234,9 +233,8 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     Ok(())
 }
 
-/// A server cancels an order after the backup, so the restore loses this change. The next change
-/// then gets the number of the lost change. The server `quiet` never saw the lost change, and must
-/// list what the store has now.
+/// The restore loses a cancellation, and the next change gets the same number. The server `quiet`
+/// must list what the store has now.
 pub fn a_server_follows_tables_that_are_restored_under_it(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -1,5 +1,5 @@
 //! Tests that sessions survive failed statements, and locks and slow statements of other sessions.
-//! Also tests that settings of roles do not affect sessions.
+//! Settings of roles must not affect sessions.
 
 use super::counting::expect_admitted;
 use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
@@ -21,8 +21,8 @@ use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::sync::mpsc;
 
-/// A time that is longer than the waits of the server. A batch of cancellations waits up to 2 s for
-/// the change lock, and a request waits up to 2 s to be counted.
+/// Longer than a server waits. A batch of cancellations waits up to 2 s for the change lock, and a
+/// request waits up to 2 s to be counted.
 const EXTRA_LOCK_TIME: Duration = Duration::from_secs(3);
 
 pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Result<()> {
@@ -61,8 +61,8 @@ pub fn a_server_reports_that_it_cannot_cancel(server: &PostgresUnderTest) -> any
     Ok(())
 }
 
-/// A client that got a 503 may send the request again to another server, so the first server must
-/// not execute it later.
+/// After a 503, a client may send the request again to another server. So the first server must not
+/// execute the request later.
 pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);

@@ -48,8 +48,9 @@ impl Faults {
         })
     }
 
-    /// Returns the nanoseconds of the interval without faults, which are extended by `GRACE_NANOS`.
-    /// Subtracts the overlap of two faults twice.
+    /// Returns the length of the interval minus the faults in it, in nanoseconds. Each fault is
+    /// first extended by `GRACE_NANOS` at both ends. If two faults overlap, the overlap is
+    /// subtracted twice.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();

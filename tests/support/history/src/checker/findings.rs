@@ -11,8 +11,9 @@ use std::time::Duration;
 /// most this many exceeded time limits are reported per rule.
 const MAX_KEPT: usize = 3;
 
-/// Maximum number of exceeded time limits that are kept per rule. At this number, those that stalls
-/// explain are removed. If none can be removed, new ones are ignored.
+/// Maximum number of exceeded time limits that are kept per rule. When this number is reached, the
+/// exceeded time limits that stalls explain are removed. If stalls explain none of them, new ones
+/// are ignored.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// A server refuses requests if it has not read the store for this many nanoseconds.
@@ -105,7 +106,7 @@ impl Findings {
         self.stalls.push(Interval { from, to });
     }
 
-    /// Returns the nanoseconds of the interval in which the machine stalled. Ignores stalls that
+    /// Returns for how many nanoseconds of the interval the machine stalled. Ignores stalls that
     /// are not recorded yet.
     pub fn stalled_time(&self, interval: Interval) -> u64 {
         interval.overlaps(&self.stalls)

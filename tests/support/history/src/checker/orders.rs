@@ -81,8 +81,8 @@ impl Order {
         self.may_be_changed(false, before)
     }
 
-    /// True if the order had shipped, or if a command that began earlier than `before` may have
-    /// shipped it.
+    /// True if the order is known to have shipped, or if a command that began earlier than `before`
+    /// may have shipped it.
     pub fn may_be_shipped(&self, before: u64) -> bool {
         self.shipped_from != NEVER || self.may_be_changed(true, before)
     }

@@ -22,8 +22,8 @@ const WINDOW_NANOS: i64 = 60 * SECOND;
 /// `Date` may be a second old.
 const ROUNDING_NANOS: i64 = 2 * SECOND;
 
-/// Maximum time until the counts are saved once saving works again. The next write begins within a
-/// second, and then takes some time.
+/// Maximum time from the moment at which saving works again until the counts are saved. The next
+/// write begins within a second of that moment. The write itself takes some time.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
 /// The longest `Retry-After` of a full minute window, with a margin of 2 s. A longer one means that
@@ -40,8 +40,8 @@ pub struct Windows {
     /// The time from which counts are safe, or `u64::MAX` while a fault may lose counts. Requests
     /// that were sent earlier are not added to `admitted`.
     trusted_from: u64,
-    /// The time at which the saving of counts stopped working. Has no meaning once counts are saved
-    /// again.
+    /// The time at which servers became unable to save counts. Has no meaning while counts are
+    /// saved.
     unsaved_from: u64,
     /// The time at which saving worked again; `u64::MAX` while it does not work.
     saved_from: u64,

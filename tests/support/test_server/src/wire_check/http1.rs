@@ -97,7 +97,7 @@ impl RequestReader {
 #[derive(Default)]
 pub struct ResponseReader {
     buffer: Vec<u8>,
-    /// True after a response to bytes that could not be parsed. Later responses are ignored,
+    /// True after a response whose request could not be parsed. Later responses are ignored,
     /// because their requests are unknown.
     is_desynchronised: bool,
 }

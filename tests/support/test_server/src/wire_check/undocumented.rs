@@ -122,7 +122,8 @@ pub fn unknown_path(document: &Value, reader: Reader) -> BTreeMap<String, Docume
     responses(&described, reader)
 }
 
-/// Returns the allowed responses if a documented path does not have an operation for the method.
+/// Returns the allowed responses to a request whose path is documented, but not with the request's
+/// method.
 pub fn other_method(
     document: &Value,
     operation: &Value,
