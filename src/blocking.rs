@@ -22,8 +22,8 @@ where
     })
 }
 
-/// Runs `work` on a blocking thread and resumes its panic. The caller must limit the number of
-/// concurrent calls.
+/// Runs `work` on a blocking thread. If `work` panics, this function panics too. The caller must
+/// limit the number of concurrent calls.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking_with_permit((), work).await {
         Ok(result) => result,

@@ -117,8 +117,8 @@ pub struct KeyCache {
     /// The time until which the cached keys are valid, in milliseconds after `opened`. Time during
     /// which the machine is suspended counts, because `opened` is a [`BootInstant`].
     valid_until_ms: AtomicU64,
-    /// The uses of keys that are not yet recorded in the store, as Unix milliseconds by the key's
-    /// row. The map is sorted by row, so that each transaction writes few pages.
+    /// Maps a key's row to the Unix milliseconds of a use of the key. The store has not recorded
+    /// these uses yet. The map is sorted by row, so that each transaction writes few pages.
     uses: Mutex<BTreeMap<i64, i64>>,
 }
 
@@ -275,8 +275,8 @@ impl KeyCache {
         Ok(KeyRefresh { _stop: stop })
     }
 
-    /// Records uses of keys in the store until the future is dropped. The refresh does not do this,
-    /// because slow writes would delay revocations.
+    /// Records uses of keys in the store until the future is dropped. `refresh` does not record
+    /// uses, because a slow write would delay the next check for revoked keys.
     pub async fn keep_recording_uses(self: Arc<Self>, log: Logger) {
         let doing = "recording uses of keys in the store";
         repeat(REFRESH_INTERVAL, || self.record_uses(), doing, &log).await;

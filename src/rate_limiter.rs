@@ -207,8 +207,8 @@ pub trait RateLimiter: Send + Sync {
     /// Counts a request without a valid key for the client's IP address, or rejects the request.
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision;
 
-    /// Returns the status of an address without counting a request, for the headers of a request
-    /// that is not counted.
+    /// Returns the rate limit status of an address without counting a request. The headers of the
+    /// response to an uncounted request show this status.
     fn unauthenticated_status(&self, address: IpAddr, now: Now) -> RateLimitStatus;
 
     fn bans(&self) -> &BegunBans;

@@ -233,7 +233,7 @@ async fn an_order_is_cancelled_only_if_its_tag_matches() {
         answer.assert_common_headers();
         assert_eq!(tag(&server, &key, &order_path(1)).await, current, "{tags}");
     }
-    // The tags of the other orders must stay the same when order 8 changes.
+    // A change of order 8 must not change the tags of the other orders.
     server.setup.store.ship_orders(&[8]).unwrap();
     let list = format!("\"a\",{old} , {current}");
     for (id, tags) in [(1, &*list), (2, &*other), (3, "*"), (4, " * ")] {

@@ -10,7 +10,7 @@ fn assert_deprecated(answer: &Answer) {
     let links: Vec<_> = answer.text("link").split(", ").collect();
     assert_eq!(answer.headers.get_all("link").iter().count(), 1);
     assert_eq!(links[0], "</changelog>; rel=\"deprecation\"");
-    // Like every error response, an error response of this path has two more links.
+    // An error response of this path also has the two links that every error response has.
     let service =
         |code| [format!("</guide#{code}>; rel=\"service-doc\""), SERVICE_DESC.to_string()];
     match answer.status.as_u16() {

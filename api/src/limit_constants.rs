@@ -7,8 +7,8 @@ pub const MINUTE_SECONDS: u32 = 60;
 /// The length of the day window, which begins with a request and not at midnight.
 pub const DAY_SECONDS: u32 = 86_400;
 
-/// After a key's first 429 in a minute, further 429s are not strikes for this time. Otherwise, a
-/// burst could lead to a ban before the client reads the first 429.
+/// For this time after a key's first 429 in a minute, further 429s are not strikes. Without this
+/// time, a burst could lead to a ban before the client reads the first 429.
 pub const STRIKES_BEGIN_AFTER_SECONDS: u32 = 2;
 
 /// The length of the first ban. Each further ban is twice as long as the one before, up to

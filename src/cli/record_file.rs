@@ -77,7 +77,8 @@ pub fn require_valid(
         return Ok(());
     }
     let text = describe_bad_rows(file, &bad, shown, done);
-    // If missing orders are the only problem, the exit status is the same as on the command line.
+    // If orders that the store lacks are the file's only problem, the command exits with the same
+    // status as for such orders on the command line.
     let error = match bad.are_missing_orders() {
         true => StoreError::NotFound(text).into(),
         false => anyhow::Error::msg(text),

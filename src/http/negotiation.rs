@@ -43,8 +43,9 @@ pub fn field_matches_tag(if_none_match: &str, tag: &str) -> bool {
     is_any(if_none_match) || tags(if_none_match).any(|sent| opaque(sent) == opaque(tag))
 }
 
-/// Returns the tags in this `If-Match`, or `None` for `*`. Tags after a malformed tag are ignored,
-/// so a mistake can only prevent a change.
+/// Returns the tags in this `If-Match`, or `None` for `*`. Tags after a malformed tag are ignored.
+/// A request with a malformed tag may be refused although a later tag matches, but it never makes
+/// an unwanted change.
 pub fn required_tags(if_match: &str) -> Option<RequiredTags<'_>> {
     (!is_any(if_match)).then_some(RequiredTags(if_match))
 }

@@ -97,7 +97,8 @@ mod tests {
         assert_eq!(encode(1043, &filter), cursor);
         assert_eq!(decode(cursor, &filter), Some(1043));
         assert_eq!(page["headers"]["Link"]["example"], next_link(cursor, 100, &filter));
-        // Some tools send the examples of all parameters in one request. It must result in a page.
+        // Some tools send the examples of all parameters in one request. The server must accept
+        // such a request.
         let parameters = list["parameters"].as_array().unwrap().iter();
         let query = parameters.filter(|parameter| parameter["in"] == "query").map(|parameter| {
             let example = &parameter["example"];

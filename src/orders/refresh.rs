@@ -50,8 +50,8 @@ impl ListInMemory {
         (Arc::clone(&self.list.snapshot), self.list.pending_removals.len())
     }
 
-    /// Returns the snapshot if no refresh is needed, because it already includes all changes up to
-    /// `stored`.
+    /// Returns the snapshot if it includes all changes up to `stored`. Returns `None` if a refresh
+    /// is needed.
     pub fn current(&self, stored: Position) -> Option<Arc<Snapshot>> {
         let is_current = self.list.plan(stored, None) == CatchUp::Nothing;
         is_current.then(|| Arc::clone(&self.list.snapshot))
@@ -126,7 +126,7 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// Reads the changes that the snapshot lacks from the store, if the plan requires a read.
+    /// If the plan requires a read, reads from the store the changes that the snapshot lacks.
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {

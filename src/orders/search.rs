@@ -15,9 +15,10 @@ pub fn find_order(list: &Snapshot, id: i64) -> Option<&Order> {
 /// Appends the JSON of up to `limit` matching orders from id `from` on, separated by commas.
 /// Returns the id from which the next call must continue, or `None` at the end of the list.
 ///
-/// The search yields to other requests after each turn. It may find fewer than `limit` orders,
-/// because it stops after it has scanned [`search_orders`](super::snapshot::Sizes::search_orders)
-/// orders.
+/// The search yields to other requests whenever it has scanned about
+/// [`turn_orders`](super::snapshot::Sizes::turn_orders) orders. It stops after it has scanned
+/// [`search_orders`](super::snapshot::Sizes::search_orders) orders, so it may find fewer than
+/// `limit` orders.
 pub async fn find_orders(
     list: &Snapshot,
     filter: &OrderFilter,

@@ -195,7 +195,8 @@ impl Readers {
 
     pub fn register(&self, snapshot: &Arc<Snapshot>) -> Reader {
         let list = self.state.lock().register(snapshot);
-        // The snapshot may be outdated already, so outdated lists may now use too much memory.
+        // If the snapshot is already outdated, its memory now counts as memory of outdated lists.
+        // This memory may then exceed the bound.
         self.cut_off_excess();
         Reader { list, compressions: Arc::clone(&self.compressions) }
     }

@@ -1,5 +1,6 @@
-//! Counts requests in the server's memory. Servers that share a store count accounts in PostgreSQL.
-//! They use this limiter only for strikes, bans and requests without a valid key.
+//! Counts requests in the server's memory. Servers that share a store count the requests of
+//! accounts in PostgreSQL. These servers use this limiter only for strikes, bans and requests
+//! without a valid key.
 
 use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
 use super::begun_bans::{BegunBans, NewBan};
@@ -62,7 +63,7 @@ impl InMemoryRateLimiter {
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // The windows are still locked here. After `take_changed` has returned true,
+            // Set the flag while the windows are still locked. If `take_changed` then returns true,
             // `saved_windows` waits for the lock and includes this change.
             self.accounts_changed.store(true, Ordering::Release);
         }

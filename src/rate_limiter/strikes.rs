@@ -27,8 +27,8 @@ pub struct KeyBan {
 }
 
 impl KeyBan {
-    /// Returns the end of the ban in monotonic time. If the wall clock was set back, the ban still
-    /// ends at most its length after `now`.
+    /// Returns the end of the ban in monotonic time. The time from `now` to the end is at most the
+    /// ban's length, even if the wall clock was set back.
     fn end(self, now: Now) -> Timestamp {
         let ends_at = Timestamp::from_nanos(self.ends_at_ms.saturating_mul(1_000_000));
         let remaining = ends_at.as_nanos().saturating_sub(Timestamp::from(now.wall).as_nanos());

@@ -218,8 +218,8 @@ mod tests {
         drop((waiting, more));
     }
 
-    /// A client that connects shortly before the socket closes must be refused. After a reset, the
-    /// client could not know whether its request was executed.
+    /// A client that connects shortly before the socket closes must be refused. If its connection
+    /// were reset instead, the client could not know whether its request was executed.
     #[test]
     fn new_connections_are_ignored_until_the_socket_closes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -100,8 +100,8 @@ impl Row<'_> {
         self.value(0)
     }
 
-    /// Finds the column with this name. Comparing a few borrowed names costs less than copying
-    /// them.
+    /// Finds the column with this name. Compares borrowed names, because copying every name would
+    /// cost more.
     fn column(&self, name: &str) -> Result<usize, StoreError> {
         let mut columns = 0..self.values.len();
         columns.find(|column| (self.name)(*column) == Some(name)).ok_or_else(|| {

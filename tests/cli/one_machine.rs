@@ -51,8 +51,8 @@ const CALL: &str = r#"$ call() {
 > }
 "#;
 
-/// The number of clients that never finish the TLS handshake. Debian's limit of 768 connections is
-/// lower, but the page raises the limit.
+/// The number of clients that never finish the TLS handshake. It exceeds Debian's limit of 768
+/// connections, which the commands of [`ONE_MACHINE`] raise.
 const HALF_OPEN: usize = 900;
 
 /// The first bytes of a TLS handshake. If a client sent nothing, nginx could close its connection

@@ -60,8 +60,8 @@ const SESSIONS: &[Need] = &[
     Need::Program("systemd-analyze", "systemd"),
 ];
 
-/// All external checks. Slow checks should be near the beginning, because the checks start in this
-/// order and several run at once.
+/// All external checks. The checks start in this order, and several run at once. Put slow checks
+/// near the beginning, so that no slow check runs alone at the end.
 const CHECKS: [ExternalCheck; 10] = [
     ExternalCheck("fuzzing", "schemathesis: no findings", PINNED, fuzzing::all_versions),
     ExternalCheck("documents", "Redocly's lint: no findings", PINNED, documents::lint),

@@ -193,8 +193,8 @@ mod tests {
         let finished = Arc::new(Mutex::new(Vec::new()));
         let calls: Vec<_> = (0..20).map(|_| queue.next_call()).collect();
         let began = Instant::now();
-        // The calls enter the queue in reverse order. After a 429, a call may also enter later than
-        // calls with higher numbers.
+        // The calls enter the queue in reverse order. In practice, a call that retries after a 429
+        // can enter the queue after calls with higher numbers.
         let tasks = calls.iter().rev().map(|call| {
             let (queue, finished, call) = (queue.clone(), finished.clone(), *call);
             tokio::spawn(async move {

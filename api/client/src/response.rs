@@ -72,8 +72,8 @@ impl<T> Response<T> {
         self.head.retry_after()
     }
 
-    /// The id of the last attempt in the server's log, from `x-request-id` in the response. Quote
-    /// this id when you report a problem.
+    /// The id under which the server logged the last attempt, from `x-request-id` in the response.
+    /// Quote this id when you report a problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head.request_id()
     }

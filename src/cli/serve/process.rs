@@ -21,8 +21,8 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time before the deadline that is reserved for the last log lines.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
-/// The longest time that a stopping server waits for its store. The store may have to write a
-/// checkpoint to a slow disk.
+/// The longest time that a stopping server waits for its store to finish. For example, the store
+/// may write a checkpoint to a slow disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a server until a signal stops it, even during the start. `announce` prints the server's

@@ -37,8 +37,8 @@ impl ServedStore {
         Ok(ServedStore { store: Arc::new(store), rate_limiter, persister: Some(persister) })
     }
 
-    /// Combines a store that several servers share with a limiter that counts in PostgreSQL. Must
-    /// be called inside a tokio runtime.
+    /// Combines a PostgreSQL store with a limiter that counts in PostgreSQL. Several servers can
+    /// share both. Must be called inside a tokio runtime.
     pub fn shared(
         store: PostgresStore,
         unauthenticated_per_minute: u32,

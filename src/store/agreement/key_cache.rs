@@ -44,8 +44,9 @@ pub fn keys_catch_up(
     }
 }
 
-/// True if a key that was read at the change `read` may enter a cache at the change `cached`. A key
-/// that was read earlier may be outdated, and the cache would not notice.
+/// True if a key that was read at the change `read` may enter a cache at the change `cached`. If
+/// `read` is before `cached`, the key may be outdated. The cache would keep such a key, because it
+/// reads only changes after `cached`.
 pub fn may_enter_cache(read: Position, cached: Position) -> bool {
     !cached.has_more_than(read)
 }

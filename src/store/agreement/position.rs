@@ -31,8 +31,8 @@ impl Position {
     /// Returns the position of a list, which was at `self`, after it has removed the orders of a
     /// batch. `batch` contains the store's positions before and after the batch.
     ///
-    /// If the list was not at the position before the batch, its position stays the same, because
-    /// the list lacks another change.
+    /// If the list was not at the position before the batch, its position stays the same. The list
+    /// may lack a change that came before the batch.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

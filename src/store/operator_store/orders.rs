@@ -1,4 +1,4 @@
-//! The operator's commands on orders. Also finds the ids of an import that the store already has.
+//! The operator's commands on orders. Also finds which ids of an import the store already has.
 
 use super::engine::{Engine, Scope};
 use crate::store::row::{StoredColumn, StoredRow, join};

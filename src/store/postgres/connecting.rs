@@ -36,9 +36,11 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// Selects whether the server accepts writes, and the identity of the server. On a standby, the
 /// timeline is empty, because the functions that compute it fail.
 ///
-/// Also changes two settings that cannot be startup options. The search path becomes the store's
-/// schema, which only the server knows. PostgreSQL before version 17 would refuse the unknown
-/// option `transaction_timeout`.
+/// Also sets two settings that cannot be startup options:
+///
+/// - `search_path` becomes the store's schema, whose name only PostgreSQL knows.
+/// - `transaction_timeout` becomes 0. PostgreSQL before version 17 would refuse a connection with
+///   this unknown option.
 const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
     current_setting('transaction_read_only') = 'on', \
     (SELECT system_identifier::text FROM pg_control_system()), \

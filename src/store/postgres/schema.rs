@@ -28,8 +28,8 @@ pub struct Schema<'a> {
     pub migrations: &'a [Migration],
 }
 
-/// The version of the first release. Databases of earlier builds have other schemas, and a lower
-/// version in the column `oldest_program`.
+/// The version of the first release. A database of an earlier build has another schema. A lower
+/// version in its column `oldest_program` identifies such a database.
 const FIRST_RELEASE: Version = Version::new(2, 0, 0);
 
 pub const STORE: Schema<'static> = Schema {

@@ -126,7 +126,7 @@ impl PostgresStore {
     }
 }
 
-/// Returns the error if a list or a change belongs to a history that the session does not follow.
+/// Returns the error for a list or a change from a history that the session does not follow.
 fn changes_were_lost() -> StoreError {
     unreachable_because("the store failed over, and changes were lost")
 }

@@ -105,8 +105,7 @@ pub struct ServerTimeouts {
 /// change lock.
 pub const WRITER: ServerTimeouts = timeouts(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
-/// Timeouts for querying the last changes for lists and keys, and for reading the few orders and
-/// keys that changed.
+/// Timeouts for querying the last changes, reading the few changed rows, and looking up keys.
 pub const FRESHNESS: ServerTimeouts = timeouts(100, 2_000, 10_000);
 
 /// The maximum number of freshness queries in flight on one connection. With several in flight, a
@@ -189,7 +188,7 @@ const _: () = {
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // After a request was counted, there is time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // No batch may wait for a second. Otherwise, `count.sql` could wrongly conclude that the clock
-    // was set back.
+    // Every batch must wait for less than one second. After a longer wait, `count.sql` could
+    // wrongly conclude that the clock was set back.
     assert!(LIMITER.statement_ms < 1_000);
 };

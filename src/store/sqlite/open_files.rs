@@ -68,8 +68,8 @@ impl OpenFiles {
     /// Records a check that began when `last_check` was `before`. `in_place_at` is the check's
     /// time, or `None` if the check failed.
     ///
-    /// Drops a success if another check was recorded meanwhile, because that check may have failed
-    /// more recently.
+    /// A success is not recorded if another check was recorded in the meantime, because the other
+    /// check may have failed after this check succeeded.
     fn record(&self, before: u64, in_place_at: Option<u64>) {
         let relaxed = Ordering::Relaxed;
         let failures = before >> TIME_BITS;

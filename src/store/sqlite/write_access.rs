@@ -85,8 +85,8 @@ impl WriteAccess {
         self.connection.get_mut()
     }
 
-    /// Locks the connection for a command. The command's write then waits up to [`COMMAND_TIMEOUT`]
-    /// for other processes.
+    /// Locks the connection for a command. The command's write waits for other processes until
+    /// [`COMMAND_TIMEOUT`] after the call of this method.
     pub fn lock(&self) -> WriteGuard<'_> {
         let deadline = Instant::now() + COMMAND_TIMEOUT;
         WriteGuard { connection: self.connection.lock(), access: self, deadline, is_server: false }
@@ -172,9 +172,9 @@ impl WriteGuard<'_> {
         }
     }
 
-    /// Handles an error of a write. If the disk may be full, a server makes a checkpoint now,
-    /// because the log may be too short for an automatic checkpoint. If the checkpoint fails, the
-    /// server repeats it before its next write.
+    /// Makes a checkpoint if a server's write failed because the disk may be full. Without this
+    /// call, no checkpoint might begin, because the log may be too short for an automatic one. If
+    /// the checkpoint fails, the server repeats it before its next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);

@@ -192,8 +192,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that a server of the unit waits for PostgreSQL, gets its secrets, is always restarted,
-/// and loses no log line.
+/// Checks that the unit's server waits for PostgreSQL, gets its secrets, is restarted after every
+/// failure, and loses no log line.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";
     let machine = Machine::with_unit(tools, settings)?;

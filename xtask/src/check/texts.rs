@@ -185,8 +185,8 @@ fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> 
     })
 }
 
-/// Returns the default, the minimum and the maximum of an integer. For a string, the minimum and
-/// the maximum come from the end of the pattern, such as `{1,200}$`.
+/// Returns the default, the minimum and the maximum of an integer. For a string, returns the
+/// minimum and the maximum length from the end of the pattern, such as `{1,200}$`.
 fn bounds(schema: &Value) -> Map<String, Value> {
     let number = |key: &str| Some((key.to_string(), schema.get(key)?.clone()));
     if schema["type"] == "integer" {

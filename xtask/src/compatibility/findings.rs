@@ -66,8 +66,8 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { old, new, ..self.clone() }
     }
 
-    /// Returns the place of a member under the same name. A member of the root gets its key as the
-    /// name.
+    /// Returns the place of the member `key`, with the name of this place. A member of the root has
+    /// `key` as its name instead.
     fn member<'b>(&self, key: &'b str) -> ComparedPlace<'b>
     where
         'a: 'b,

@@ -10,8 +10,8 @@ pub(super) fn compare(found: &mut Findings, paths: &ComparedPlace<'_>) {
     found.each(paths, |found, path| {
         let path = path.named(path.key);
         found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
-            // Skip other keys of an added or removed path, such as `parameters`. The operations of
-            // the path are already reported.
+            // If the path was added or removed, skip its keys that are not methods, such as
+            // `parameters`. The report of its added or removed operations is enough.
             (false, _) if path.both().is_none() => {}
             (false, _) => found.other(member),
             (true, None) => {

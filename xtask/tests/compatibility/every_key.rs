@@ -26,8 +26,9 @@ const WORDS: [&str; 12] = [
     "externalDocs",
 ];
 
-/// True if the value at `pointer` is only text for people. Tags and titles of schemas are names in
-/// generated clients. Examples of errors contain the error codes, so only their messages are text.
+/// True if the value at `pointer` is only text for people. Returns false for tags of operations and
+/// titles of schemas, because they are names in generated clients. In the example of an error, only
+/// the message is text, because callers depend on the error code.
 fn is_words(pointer: &str) -> bool {
     let keys: Vec<_> = pointer.split('/').skip(1).collect();
     let first_words = keys.iter().position(|key| WORDS.contains(key));
@@ -43,7 +44,7 @@ fn is_words(pointer: &str) -> bool {
 }
 
 /// Applies `change` to each place, each time in a new copy of the document. Calls `check` with the
-/// place and the worst verdict, or `None` without a change.
+/// place and the worst verdict. The verdict is `None` if the comparison finds no change.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);

@@ -108,8 +108,9 @@ impl Durability {
         Ok(())
     }
 
-    /// Records the standbys for the metrics. Warns about the settings at the first call and after a
-    /// change. Warns again on a new primary, because the failover may have lost changes.
+    /// Records the standbys for the metrics. Warns about unsafe settings at the first call, and
+    /// after the settings have changed. Warns again on a new primary, because the failover may have
+    /// lost changes.
     pub fn record(self, is_new_primary: bool, replica: &Replica, log: &Logger) {
         replica.set_standbys(self.standbys());
         let before = replica.replace_settings(self.settings.clone());

@@ -44,10 +44,11 @@ const IS_LOCKED: &str = "is_locked";
 /// Returns the statement of a freshness query. The statement has three results:
 ///
 /// - the last change
-/// - whether the journal has the last seen change (number `$1`, id `$2`)
+/// - whether the journal has the last change that this server has seen (number `$1`, id `$2`)
 /// - the orders that changed after the list's change `$3`, or no orders if `$3` is NULL
 ///
-/// One order more than [`MAX_CHANGED_ORDERS`] shows that too many orders have changed.
+/// The statement returns at most one order more than [`MAX_CHANGED_ORDERS`]. If this extra order is
+/// present, the result is incomplete.
 ///
 /// With `commits`, the statement also locks the row of the replica `$4`. The lock writes to the
 /// WAL, so the commit waits for the standby. The lock does not conflict with the heartbeat's lock.

@@ -106,8 +106,8 @@ const OWN: &str = "own";
 /// of each order.
 ///
 /// The transaction takes the change lock before this statement. With READ COMMITTED, the statement
-/// then reads a newer snapshot, so it finds every order that is still pending. An earlier attempt
-/// of the same batch may already have cancelled some orders.
+/// then reads a newer snapshot, so it finds every order that is still pending. If an earlier
+/// attempt of the same batch cancelled an order, the selected state of this order is [`OWN`].
 fn update_orders() -> String {
     format!(
         "

@@ -62,8 +62,8 @@ const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
-/// The clients of the [`WAITING`] accounts start at this interval. So at almost any time, some
-/// client is using up a window.
+/// The time between the starts of two clients of [`WAITING`] accounts, which start one after
+/// another. So at almost any time, some client is using up a window.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
 /// The number of refusals after which clients wait until the window closes. These clients avoid a
@@ -184,8 +184,8 @@ impl Workload {
         self.ask(client, server, &self.key, Request::List, request, read).await;
     }
 
-    /// Walks over all orders and over the pending ones in turn. Each request for a page goes to a
-    /// random server.
+    /// Reads all pages of all orders, then all pages of the pending orders, and starts again. Each
+    /// request for a page goes to a random server.
     async fn walk(self: Arc<Self>, number: usize) {
         let name = format!("walker-{number}");
         let mut random = self.random(150 + number);
@@ -231,8 +231,8 @@ impl Workload {
         (answer, next)
     }
 
-    /// Sends two concurrent requests at a time until a limit is reached. Then waits until the
-    /// window closes, and starts again.
+    /// Sends pairs of concurrent requests until [`REFUSALS`] requests have got a 429. Then waits
+    /// until the window of the rate limit closes, and starts again.
     async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
         let mut random = self.random(100 + number);

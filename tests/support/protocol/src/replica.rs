@@ -210,8 +210,8 @@ impl Replica {
         }
     }
 
-    /// Opens a session to the leader. Other hosts cannot confirm the commit that a new session
-    /// needs.
+    /// Opens a session to `host`, which must be the leader. Other hosts cannot confirm the commit
+    /// that a new session needs.
     pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
         self.end_session();
         let opening = journal.answer(&self.seen).opening(&self.seen);

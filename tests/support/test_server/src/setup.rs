@@ -40,7 +40,8 @@ pub struct TestSetup {
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
     pub(super) certificate: Option<TestCertificate>,
-    /// The store that the server uses instead of `store`, if a test wants to set its faults.
+    /// If set, the server uses this store instead of `store`. The test sets the faults of this
+    /// store.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 

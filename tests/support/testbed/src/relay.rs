@@ -135,9 +135,12 @@ impl Relay {
     }
 }
 
-/// Forwards a connection until both directions have ended. A fault such as [`Fault::Reset`], a
-/// reader that removes all bytes, or a new target closes the connection earlier. Dropping the relay
-/// also closes the connection.
+/// Forwards a connection until both directions have ended. Closes the connection earlier in these
+/// cases:
+///
+/// - A fault such as [`Fault::Reset`] closes connections.
+/// - A reader removes all bytes of a chunk.
+/// - The relay gets a new target or is dropped.
 async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,

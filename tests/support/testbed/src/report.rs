@@ -30,8 +30,8 @@ impl Report {
         self.figures.push(text.into());
     }
 
-    /// Adds a time. The machine's longest stall extends the bound. If that stall is longer than
-    /// `EXCUSING_STALL`, any time is excused.
+    /// Adds a measured time. When the report is written, the machine's longest stall extends
+    /// `bound`. If this stall is longer than `EXCUSING_STALL`, any time is excused.
     pub fn time(&mut self, what: impl Into<String>, taken: Duration, bound: Duration) {
         self.times.push((what.into(), taken, bound));
     }

@@ -5,8 +5,8 @@ use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The kinds of faults. A fault is undone when its time is over. Only a promotion is not undone:
-/// the new primary gets a new standby instead.
+/// The kinds of faults. When a fault's time is over, the fault is undone. A promotion is an
+/// exception: the new primary stays the primary and gets a new standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum FaultKind {
     /// A server is killed (SIGKILL) and started again

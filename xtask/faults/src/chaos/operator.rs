@@ -20,8 +20,8 @@ const ORDERS_PER_IMPORT: usize = 500;
 /// count.
 pub const VALID_KEYS: usize = 2;
 
-/// The distance from the next order that clients cancel to the first of two orders that the
-/// operator ships.
+/// The operator ships two orders at a time. The first is this many places after the next order that
+/// clients cancel.
 const AHEAD: usize = 15;
 
 const PAUSE: Duration = Duration::from_millis(250);

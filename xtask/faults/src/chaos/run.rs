@@ -28,8 +28,9 @@ const ORDERS: usize = 400;
 /// Time without faults at the beginning and at the end of the run.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// The time limit of each of two waits after a fault. A timeout does not end the run, because the
-/// rules have shorter limits and report a violation.
+/// The time limit for the servers to execute requests after a fault, and then for their lists to
+/// agree. A timeout does not end the run, because the history's rules have shorter limits and
+/// report a violation.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The id of an order that does not exist. Its cancellation commits a transaction, so the response

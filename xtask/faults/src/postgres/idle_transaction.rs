@@ -23,8 +23,8 @@ const ROUND: i64 = 10_000;
 /// measurement.
 const CANCELLED: i64 = 100_000;
 
-/// The maximum factor by which the number of pages read per cancellation may grow. A varying number
-/// of cancellations share a transaction, so the factor is above 1. Dead rows that are not removed
+/// The maximum factor by which the number of pages read per cancellation may grow. It is above 1,
+/// because the number of cancellations in one transaction varies. Dead rows that are not removed
 /// would cause a factor of hundreds.
 const MAX_PAGE_RATIO: f64 = 4.0;
 

@@ -96,8 +96,7 @@ fn without_tls(configuration: &str, nginx: SocketAddr, servers: [SocketAddr; 2])
         .replace("127.0.0.1:8090", &second)
 }
 
-/// Cancels all orders in bursts. Returns the number of responses with each status, and of requests
-/// with each error.
+/// Cancels all orders in bursts. Counts the responses by status, and the failed requests by error.
 async fn cancel_all(nginx: SocketAddr, key: &Key) -> anyhow::Result<BTreeMap<String, usize>> {
     let http = Client::new();
     let cancel = async |order: i64| {

@@ -60,7 +60,8 @@ pub fn each_sslmode_accepts_the_right_certificates(
     tried
 }
 
-/// Configures PostgreSQL to present a certificate for this host, and waits until it does.
+/// Configures PostgreSQL to present a certificate for this host, and waits until PostgreSQL uses
+/// the certificate.
 fn serve_with(
     database: &Database<'_>,
     authority: &Authority,

@@ -112,8 +112,8 @@ impl Findings {
         interval.overlaps(&self.stalls)
     }
 
-    /// Returns the number of violations. Does not count exceeded time limits, because a stall may
-    /// explain them.
+    /// Returns the number of violations. Does not count exceeded time limits and unexpected 503s,
+    /// because a stall may explain them.
     pub fn certain(&self) -> usize {
         self.found.values().map(|(times, _)| times).sum()
     }

@@ -28,8 +28,8 @@ pub struct Pool {
     next: AtomicUsize,
     /// The id of the last existing order.
     last: AtomicUsize,
-    /// The keys of callers, oldest first. The time is set for a revoked key, which callers use
-    /// until this time.
+    /// The keys of callers, oldest first. A revoked key has the time until which callers still use
+    /// it.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
     /// Read-locked by writers and limited clients during their requests; write-locked by
     /// [`Pool::rest`], which makes them wait.

@@ -133,7 +133,8 @@ impl ResponseReader {
     }
 
     /// Returns the next response without its body, the framing of the body, and the length of the
-    /// head. Returns `None` if the head is incomplete or invalid, or if responses are ignored.
+    /// head. Returns `None` if the head is incomplete or invalid. Also returns `None` if responses
+    /// can no longer be matched with requests.
     fn head(&self, asked: Option<&SentRequest>) -> Option<(ReceivedResponse, Framing, usize)> {
         if self.is_desynchronised {
             return None;
