@@ -101,8 +101,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 /// The pause between two polls for changed keys and accounts. Cached keys are valid until a second
-/// after the last poll's `as_of`. On PostgreSQL, this `as_of` can be 250 ms before the poll. So a
-/// poll may take a few hundred milliseconds.
+/// after the `as_of` of the last poll. On PostgreSQL, `as_of` can be 250 ms before the poll. This
+/// pause leaves a few hundred milliseconds for the next poll.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The maximum number of uses of keys that one transaction records. On SQLite, cancellations wait

@@ -37,12 +37,12 @@ use tokio::task::JoinSet;
 /// socket. If it closed the socket earlier, the loop would log an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The last part of the stop delay. The server then ignores new connections and serves existing
-/// connections.
+/// The last part of the stop delay. In this part, the server ignores new connections and serves
+/// existing connections.
 ///
-/// In this time, a handshake and a request's head can arrive. The time is shorter than a second,
-/// because a client repeats an ignored packet after a second. The server must refuse the repeated
-/// packet.
+/// In this time, a handshake that has begun and the head of its request can arrive. A client
+/// repeats an ignored packet after a second. This time is shorter, so the repeated packet arrives
+/// when the server refuses connections.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time for closing the admin listener, once the API's listener is closed.

@@ -93,8 +93,8 @@ pub type OrderSender = mpsc::Sender<Vec<Order>>;
 
 pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 
-/// Synchronous standbys, which must confirm each commit. Both numbers are zero on an engine without
-/// standbys.
+/// How many synchronous standbys must confirm each commit, and how many can. Both numbers are zero
+/// on an engine without standbys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standbys {
     pub required: u32,

@@ -27,8 +27,8 @@ async fn no_cancellation_is_answered_204_while_syncs_fail() {
     data.import_pending(1..=2).unwrap();
     let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
     let (_proxy, client) = client(&server, &key);
-    // Cancel one order before the fault. The first commit to a new WAL file makes an extra sync,
-    // which would also notice the fault.
+    // The first commit to a new WAL file makes an extra sync. Make this commit before the fault, so
+    // that the fault affects only the sync that every commit makes.
     assert_eq!(client.cancel_order(1).await.unwrap().status(), 204);
     disk.set(-1).unwrap();
     assert_eq!(error_of(client.cancel_order(2).await).0, 503);
@@ -108,8 +108,8 @@ async fn assert_refuses_without_file(
     for id in 2..=21 {
         assert_eq!(error_of(client.cancel_order(id).await).0, 503, "{}", file.display());
     }
-    // Wait, because a read may reuse a successful check of the files for 50 ms. On a busy machine,
-    // such a check may still be valid here.
+    // Wait, because a read may rely on a check of the files for 50 ms after the check. So a check
+    // from before the loss may still be valid here.
     wait_until("the loss is noticed", || async { ask(admin, "/readyz").await.0 == 503 }).await;
     let (status, body) = ask(admin, "/readyz").await;
     let why = format!("{} was removed or moved", file.display());

@@ -1,7 +1,7 @@
 //! The error responses that the middleware sends itself, and the messages of errors.
 //!
-//! [`message`] puts the numbers of a request into an example from the document. The other messages
-//! are written here.
+//! [`message`] takes an example message from the document and replaces the numbers in it. The other
+//! messages are written in this module.
 
 use crate::documents::{DOCUMENTS, Document, V1};
 use crate::headers;

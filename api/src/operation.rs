@@ -240,7 +240,7 @@ impl From<HttpError> for Failure {
 }
 
 /// Needed by operations whose parameters accept every value. The document lists no 400 for these
-/// operations.
+/// operations, so their errors are `Failure`s.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))

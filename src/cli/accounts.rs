@@ -92,7 +92,8 @@ Examples:
     },
 }
 
-/// The plan of an account. Only `enterprise` has agreed limits, and `enterprise` requires both.
+/// The plan of an account. Only the plan `enterprise` takes `--per-minute` and `--per-day`, and it
+/// requires both.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
     /// The customer's plan

@@ -1,4 +1,5 @@
-//! `check`: checks the integrity of a store and of its counts file, and counts their contents.
+//! `check`: checks the integrity of a store and of its counts file. Also reports how many orders,
+//! pets, accounts and keys the store contains.
 
 use super::options::Options;
 use super::printer::{Printer, warn};

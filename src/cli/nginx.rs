@@ -35,8 +35,8 @@ impl NginxConfArgs {
     }
 }
 
-/// Returns the site's file: its header, and the content of the `http` block without its
-/// indentation.
+/// Returns the file that `--site` prints. The file consists of [`SITE_HEADER`] and the content of
+/// the `http` block, without the block's indentation.
 fn site() -> String {
     let inside = WHOLE.split_once("\nhttp {\n").map_or(WHOLE, |(_, inside)| inside);
     let lines = inside.trim_end().trim_end_matches('}').trim_end().lines();

@@ -295,7 +295,8 @@ impl StaticRoute {
     }
 }
 
-/// Builds the API of the outer server. `handle` handles the catch-all route of each method.
+/// Builds the API of the outer server, with one catch-all route for each method. `handle` responds
+/// to the requests.
 pub fn catch_all<H, F>(handle: H) -> Result<ApiDescription<Arc<ServerContext>>, BuildError>
 where
     H: Fn(DropshotContext, Request<Body>) -> F + Clone + Send + Sync + 'static,

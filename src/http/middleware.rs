@@ -221,7 +221,7 @@ fn enforce(
         }
     };
     server.metrics.rate_limited.count(plan, &decision);
-    // If the request has no valid key, `refusal` already has the reason why the key was refused.
+    // For a request without a valid key, `refusal` already has a reason, such as `expired_key`.
     // Keep that reason.
     scope.refusal.get_or_insert(reason);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -65,7 +65,7 @@ fn is_any(field: &str) -> bool {
     field.trim() == "*"
 }
 
-/// Returns the tags in a list, up to the first malformed one. A tag may contain commas.
+/// Returns the entity tags in a list, up to the first malformed tag. A tag may contain commas.
 fn tags(list: &str) -> impl Iterator<Item = &str> {
     let mut rest = list;
     std::iter::from_fn(move || {

@@ -54,14 +54,14 @@ impl Default for Lookups {
 }
 
 impl Lookups {
-    /// Lowers the priority of lookups for this address for the time `lasts`. Lookups for addresses
-    /// within their limit then come first.
+    /// For the time `lasts`, lookups for this address come after lookups for addresses that are
+    /// within their limit.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
 
-    /// Looks up the key with this digest. Returns `None` if the query fails. Lookups for an address
-    /// in `shed` wait for other lookups first.
+    /// Looks up the key with this digest. Returns `None` if the query fails. Lookups for addresses
+    /// in `shed` come after the waiting lookups for all other addresses.
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
         let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;
@@ -71,7 +71,8 @@ impl Lookups {
         receiver.await.ok()
     }
 
-    /// Waits for requests, then removes the next batch of them from the queue and returns it.
+    /// Waits until at least one lookup is queued. Removes the next batch of lookups from the queue
+    /// and returns the batch.
     pub async fn take_batch(&self) -> Vec<Waiter> {
         loop {
             let next = take_next(&mut self.waiting.lock());

@@ -23,9 +23,9 @@ const LOGGED_PATH_CHARS: usize = 200;
 /// The maximum length of a logged user agent, in bytes.
 const LOGGED_AGENT_BYTES: usize = 120;
 
-/// The usual maximum length of a run of letters and digits in a path or a user agent. A longer run
-/// may be part of a key, so the whole value is withheld. Key ids may be logged, so their run has
-/// exactly this length.
+/// The maximum length of a run of letters and digits in a path or a user agent. A longer run may be
+/// part of a key, so the whole value is withheld. Key ids are logged, because their run has exactly
+/// this length. Runs of only digits, and of only letters in a user agent, have higher limits.
 const LONGEST_RUN: usize = 12;
 /// The maximum length of a run of only digits, such as an order id.
 const LONGEST_NUMBER: usize = 19;
@@ -81,8 +81,8 @@ pub struct RequestLine<'a> {
 }
 
 impl RequestLine<'_> {
-    /// Appends the line. Errors are ignored, because writing to memory cannot fail. Only the time
-    /// is formatted with `write!`, because `write!` is slow.
+    /// Appends the line. Ignores errors, because writing to memory cannot fail. Avoids `write!` for
+    /// everything except the time, because `write!` is slow.
     fn encode(&self, responded_at: Duration, line: &mut Vec<u8>) {
         let RequestLine { request_id, method, path, status, bytes, account, .. } = *self;
         let RequestLine { account_name, key_id, refusal, client, user_agent, .. } = *self;

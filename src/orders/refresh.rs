@@ -109,7 +109,8 @@ impl ListInMemory {
 pub struct Refresh {
     base: Arc<Snapshot>,
     catch_up: CatchUp,
-    /// The ids of the removals that were pending when the refresh was planned, in ascending order.
+    /// The ids of the pending removals, in ascending order. These orders were cancelled, but `base`
+    /// still contains them.
     removals: Vec<i64>,
     latest: FreshnessReport,
 }
@@ -139,8 +140,8 @@ impl Refresh {
         Ok(ReadRefresh { base, reached, planned: self })
     }
 
-    /// Returns the changed orders in the store's report. Returns no orders if the plan does not
-    /// apply them.
+    /// Returns the changed orders in the store's report. Returns no orders if this refresh does not
+    /// apply the report's orders.
     fn rows(&self) -> &[Order] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,

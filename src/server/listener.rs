@@ -144,7 +144,8 @@ mod sockets {
             // local address.
             let is_address = address.ip().is_unspecified()
                 || socket.local_address.ip().to_canonical() == address.ip().to_canonical();
-            // The inode is 0 before a connection is accepted, and after this process has closed it.
+            // The inode is 0 before this process accepts a connection, and after this process
+            // closes the connection.
             let has_file = socket.inode != 0 && socket.state != TcpState::Listen;
             has_file && is_address && socket.local_address.port() == address.port()
         };

@@ -52,8 +52,8 @@ pub struct ReloadableCertificate {
     reload_requested: Notify,
 }
 
-/// The versions of the certificate file and the key file. They are `None` while either file is
-/// missing.
+/// The versions of the certificate file and the key file when they were last loaded, and when they
+/// were last checked. A pair is `None` if either file was missing at that time.
 #[derive(Debug)]
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,

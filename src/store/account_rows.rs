@@ -117,7 +117,8 @@ impl Field for Digest {
     }
 }
 
-/// The end and the length are NULL if the key was never banned or the ban was lifted.
+/// The columns of `ends_at_ms` and `seconds` are NULL if the key was never banned or the ban was
+/// lifted.
 impl Field for KeyBan {
     const COLUMNS: usize = 3;
 

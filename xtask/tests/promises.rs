@@ -1,5 +1,5 @@
-//! Tests when a changed document needs a new version and an entry in the changelog. Also tests how
-//! long a published version must still be served.
+//! Tests which new version and which changelog entries `check` demands for a changed document. Also
+//! tests how long a published version must still be served.
 
 use crate::checkout::{self, printed};
 use codegen::pointer::put;

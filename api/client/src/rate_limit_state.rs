@@ -139,9 +139,9 @@ impl RateLimitState {
         }
     }
 
-    /// Records a request that got no response, or a response that reports no limit. If the server
-    /// may have counted the request, reduces a reported number of remaining requests by one, but
-    /// not below 1.
+    /// Records a request without a response, or with a response that reports no limit. If the
+    /// server may have counted the request, subtracts 1 from the remaining requests that an earlier
+    /// response reported. The result is at least 1.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {

@@ -12,8 +12,8 @@ pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// Returns the request's [`Call`]. A new request has the client's template, which the module
-    /// `answer` replaces before it sends the request.
+    /// Returns the request's [`Call`]. In a new request, this is a template from the client. The
+    /// module `answer` replaces the template before it sends the request.
     fn call(&mut self) -> &mut Call;
 
     /// Creates the tracing span of the call. The span's fields include the operation and the

@@ -46,8 +46,8 @@ impl OrdersRead {
     /// `highest` is the number of the last change on the page, or `None` if the page is empty.
     /// `before` is the store's last change before the read.
     ///
-    /// Each row belongs only to its latest change. So a full page lacks rows of its changes that
-    /// later changes have rewritten. Those rows are on later pages.
+    /// A row that several changes have rewritten is only on the page of the latest change. So a
+    /// full page may lack such a row, which is then on a later page.
     pub fn page(
         after: Position,
         before: Position,

@@ -38,8 +38,8 @@ pub trait AccountCommands {
     /// `now_ms`. A closed account has no valid keys.
     fn accounts(&self, now_ms: i64) -> Result<Vec<(Account, i64)>, StoreError>;
 
-    /// Returns the name of the account with this name or this id, because logs show ids. If one
-    /// account has the name and another has the id, the name wins.
+    /// Returns the name of the account with this name or this id. Accepts ids because logs show
+    /// them. If one account has the name and another has the id, the name wins.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
     /// Returns an account, found by name or id, and the number of its keys that are valid at

@@ -123,16 +123,16 @@ pub async fn record_change(
     Ok(())
 }
 
-/// Adds the next change to the journal. If `$1` is true, this is a change of orders, otherwise a
-/// change of accounts and keys. Inserts NULL as the number, which aborts the transaction, in these
+/// Adds the next change to the journal. If `$1` is true, the change concerns orders, otherwise
+/// accounts and keys. Inserts NULL as the change number, which aborts the transaction, in these
 /// cases:
 ///
-/// - One of the orders `$2` has changed after the change `$3`.
-/// - This is a change of accounts and keys, and `$4` is not the last such change in the journal.
+/// - One of the orders `$2` has a change number above `$3`.
+/// - The change concerns accounts and keys, and `$4` is not the last such change in the journal.
 /// - The table `change_lock` is empty, so the transaction holds no lock.
 ///
-/// Ignores a damaged order whose change number is above the last number in the journal. Otherwise,
-/// nobody could change this order.
+/// In the first case, ignores a damaged order whose change number is above the journal's last
+/// number. Without this exception, nobody could change a damaged order.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (change_number, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM change_lock) AND ($1 OR keys = $4) AND NOT EXISTS (

@@ -6,7 +6,9 @@
 //!
 //! With READ COMMITTED, each statement sees everything that was committed before the statement
 //! started. If the rows have changed since the command read them, the command repeats its change.
-//! `restore` and `migrate --new-store-id` hold the lock for longer, but keep servers away.
+//!
+//! `restore` and `migrate --new-store-id` hold the change lock for longer. No server waits for it,
+//! because these two commands run only while no server uses the store.
 
 mod blocking;
 mod check;

@@ -72,7 +72,8 @@ fn this_program() -> Version {
     parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }
 
-/// Takes [`SCHEMA_LOCK`]. The lock is held until it is released or the connection ends.
+/// Takes [`SCHEMA_LOCK`]. If the caller does not release the lock, PostgreSQL releases it when the
+/// connection ends.
 pub async fn lock(client: &Client) -> Result<(), StoreError> {
     let lock = "SELECT pg_advisory_lock($1)";
     client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error).map(drop)

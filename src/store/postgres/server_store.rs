@@ -101,8 +101,8 @@ impl PostgresStore {
                 Ok(cancelled) => return Ok(cancelled),
                 Err(error) => error,
             };
-            // The batch may have been executed, so from now on, wait for a session until the
-            // deadline.
+            // The batch may have been executed, and only another attempt can find out. So from now
+            // on, wait for a session until the deadline.
             waits_until = deadline;
             let may_succeed = session.state.require_open().is_err() || is_transient(&error);
             if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_PAUSE).is_none() {

@@ -11,7 +11,8 @@ pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 /// Timeout of a command's attempt to connect, for each address.
 pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// Timeout of each of a new session's first commits. If a commit is late, another host is tried.
+/// Timeout of each commit that opens a session, such as the first heartbeat. If a commit is late,
+/// the server tries another host.
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// TCP keepalive: idle time, interval, number of probes. The idle time and the probes together take
@@ -25,8 +26,8 @@ pub const KEEPALIVE_RETRIES: u32 = 4;
 /// time.
 pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
-/// The maximum time for which a server's commit may wait for standbys. If a commit has waited
-/// longer, no session is opened to its primary.
+/// The maximum time for which a server's commit may wait for standbys. If a commit on a primary has
+/// waited longer, servers open no new session to this primary.
 pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
@@ -51,7 +52,7 @@ pub const BATCH_EXECUTION_TIME: Duration = Duration::from_millis(300);
 /// Timeout of the readiness check's test write.
 pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// Timeout of a read or a heartbeat. If PostgreSQL replies later on a connection of a session, the
+/// Timeout of a read or a heartbeat. If a reply on a connection of a session takes longer, the
 /// session ends.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 

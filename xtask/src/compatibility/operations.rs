@@ -195,8 +195,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// A rule that compares the examples of a body. The examples of an error are its codes, and any
-/// other examples are only text.
+/// A rule that compares the examples of a body. The examples of an error have the error's codes as
+/// their names. The examples of other bodies are only text.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {

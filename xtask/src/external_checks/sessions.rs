@@ -1,5 +1,5 @@
-//! Runs the shell sessions in README, guide and handbook that use programs such as curl. `cargo
-//! test` ignores these tests, because they need more than Rust and a C compiler.
+//! Runs the tests of the shell sessions in README, guide and handbook that use programs such as
+//! curl. A plain `cargo test` skips these tests, because they need more than Rust and a C compiler.
 
 use super::setup::Setup;
 use crate::evidence;

@@ -52,9 +52,9 @@ impl Recorder {
     }
 }
 
-/// A second subscriber. With only one subscriber, `tracing` asks only the thread that first creates
-/// a span whether to record the span. The thread of a test without a subscriber would then decide
-/// for all threads.
+/// A second subscriber. If only one subscriber exists, `tracing` asks only the thread that first
+/// creates a span whether to record the span. If that thread's test has no subscriber, no other
+/// test could then record the span.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
 
 fn record_here() -> (Recorder, DefaultGuard) {

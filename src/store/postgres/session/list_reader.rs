@@ -120,7 +120,7 @@ impl ListReader {
     }
 
     /// Returns the number of list requests that wait for the next query. Returns 0 if the query is
-    /// not due, and otherwise at least 1, even if all clients have disconnected.
+    /// not due. If it is due, returns at least 1, even if all clients have disconnected.
     fn waiting(&self, most: usize) -> usize {
         let queries = self.queries.lock();
         let due = queries.as_ref().and_then(|queries| queries.due(most));

@@ -235,9 +235,10 @@ pub struct BatchWriter {
     /// Sets the transaction's `lock_timeout`.
     limit_lock_waits: Statement,
     lock: Statement,
-    /// Cancels the pending orders, and returns the state of each order. Parameters: ids, keys,
-    /// times, highest change numbers, the batch's id, and the number and id of the last seen
-    /// change.
+    /// Cancels the pending orders, and returns the state of each order. The first four parameters
+    /// have one element per order: its id, the key, the time, and the highest change number with
+    /// which the order may still be cancelled. The other parameters are the batch's id, and the
+    /// number and id of the last seen change.
     update: Statement,
     commit: Statement,
     /// Locked while a batch uses the connection, so that the statements of two batches do not mix.

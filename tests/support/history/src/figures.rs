@@ -130,8 +130,8 @@ impl Figures {
         }
     }
 
-    /// Returns a summary, and for each fault a line with its longest outages. A fault has no line
-    /// if no request succeeded before the next fault.
+    /// Returns a summary, and a line for each kind of fault with its longest outages. A kind has no
+    /// line if no request succeeded between such a fault and the next fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

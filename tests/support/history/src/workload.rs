@@ -1,7 +1,7 @@
 //! The clients of a recording, whose requests are all recorded. Writers cancel orders, listers
 //! request the list, and walkers request all pages. Limited clients use up the limits of their
-//! accounts. Two clients ignore refusals, so the key of one client is banned. Callers use keys that
-//! may be revoked.
+//! accounts. Two limited clients continue after refusals: the key of one is banned, and the account
+//! of the other reaches its daily limit. Callers use keys that may be revoked.
 
 mod pool;
 

@@ -355,8 +355,8 @@ impl World {
         let queries_keys = self.replica.queries_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
-            // A restore locks the rows longer than a query may run. So this step is impossible
-            // while a query runs.
+            // A real restore locks rows for longer than a query may take. So while a query runs,
+            // the model allows no restore with `running`.
             (Some(session), true) if session.under_way() > 0 || queries_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),

@@ -124,8 +124,8 @@ impl FaultyStore {
             Fault::Fails => {
                 Err(StoreError::Engine { doing: "read", source: "a test says so".into() })
             }
-            // Do not use `panic!`, because it may print a backtrace, which takes too long. The
-            // server's cached keys would no longer be current.
+            // Do not use `panic!`, because it may print a backtrace. Printing takes so long that
+            // the server's cached keys would no longer be current.
             Fault::Panics => std::panic::resume_unwind(Box::new("a test lets the store panic")),
             Fault::None | Fault::Silent | Fault::Late => Ok(&self.store),
         }

@@ -245,8 +245,8 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
     assert_text(&without_times(&shown.collect::<String>()), expected);
 }
 
-/// Puts a name in the place of each time of the last hour, and of each expiry time of a key that
-/// was issued in that hour. Keeps all other times, such as fixed times in tests.
+/// Replaces each time of the last hour with a placeholder. Does the same with the expiry time of
+/// each key that was issued in the last hour. Keeps all other times, such as fixed times in tests.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {

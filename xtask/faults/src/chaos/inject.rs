@@ -34,8 +34,8 @@ const CLOCK_STEP_SECONDS: i64 = 100_000;
 /// last longer than [`DRAIN_TIME`], so some are unfinished when the server stops.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
-/// The time before a server's stop in a rolling restart, during which clients send no new requests
-/// to this server.
+/// In a rolling restart, clients send no new requests to a server for this time before it is
+/// stopped.
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 
 impl FaultGroup {

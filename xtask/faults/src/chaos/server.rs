@@ -8,8 +8,9 @@ use testbed::relay::Relay;
 use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
-/// The time that the run waits for a server to become ready. At the start and in a rolling restart,
-/// a late server fails the run. After a fault, the history's rules report a late server.
+/// The maximum time that a chaos run waits for a server to become ready. At the start and in a
+/// rolling restart, a late server fails the run. After a fault, the history's rules report a late
+/// server.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {

@@ -46,8 +46,8 @@ pub struct Site {
     /// The number of unsynced bytes that each power cut discarded.
     pub dropped: Vec<usize>,
     disk: Option<SmallDisk>,
-    /// A disk with copies of the store's files, which contain only the data that survives a power
-    /// cut.
+    /// A disk with copies of the store's files. The copies contain only the data that survives a
+    /// power cut.
     synced: Option<SmallDisk>,
     seeded_defects: SeededDefects,
     root: TempDir,

@@ -86,8 +86,8 @@ impl Recovery {
         let is_served = match status {
             503 => false,
             200..300 | 404 | 409 => true,
-            // A server sends any other status before it executes the request, so the status proves
-            // nothing.
+            // A server sends any other status before it executes the request. So such a status does
+            // not show whether the server can execute requests.
             _ => return,
         };
         let kind = discriminant(&by.asked.request);

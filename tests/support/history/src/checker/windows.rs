@@ -37,8 +37,8 @@ const MAX_REACHABLE_LIMIT: u32 = 100_000;
 pub struct Windows {
     accounts: HashMap<String, Account>,
     keys: HashMap<String, String>,
-    /// The time from which counts are safe, or `u64::MAX` while a fault may lose counts. Requests
-    /// that were sent earlier are not added to `admitted`.
+    /// Requests that were sent before this time are not added to `admitted`, because a fault may
+    /// lose their counts. `u64::MAX` while a fault may lose counts.
     trusted_from: u64,
     /// The time at which servers became unable to save counts. Has no meaning while counts are
     /// saved.
