@@ -168,8 +168,8 @@ impl OrderList {
         Ok(self.fresh_list(self.query_freshness()?).await?.0)
     }
 
-    /// Returns a list, and the position that the query returned. The list reflects all changes that
-    /// were committed before the query was sent.
+    /// Returns a list, and the position that the query `freshness` returned. The list reflects all
+    /// changes that were committed before this query was sent.
     pub async fn fresh_list(
         &self,
         freshness: Freshness,
@@ -257,8 +257,8 @@ impl OrderList {
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Refreshes the list repeatedly, forever. Otherwise, the first request after a long import
-    /// would wait while the server reads the whole import.
+    /// Refreshes the list repeatedly, forever. Without these refreshes, the first request after a
+    /// long import would wait while the server reads the whole import.
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;

@@ -62,7 +62,7 @@ fn an_active_account_costs_less_than_100_bytes() {
     });
     println!("bytes each: windows {windows}, strikes {strikes}");
     assert!((1..100).contains(&windows), "{windows}");
-    // `strikes` is the memory that a key takes in addition after its first 429.
+    // `strikes` is the additional memory that a key takes after its first 429.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
@@ -112,9 +112,9 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// Checks the memory that an order takes in addition to its JSON. The upper bound includes an
-/// eighth of the JSON for the unused ends of the pages' buffers. Also checks that a search leaves
-/// no memory allocated.
+/// Checks how much memory the list takes for an order in addition to the order's JSON. The upper
+/// bound adds an eighth of the JSON, because the pages' buffers may have unused ends. Also checks
+/// that a search leaves no memory allocated.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;

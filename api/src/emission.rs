@@ -66,8 +66,8 @@ fn openapi(
     api.openapi(title, version).json().map_err(DocumentError::new)
 }
 
-/// Returns an API with one made-up operation, whose response refers to every schema. For the errors
-/// of real operations, dropshot emits no schemas.
+/// Returns an API with one made-up operation, whose response refers to every schema. Real
+/// operations are not enough, because dropshot emits no schemas for their errors.
 fn schemas_api<S: Schemas>() -> Result<ApiDescription<StubContext>, DocumentError> {
     let mut api = ApiDescription::new();
     api.register(ApiEndpoint::new_for_types::<(), Result<HttpResponseOk<AllSchemas<S>>, Failure>>(

@@ -56,8 +56,8 @@ impl RunningServer<'_> {
 fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let store = PostgresOperatorStore::connect(url)?;
     let silent = store.silent_replicas()?;
-    // The replicas are read before the change number, so that no replica's list seems to be ahead
-    // of the store.
+    // Read the replicas before the store's change number. If the number were read first, a
+    // replica's list could seem to be ahead of the store.
     let replicas = store.replicas()?.into_iter();
     let replicas = replicas.map(|row| ReplicaStatus { is_silent: silent.contains(&row.id), row });
     let replicas = replicas.collect();

@@ -151,8 +151,9 @@ impl RequestScope {
         if self.route != RouteId::PUBLIC {
             self.set_headers(response.status(), response.headers_mut());
         }
-        // Announce that the connection closes. Otherwise, a request could be lost if the server
-        // closes the idle connection at that moment. HTTP/2 does not have this header.
+        // Announce that the connection closes. Without this header, the client could send a request
+        // at the moment when the server closes the idle connection, and the request could be lost.
+        // HTTP/2 does not have this header.
         if self.version == Version::HTTP_11 && self.server.is_stopping.load(Ordering::Relaxed) {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);

@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The list in memory: a snapshot and the pending removals. These are the orders that this server
-/// has cancelled since the snapshot was made. `sent` keeps track of the snapshots that responses
-/// are still sending.
+/// The list in memory. It consists of a snapshot and the pending removals, which are the orders
+/// that this server has cancelled since the snapshot was made. `sent` keeps track of the snapshots
+/// that responses are still sending.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,

@@ -13,8 +13,8 @@ use std::time::Duration;
 /// entry takes 32 bytes and half of the slots are empty.
 pub const MAX_ADDRESSES: usize = 65_536;
 
-/// The minimum time between two scans of a full table for closed windows. Otherwise each new
-/// address would cause a scan during a flood.
+/// The minimum time between two scans of a full table for closed windows. Without this minimum,
+/// each new address would cause a scan during a flood.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The addresses whose requests are counted together. For IPv6, this is a /64, because a client

@@ -114,8 +114,8 @@ impl CountsFile {
         Ok(())
     }
 
-    /// Restores the counts unless an earlier call has done so. Renames a damaged file or the file
-    /// of another store.
+    /// Restores the counts from the counts file, unless an earlier call has done so. Renames the
+    /// file if it is damaged or belongs to another store.
     fn restore(&mut self, now: Now) -> io::Result<()> {
         if self.is_restored {
             return Ok(());

@@ -21,8 +21,8 @@ pub struct KeyBan {
     /// The length of the ban. 0 if the key was never banned or the operator lifted the ban. The
     /// next ban then has the length of a first ban.
     pub seconds: u32,
-    /// Incremented by each ban and each lifting of a ban, so that servers can tell which is the
-    /// latest.
+    /// Each ban of a key and each lifting of a ban increments this number. By this number, servers
+    /// can tell which ban is the latest.
     pub number: u32,
 }
 
@@ -41,8 +41,8 @@ impl KeyBan {
 pub struct Strikes {
     /// The end of the minute in which strikes are counted, in monotonic time.
     closes_at: Timestamp,
-    /// The number of strikes in that minute. A strike is a 429 at least [`BURST`] after the first
-    /// 429.
+    /// The number of strikes in the minute that ends at `closes_at`. A strike is a 429 that comes
+    /// at least [`BURST`] after the minute's first 429.
     count: u32,
     /// The latest ban. If this server began it, the store may not have it yet.
     pub ban: KeyBan,

@@ -49,14 +49,14 @@ enum Step {
     },
     Unban(i64),
     Advance(Duration),
-    /// Advances the time to the last decision's reset, plus these nanoseconds. The number may be
-    /// negative.
+    /// Advances the time to the reset that the last decision announced, plus these nanoseconds. The
+    /// number of nanoseconds may be negative.
     AdvanceToReset(i64),
     /// Moves only the wall clock, by these seconds.
     SetWall(i64),
     Record,
-    /// A clean restart that takes this long. Meanwhile, the wall clock is also moved by these
-    /// seconds.
+    /// A clean restart during which this time passes. In addition, the wall clock is moved by these
+    /// seconds, which may be negative.
     Restart(Duration, i64),
     /// A crash and a restart after these nanoseconds. Counts since the last write of the counts
     /// file are lost.

@@ -82,8 +82,8 @@ struct Ban {
 }
 
 impl Key {
-    /// Returns the end of the latest ban on the monotonic clock, and the ban's length. If the ban
-    /// comes from the store, derives this end from the wall clock.
+    /// Returns the time on the monotonic clock at which the latest ban ends, and the ban's length.
+    /// For a ban from the store, computes this time from the ban's end on the wall clock.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;
         let remaining = (ban.wall_end - wall).min(ban.length);

@@ -26,8 +26,8 @@ const HANG: &str = "
                     SELECT max(n) FROM number) AS name
         FROM named_pets";
 
-/// Returns the number of lookups that were abandoned by their clients (status 499), from the
-/// metrics.
+/// Returns how many lookups the clients have abandoned. The metrics count these lookups under the
+/// status 499.
 async fn abandoned_look_ups(admin: &str) -> usize {
     let scraped = tokio::time::timeout(WAIT_TIMEOUT, ask(admin, "/metrics"));
     let (_, metrics) = scraped.await.unwrap();

@@ -295,7 +295,7 @@ async fn refusals_are_counted_by_plan_and_window() {
     let server = setup.serve().await;
     let list = "/v1/store/orders";
     // Three requests are admitted and the fourth is refused. After the burst time, four more
-    // requests are refused, and the third refusal starts a ban.
+    // requests are refused. The third of these four refusals starts a ban.
     send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 1)]).await;
     server.setup.clock.advance(BURST);
     send(&server, &minute, &[("GET", list, 429, 4)]).await;

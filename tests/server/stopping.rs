@@ -68,8 +68,9 @@ async fn requests_are_answered_during_the_delay_after_the_server_became_unready(
     assert_eq!(ended.code(), Some(143), "{log}");
 }
 
-/// During the delay, the server asks HTTP/1.1 clients to close their connections. Otherwise a
-/// client could lose a request on an idle connection that the server closes.
+/// During the delay, the server asks HTTP/1.1 clients to close their connections. If an idle
+/// connection stayed open, the server might close it just when the client sends a request. The
+/// request would be lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_close_their_connections_during_the_delay() {
     let (data, key) = data_with(1);
@@ -149,8 +150,8 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(answer.headers()["x-ratelimit-remaining"], "998");
 }
 
-/// The test keeps a connection to the store open. Otherwise SQLite itself would move the WAL into
-/// the store's file when the last connection closes.
+/// The test keeps a connection to the store open. Without this connection, SQLite itself would move
+/// the WAL into the store's file when the server closes its last connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     let (data, key) = data_with(5);

@@ -176,8 +176,9 @@ fn create_fifo(path: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
-    // The number exceeds tokio's blocking threads. The system merges pending signals, so a request
-    // after each signal gives the server time to handle the signal.
+    // The test sends more signals than tokio has blocking threads. The system merges pending
+    // signals, so the test sends a request after each signal. During the request, the server can
+    // handle the signal.
     const SIGNALS: i64 = 600;
     let (data, key) = data_with(SIGNALS);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
 use std::time::Duration;
 
-/// The length of the minute window, plus 2 seconds. The server rounds `X-RateLimit-Reset` up and
-/// `Date` down to whole seconds.
+/// The maximum time from `Date` to the end of a minute window. It is 2 seconds longer than the
+/// window, because the server rounds `X-RateLimit-Reset` up and `Date` down to whole seconds.
 const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 
 /// The rate limit that a response reports. For a valid key, the response reports the account's

@@ -38,8 +38,7 @@ pub fn ignore_hang_up() -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build();
     let runtime = runtime.context("cannot listen for signals")?;
     let _entered = runtime.enter();
-    // tokio never removes its handler, so SIGHUP is also ignored after this runtime has been
-    // dropped.
+    // SIGHUP stays ignored after this runtime is dropped, because tokio never removes its handler.
     signal(SignalKind::hangup()).map(drop).context("cannot listen for signals")
 }
 

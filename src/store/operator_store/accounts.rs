@@ -14,8 +14,8 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
 
 pub trait AccountCommands {
-    /// Creates an account. `own` must have the limits of an Enterprise account, and be `None` for
-    /// every other plan. Fails if an account has this name, even a closed one.
+    /// Creates an account. `own` contains the limits of an Enterprise account, and must be `None`
+    /// for every other plan. Fails if an account has this name, even a closed one.
     fn create_account(
         &self,
         name: &str,

@@ -12,8 +12,8 @@ use crate::store::{ChangeScope, LastChanges, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
-/// The id of a change in the table `changes`. The id includes the table's oid, because `pg_restore
-/// --clean` restores the old values of `id` into a new table. `VACUUM FULL` keeps the oid.
+/// The id of a change in the table `changes`. `pg_restore --clean` restores the old values of `id`
+/// into a new table, so the id of the change includes the table's oid. `VACUUM FULL` keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
 /// Selects the numbers in the journal's last row. The statement reads only a few pages, from the

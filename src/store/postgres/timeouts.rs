@@ -181,7 +181,8 @@ const _: () = {
     // The removal of old rows and the recording of uses share a connection. Both finish in time
     // even if each needs two slow statements.
     assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));
-    // Even if all freshness queries wait for a lock, keys stay current and the session stays open.
+    // If all freshness queries wait for a lock, their waits add up to less than a lease. So keys
+    // stay current, and the session stays open.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // A batch is counted in time even if it waits for all other batches and a removal of expired

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub const FILE_NAME: &str = "store.sqlite";
 
 /// The name of an empty file that a command locks while it waits to write. The file is never
-/// removed. Otherwise, two processes could lock different files of this name.
+/// removed. After a removal, two processes could lock different files of this name.
 pub const INTENT_FILE_NAME: &str = "write-intent.lock";
 
 /// The audit log in the data directory, to which commands append a line for each change.

@@ -122,7 +122,8 @@ impl WriteGuard<'_> {
         let intent = &self.access.intent;
         if self.is_server {
             self.make_room()?;
-            // If the file system does not support locks, servers do not pause for commands.
+            // A locked file means that a command waits to write, so pause. Without support for
+            // locks in the file system, do not pause.
             match intent.try_lock() {
                 Err(TryLockError::WouldBlock) => sleep(PAUSE),
                 _ => _ = intent.unlock(),

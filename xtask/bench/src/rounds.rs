@@ -160,8 +160,9 @@ mod tests {
             Box::new(move || {
                 turns.borrow_mut().push(name);
                 round += 1;
-                // The first round must not count, so its value is an outlier. Later rounds differ
-                // by powers of ten, so only ratios within a round stay the same.
+                // The first round returns an outlier, because the test checks that this round does
+                // not count. Later rounds differ by powers of ten. Only the ratios within a round
+                // are the same in all later rounds.
                 let amount = if round == 1 { 7.0 } else { factor * 10_f64.powi(round) };
                 Ok(Sample { amount, cpu: factor })
             })

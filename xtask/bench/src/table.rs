@@ -14,8 +14,8 @@ pub struct Row {
     pub measured: Spread,
     pub baseline_name: String,
     pub baseline: Spread,
-    /// For each round, the measured value is divided by the baseline. This is the spread of these
-    /// ratios.
+    /// The spread of the ratios. Each round has one ratio: the measured value divided by the
+    /// baseline's value.
     pub ratio: Spread,
     pub target: Target,
     /// The baseline's processor time per response, divided by that of this build. Other programs

@@ -106,7 +106,7 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner).collect()
 }
 
-/// The reader of a document's parts. Collects refusals, which are places from which no code can be
+/// The reader of a document's parts. Collects a refusal for each place from which no code can be
 /// generated.
 struct Reader<'a> {
     root: Node<'a>,

@@ -22,7 +22,8 @@ impl Checkout {
             let text = output(Command::new("git").args(arguments).current_dir(&root))?;
             Ok::<_, anyhow::Error>(text.trim().to_string())
         };
-        // A checkout from a source archive has no git history, so the user must set this variable.
+        // A checkout from a source archive has no git history, so its user must set
+        // `SOURCE_DATE_EPOCH`.
         let time = match std::env::var("SOURCE_DATE_EPOCH") {
             Ok(time) => time,
             Err(_) => git(&["log", "-1", "--format=%ct"])

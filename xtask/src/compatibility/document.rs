@@ -52,8 +52,8 @@ fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     Some((version.major, version.minor))
 }
 
-/// Compares the base URLs after replacing each variable with its default. Before the replacement,
-/// two servers may have the same URL.
+/// Compares the base URLs. First replaces each variable with its default, because two servers may
+/// have the same URL before the replacement.
 fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     let by_url = |list: Option<&Value>| -> Value {
         let servers = list.and_then(Value::as_array).into_iter().flatten();

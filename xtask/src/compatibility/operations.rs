@@ -103,8 +103,8 @@ fn compare_value(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direct
     });
 }
 
-/// Compares `required`. A sent value must not become required, and a received value must not become
-/// optional.
+/// Compares `required`. A value that callers send must not become required. A value that callers
+/// receive must not become optional.
 fn required(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direction) {
     found.flag(at, ("is required", direction.fewer()), ("is optional", direction.more()));
 }

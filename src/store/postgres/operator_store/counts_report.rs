@@ -14,8 +14,8 @@ use tokio_postgres::{Client, Error};
 pub struct PostgresCountsReport(PostgresOperatorStore);
 
 impl PostgresCountsReport {
-    /// Connects to the database of the request counts. Fails if this program cannot use its tables.
-    /// Blocks the calling thread.
+    /// Connects to the database of the request counts. Fails if this program cannot use the tables
+    /// in that database. Blocks the calling thread.
     pub fn open(url: &PostgresUrl) -> Result<PostgresCountsReport, StoreError> {
         let commands = PostgresOperatorStore::open(&url.counts_database())?;
         commands.run(async |client| require_current(client, LIMITS).await)?;

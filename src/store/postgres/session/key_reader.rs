@@ -58,8 +58,8 @@ impl KeyReader {
                 polled.last_changes.keys.has_more_than(*after)
                     && after.history == self.state.history
             };
-            // Read keys only if they have changed. Otherwise, a lock on their table would make
-            // every poll fail, and the server would refuse valid cached keys.
+            // Read keys only if they have changed. If every poll read keys, a lock on their table
+            // would make every poll fail. The server would then refuse valid cached keys.
             let Some(after) = after.filter(is_older) else {
                 return Ok(PolledKeys { polled, changes: None });
             };

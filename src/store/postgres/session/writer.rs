@@ -336,7 +336,8 @@ impl BatchWriter {
     fn accept_change(&self, row: &Row) -> Result<Option<(Position, Position)>, StoreError> {
         let Some(number) = value(row, 3)? else { return Ok(None) };
         // If `accept` fails, the session ends although this attempt was committed. The next attempt
-        // finds the batch's id in the orders, so it treats them as cancelled by this batch.
+        // finds the batch's id in the orders, so it reports these orders as cancelled by this
+        // batch.
         let change = JournalChange { number, id: value(row, 4)? };
         let (history, is_known) = (self.state.history, value(row, 5)?);
         self.state.accept(|history, _, seen| seen.accept(history, change, is_known))?;

@@ -5,8 +5,8 @@ use store_orders::store::OperatorStore;
 
 /// A new, empty store of one engine.
 pub trait Engine: Sync {
-    /// Opens the store as a running server does. If the engine supports only one server, all calls
-    /// return this server.
+    /// Opens the store as a running server does. If the engine supports only one server, every call
+    /// returns the store of that one server.
     fn server_store(&self) -> anyhow::Result<ServedStore>;
 
     /// Opens the store as a command does, even while servers run. Use the result on the calling

@@ -58,7 +58,7 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Sets the number that controls the library, also for running processes. With
+    /// Sets the number that controls the library, even for processes that already run. With
     /// [`Preload::fixed_sync`], a process keeps the first number that it has read.
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {

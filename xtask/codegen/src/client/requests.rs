@@ -58,7 +58,7 @@ fn request_type(method: &ImplItemFn, input: &ProgenitorInput) -> Option<TokenStr
             false => quote!(, #name = self.#name.map(i64::from)),
         }
     });
-    // Only a type with a public setter gets a comment, because callers see no other types.
+    // Callers see only the types that have a public setter, so only these types get a comment.
     let about = optional.iter().any(|parameter| !is_header(&id, parameter, input)).then(|| {
         let about = format!(" A request of `{id}`. Parameters that are not set are not sent.");
         quote!(#[doc = #about])

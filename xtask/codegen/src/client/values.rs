@@ -1,5 +1,5 @@
-//! Writes the extensible enums (`x-extensible-enum`), to which the API may add values. All versions
-//! share an enum, so that callers can compare values of different versions.
+//! Writes the extensible enums (`x-extensible-enum`), to which the API may add values. The versions
+//! share enums of the same name, so that callers can compare values of different versions.
 
 use super::Version;
 use super::for_rust::extensible_enums;

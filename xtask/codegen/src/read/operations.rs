@@ -206,8 +206,8 @@ impl<'a> Reader<'a> {
         Some(Field { name, key: key.to_string(), description, ty, is_required, default })
     }
 
-    /// Reads the type of a parameter. Parameters with the same values share one enum, which the
-    /// first parameter names.
+    /// Reads the type of a parameter. Parameters with the same values share one enum. The first of
+    /// these parameters gives the enum its name.
     fn parameter_type(&mut self, schema: &Node<'a>, hint: &str) -> Option<Type> {
         let Some(values) = schema.get("enum") else { return self.schema(schema, hint) };
         let mut shared = self.parameter_enums.iter();
@@ -222,8 +222,9 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Adds an alias for another parameter with the values of a shared enum. The first parameter
-    /// names the enum, so without aliases a new first parameter would remove the old name.
+    /// Adds an alias to a shared enum, for another parameter with the same values. The enum's own
+    /// name comes from its first parameter. Without aliases, a new first parameter would remove the
+    /// old name.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;
         let mut items = self.items.iter_mut();
@@ -407,8 +408,8 @@ impl<'a> Reader<'a> {
             }
             if response.get("$ref").is_none() {
                 let response_errors = self.response_errors(error, Some(code), &response);
-                // A response with the errors of a shared response uses the shared type, even if the
-                // headers differ.
+                // If this response has the same errors as a shared response, the operation uses the
+                // type of the shared response. The headers of the two responses may differ.
                 match all_shared.iter().find(|shared| shared.variants == response_errors) {
                     Some(same) => shared.push(same.name.clone()),
                     None => errors.extend(response_errors),

@@ -103,8 +103,9 @@ fn method(operation: &Operation) -> TokenStream {
         None => quote!(Sent { sender, .. }),
     };
     let call = if invalid_code(operation).is_some() {
-        // The document describes the error for an invalid parameter. Without the `async` block, `?`
-        // would return the error to dropshot without `HandlerResponse::from_result`.
+        // `HandlerResponse::from_result` must convert the error for an invalid parameter, because
+        // the document describes this error. Without the `async` block, `?` would return the error
+        // directly to dropshot.
         quote! {
             let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
             HandlerResponse::from_result(answer.await, A::error_headers)

@@ -155,8 +155,8 @@ fn bounds(ty: &Type) -> Option<TokenStream> {
     }
 }
 
-/// Returns the code of a rule, such as `Boolean`, that checks a value of this type. Also returns
-/// the static for the type's regular expression.
+/// Returns the code of a rule, such as `Boolean`, that checks a value of this type. If the type has
+/// a regular expression, also returns a static that contains the expression.
 pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     let mut pattern_static = None;
     let rule = match ty {

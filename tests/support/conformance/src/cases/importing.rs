@@ -46,8 +46,8 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     let (before, all) = (last_changes(&store)?, list(&store)?);
     ensure!(all.len() == 100);
 
-    // The store already has orders 99 and 100. The error names the first in the import, not the
-    // lower id.
+    // The store already has orders 99 and 100. The error names order 100, because order 100 comes
+    // before order 99 in the import.
     let more: Vec<_> = (99..=200).rev().map(shipped).collect();
     let refused = commands.import(Records::Orders(&more), false);
     ensure!(refusal(refused)? == "order 100 is already in the store");
@@ -216,8 +216,8 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
         ensure!(outcomes == [Ok(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // A new session to PostgreSQL executes no cancellation in its first second. So cancel one order
-    // before the import starts.
+    // A new session to PostgreSQL executes no cancellation in its first second. The import must
+    // start after this delay, so first cancel one order.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {

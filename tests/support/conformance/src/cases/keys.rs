@@ -24,8 +24,8 @@ fn record(commands: &dyn OperatorStore, id: &str) -> anyhow::Result<Key> {
     records.find(|key| *key.id == *id).context("no record")
 }
 
-/// Reads the key as a server does, by its digest and among the changed keys. Fails unless both
-/// reads return the same row.
+/// Reads the key in both ways in which a server reads it: by its digest, and among the changed
+/// keys. Fails unless both reads return the same row.
 fn served(store: &ServedStore, digest: &Digest) -> anyhow::Result<Key> {
     let mut keys = store.look_up_keys(&[*digest])?.keys;
     let row = keys.pop().context("the key is not served")?;

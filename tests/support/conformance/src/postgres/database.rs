@@ -27,8 +27,8 @@ pub const LOCK_CHANGES: &str = "SELECT FROM change_lock FOR NO KEY UPDATE";
 /// The number of databases that this process has named. It makes their names unique.
 static DATABASE_COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// The PostgreSQL that the cases test, with one server or a cluster. `server` contains the
-/// addresses, and `role` is the superuser that owns the databases.
+/// The PostgreSQL that the cases test: one server or a cluster. `server` contains the addresses,
+/// and `role` is the superuser that owns the databases.
 pub struct PostgresUnderTest {
     server: String,
     role: String,

@@ -16,10 +16,10 @@ const RUNBOOK: &str = "src/handbook/runbook.md";
 const REPLICAS: &str = "src/handbook/replicas.md";
 const READY: &str = "readyz: ready";
 
-/// The handbook's example. The store's primary is on the host `db1`, and its standby `s1` is on
-/// `db2`.
+/// The server and the PostgreSQL cluster of the handbook's example. The primary is on the host
+/// `db1`, and the standby `s1` is on `db2`.
 ///
-/// [`Site::start`] also returns these two PostgreSQL servers. Drop them before the `Site`, because
+/// [`Site::start`] also returns the two PostgreSQL servers. Drop them before the `Site`, because
 /// dropping the `Site` deletes their directories.
 struct Site {
     server: ServerProcess,

@@ -137,8 +137,8 @@ pub fn the_error_for_a_role_that_cannot_create_tables_names_a_fix(
 ) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let role = database.new_role()?;
-    // Revoke the right to create tables, which the template database or a PostgreSQL before 15 may
-    // grant.
+    // The template database or a PostgreSQL before 15 may let every role create tables. Revoke this
+    // right.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
     let refused =
         refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE).await?)))?;

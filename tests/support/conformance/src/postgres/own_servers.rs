@@ -26,10 +26,11 @@ const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// If PostgreSQL does not reply for this time, a server closes its session.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The first transaction id after a restart. Then 36 million ids remain before the wraparound, and
-/// PostgreSQL warns below 40 million.
+/// The first transaction id after a restart. At this id, 36 million ids remain before the
+/// wraparound. PostgreSQL warns if fewer than 40 million ids remain.
 ///
-/// `set_next_transaction` requires a multiple of 1,048,576, the first id of a segment of pg_xact.
+/// `set_next_transaction` requires the first id of a segment of pg_xact, which is a multiple of
+/// 1,048,576.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
 /// The directory of a case's own PostgreSQL servers, and the runtime for connections to them.
@@ -185,8 +186,8 @@ pub fn a_list_with_confirm_lists_waits_for_the_standby(
     })
 }
 
-/// PostgreSQL keeps a connection that the client has closed while a commit waits for the standby.
-/// So a server must detect an absent standby before the first commit of a session.
+/// If a client closes its connection while a commit waits for the standby, PostgreSQL keeps the
+/// connection. So a server must detect an absent standby before the first commit of a session.
 pub fn sessions_that_a_suspended_standby_refuses_leave_no_connection(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

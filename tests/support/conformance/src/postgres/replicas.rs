@@ -40,11 +40,11 @@ pub fn a_killed_server_is_silent_and_then_removed(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // Add a row with a time in the future. After a failover, the new primary's clock may show an
-    // earlier time than the old primary's clock.
+    // Add a row whose last heartbeat is in the future. After a failover, such rows exist if the new
+    // primary's clock is behind the old primary's clock.
     database.add_server("now() + interval '1 day'")?;
-    // `silent_replicas` watches the rows for 5 s and must find the silent server. So this server
-    // removes such rows only after 6 s.
+    // `silent_replicas` watches the rows for 5 s and must find the silent server `f00`. So the
+    // running server removes the row of `f00` only after 6 s.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
@@ -120,8 +120,8 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     })
 }
 
-/// Without these updates, `status` would show a ready server as not listening, or a current list as
-/// outdated.
+/// If the row were not updated, `status` would show a ready server as not listening, or a current
+/// list as outdated.
 pub fn a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

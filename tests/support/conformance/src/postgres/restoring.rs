@@ -177,8 +177,8 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
     let store = database.server_of_owner()?;
-    // Make the server's row look old, as if the new primary's clock showed a later time than the
-    // old primary's clock.
+    // Make the server's row look old. After a failover, a row looks old if the new primary's clock
+    // is ahead of the old primary's clock.
     database.execute("UPDATE replicas SET heard_at = now() - interval '120 s'")?;
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");

@@ -57,8 +57,8 @@ impl Faults {
         interval.length().saturating_sub(faults)
     }
 
-    /// Returns the faults that overlap the interval, last fault first. Each fault is first extended
-    /// by `GRACE_NANOS` at both ends.
+    /// Returns the faults that overlap the interval, beginning with the last fault. Extends each
+    /// fault by `GRACE_NANOS` at both ends before the comparison.
     fn overlapping(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
         let faults = self.past.iter().rev();
         let faults = faults.map(move |(fault, begun)| {

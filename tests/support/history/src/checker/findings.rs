@@ -7,8 +7,8 @@ use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Maximum number of violations that are kept per rule. Further violations are only counted. At
-/// most this many exceeded time limits are reported per rule.
+/// Maximum number of violations that are kept per rule, and of exceeded time limits that are
+/// reported per rule. Further violations are only counted.
 const MAX_KEPT: usize = 3;
 
 /// Maximum number of exceeded time limits that are kept per rule. When this number is reached, the
