@@ -5,8 +5,9 @@ use std::future::pending;
 use std::panic::resume_unwind;
 use tokio::task::JoinHandle;
 
-/// Runs `work` on a blocking thread. The permit lasts until `work` ends, even if the caller stops
-/// waiting. A caller that makes only one call at a time passes `()`.
+/// Runs `work` on a blocking thread. The permit, which limits concurrent work, lasts until `work`
+/// ends, even if the caller stops waiting. Pass `()` if the number of concurrent calls is limited
+/// in another way.
 pub fn spawn_blocking_with_permit<P, T>(
     permit: P,
     work: impl FnOnce() -> T + Send + 'static,

@@ -117,8 +117,9 @@ pub struct KeyCache {
     /// The time until which the cached keys are valid, in milliseconds after `opened`. Time during
     /// which the machine is suspended counts, because `opened` is a [`BootInstant`].
     valid_until_ms: AtomicU64,
-    /// Maps a key's row to the Unix milliseconds of a use of the key. The store has not recorded
-    /// these uses yet. The map is sorted by row, so that each transaction writes few pages.
+    /// The uses of keys that the store has not recorded yet. Maps the row of a key to the time of
+    /// its last use, in Unix milliseconds. The map is sorted by row, so that each transaction
+    /// writes few pages.
     uses: Mutex<BTreeMap<i64, i64>>,
 }
 

@@ -214,7 +214,8 @@ impl Server {
         }
         let close_admin = async {
             if let Some(admin) = self.admin {
-                // Scrapers may reconnect at any time, so a timeout is normal.
+                // The close waits for running requests, such as a slow scrape, so a timeout is
+                // normal.
                 let _ = tokio::time::timeout(ADMIN_CLOSE_TIMEOUT, admin.close()).await;
             }
         };
@@ -237,7 +238,8 @@ async fn open(
     let batches = metrics.batches.clone();
     let orders = OrderList::open(Arc::clone(&store), batches, outdated_bytes, &log).await;
     let orders = orders.context("the orders cannot be read")?;
-    // The check starts after the orders are read, because reading may find damage.
+    // Start the check after the orders are read. If reading has found damage, no check is needed,
+    // so none starts.
     let damage_check = DamageCheck::start(Arc::clone(&store), config.serve_damaged, &log);
     // Open the key cache last, because it refuses all keys if its last query is more than a second
     // old. Opening the other parts may take longer than a second.

@@ -73,7 +73,8 @@ pub const ROW_LOOKUPS: u32 = 16;
 /// for this check, and Prometheus's default timeout is 10 seconds.
 pub const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest time that a command waits while servers or other commands write.
+/// The longest time that a command waits for other writers before a write. On PostgreSQL, the limit
+/// applies to each lock.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -238,9 +238,9 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // A new part of a schema or response appears in each operation that uses this schema or
-    // response. The test finds these operations by `like`, an older part of the same schema or
-    // response.
+    // If a schema or a response gets a new part, each operation that uses the schema or response
+    // gets this part. The last loop finds these operations: `like` is an older part of the same
+    // schema or response.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

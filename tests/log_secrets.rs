@@ -217,8 +217,8 @@ async fn no_key_is_in_the_log_or_in_a_response() {
                 shown.push(send_raw(&server, request).await);
             }
         }
-        // Wait until the server accepts keys again. Otherwise it would refuse requests before they
-        // reach the next fault.
+        // Wait until the server accepts keys again. Until then, the server would refuse requests
+        // before they reach the next fault.
         faulty.set(Fault::None);
         let list = request(
             "GET",

@@ -9,8 +9,8 @@
 //! - `odd_requests`: invalid and unusual requests. `cli`: the commands. `server`: running a server.
 //!   `durability`: crashes.
 //! - `client`: the generated client.
-//! - `every_documented_answer`: the responses match the documents, and nothing documented is
-//!   missing from them. `published_documents`: the responses also match each published document.
+//! - `every_documented_answer`: the responses match the documents, and every documented part occurs
+//!   in a response. `published_documents`: the responses also match each published document.
 //!   `wire_check`: tests of the check that compares responses with documents.
 //!
 //! `tests/support` has the packages of tests: `testbed` starts the program, `test_server` is a

@@ -135,8 +135,8 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
         assert_eq!(runtime.block_on(search), None);
     });
     let text = snapshot.length();
-    // Measure how much memory the drop frees. `measure` does not see the allocations, because other
-    // threads made them.
+    // Measure how much memory the drop frees. `measure` cannot see how much memory the list
+    // allocated, because other threads allocated it.
     let freed = measure(|| drop((snapshot, list, runtime)));
     let each = |bytes: i64| bytes as f64 / ORDERS as f64;
     let (text, list) = (each(text as i64), each(-freed.bytes_current));

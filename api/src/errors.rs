@@ -240,7 +240,7 @@ pub fn rate_limit_exceeded(
     response(ErrorCode::RateLimitExceeded, message, document)
 }
 
-/// 429: the key is banned for `seconds` more.
+/// Builds the 429 response for a banned key. The ban ends in `seconds` seconds.
 pub fn key_banned(seconds: u64, document: &Document) -> Response<Body> {
     let message = message(TooManyRequests::KEY_BANNED_EXAMPLE, &[&seconds]);
     response(ErrorCode::KeyBanned, message, document)

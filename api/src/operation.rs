@@ -76,7 +76,8 @@ pub trait DocumentedError {
     fn into_body(self) -> Self::Body;
 }
 
-/// The type of an absent body.
+/// The type of an absent body. It has no values; dropshot only needs its schema, which says that
+/// there is no content.
 #[derive(Debug)]
 pub enum NoContent {}
 
@@ -395,7 +396,8 @@ impl<T: CheckedBody> CheckedBody for Vec<T> {
     }
 }
 
-/// Fails if a member of a body breaks its rule. The error names the member and the valid values.
+/// Checks a member of a body, because serde checks only its type. The error names the member and
+/// the valid values.
 pub fn check_member<R: Rule>(
     name: &'static str,
     value: &R::Value,

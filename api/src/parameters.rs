@@ -1,5 +1,5 @@
-//! Parses parameters strictly by their schemas, and rejects unknown query parameters. The error
-//! says what is valid instead.
+//! Parses parameters strictly by their schemas, and rejects unknown query parameters. Each error
+//! message says what the client must send instead.
 
 use crate::schemas::Documented;
 use async_trait::async_trait;
@@ -165,8 +165,8 @@ impl<'a> SentParameters<'a> {
         rule: &R,
     ) -> Result<R::Value, Invalid> {
         rule.parse(text).ok_or_else(|| {
-            // In a query, `+` means a space. So the space may be a plus sign that the client did
-            // not encode.
+            // An unencoded `+` in a query means a space. So a space in such a value may be a plus
+            // sign that the client did not encode.
             let hint = if name == CURSOR && text.is_empty() {
                 "; leave it out for the first page"
             } else if R::MAY_HAVE_PLUS && self.location == Location::Query && text.contains(' ') {
@@ -404,7 +404,7 @@ impl Rule for Time {
 }
 
 /// Parses a date-time of RFC 3339, section 5.6, with any offset. Returns `None` for other text, and
-/// for a year in UTC without four digits.
+/// if the year is not 0000 to 9999 after the conversion to UTC.
 ///
 /// Unlike chrono, rejects U+2212 as a minus sign, and accepts second 60 only at the end of a day in
 /// UTC. Converts second 60 to the next second, because most programs cannot represent leap seconds.

@@ -27,8 +27,8 @@ pub enum Reason {
     /// The store refuses this server, for example because a newer program migrated the store. Only
     /// the operator can change this state.
     StoreRefuses,
-    /// The server is reading the whole list. The store has a new history, or could not be reached
-    /// when the server started.
+    /// The server is reading the whole list, because the store has a new history or could not be
+    /// reached when the server started.
     ListOutdated,
     /// A batch of cancellations hangs, or the last batch failed and a test write fails too.
     WritesFail,

@@ -23,8 +23,8 @@ pub struct Failure {
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
     InvalidCommandLine,
-    /// A setting in the file or the environment is invalid, settings contradict each other, or the
-    /// server cannot use a setting.
+    /// A setting in the settings file or the environment is invalid, settings contradict each
+    /// other, or the server cannot use a setting.
     InvalidSettings,
     /// The order, account or key that the command names does not exist.
     NotFound,

@@ -36,8 +36,8 @@ pub enum InvocationError {
 }
 
 impl Invocation {
-    /// Parses a command line, whose first argument is the program's name, and the configuration
-    /// file.
+    /// Parses a command line and the configuration file. The first of `arguments` is the program's
+    /// name.
     pub fn read(
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {

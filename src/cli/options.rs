@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// The heading of the global options in the help of each command.
 const GLOBAL: &str = "Global options";
 
-/// A niceness at which a busy CPU spends nine tenths of its time on a server.
+/// If a command with this niceness competes with a server for a CPU, the server gets nine tenths of
+/// the CPU's time.
 const LOWER_PRIORITY_NICENESS: i32 = 10;
 
 #[derive(Args, Debug)]

@@ -30,8 +30,9 @@ pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
     read().with_context(|| format!("cannot read {}", display_name(file)))
 }
 
-/// Parses the records of a file, which may have bad rows. If the file cannot be parsed at all,
-/// calls [`show_failure`] with `done`, and fails.
+/// Reads a file and parses its records. Some rows may be bad. If the file cannot be parsed at all,
+/// fails, and with `--json` also prints the reason. `done` is a participle such as "imported" for
+/// [`show_failure`].
 pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,

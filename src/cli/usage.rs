@@ -12,7 +12,8 @@ use store_orders_api::plans::PlanLimits;
 pub struct UsageJson {
     minute: WindowJson,
     day: WindowJson,
-    /// The age of the counts in seconds. Absent if no counts were ever saved.
+    /// The age of the counts in seconds. For counts in PostgreSQL, 0. Otherwise, the time since a
+    /// server wrote the counts file; absent if there is no counts file.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_seconds: Option<u64>,
     /// True if servers count requests in PostgreSQL. They then count each request before its

@@ -23,7 +23,7 @@ pub fn id(text: &str) -> Result<i64, String> {
     plain_int64(text).ok_or_else(|| "not a 64-bit integer in plain decimal".to_string())
 }
 
-/// Parses a day, and returns its first moment in UTC.
+/// Parses a day in the form 2026-06-15, and returns its first moment in UTC.
 pub fn first_moment(text: &str) -> Result<DateTime<Utc>, String> {
     // chrono also accepts other forms, such as 2026-6-1, so compare the text with the standard
     // form.

@@ -376,13 +376,14 @@ mod tests {
     use super::{InnerRouter, is_plain, relative_path};
     use store_orders_api::documents::{DOCUMENTS, Document, V1};
 
-    /// Returns the part of a path that is routed, or `None` if the router rejects the path.
+    /// Returns the path without the base path of `document`, or `None` if the router rejects the
+    /// path.
     fn plain_relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
         relative_path(document, path).filter(|path| is_plain(path))
     }
 
-    /// Caches may store a response only if `reads_list` is true. So `reads_list` must be true for
-    /// exactly the operations that document an `ETag`.
+    /// The server lets caches store the responses of an operation only if its `reads_list` is true.
+    /// Exactly these operations must document an `ETag`.
     #[test]
     fn operations_that_read_the_list_are_those_with_an_entity_tag() {
         let router = InnerRouter::new().unwrap();

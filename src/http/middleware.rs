@@ -142,8 +142,9 @@ async fn admit(
             ControlFlow::Break(unauthorized(refusal, key_sent, request, here, document))
         }
         Err(Unauthenticated::KeysOutdated) => {
-            // The key may be valid, so do not count the request. Otherwise, callers without a key
-            // at the same address would get 429 after the outage.
+            // The key may be valid, so do not count the request against the client's address. If
+            // such requests were counted, callers without a key at the same address would get 429
+            // after the outage.
             show_status_of_address(scope);
             let why = "the key cannot be checked: the store has not answered in time";
             ControlFlow::Break(scope.log_unavailable(&why))
@@ -151,7 +152,8 @@ async fn admit(
     }
 }
 
-/// The rate limiter's decision, and the freshness query that was sent while the limiter decided.
+/// The rate limiter's decision, and the freshness query if one was sent. If the decision takes a
+/// query to PostgreSQL, both queries run at the same time.
 struct Counted {
     decision: Decision,
     decided_at: Now,

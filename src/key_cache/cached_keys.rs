@@ -1,9 +1,9 @@
-//! The cached keys with their accounts, and digests that no key has. Both caches have a bounded
-//! number of entries.
+//! Two caches with a bounded number of entries: the keys with their accounts, and digests that no
+//! key has.
 //!
 //! Only this file replaces cached keys. An older row never replaces a newer row, as
-//! [`key_cache`](super) explains. A new row keeps the time of the key's last use, because the store
-//! may not have that time yet.
+//! [`key_cache`](super) explains. When a row replaces a cached key, the key keeps its cached time
+//! of last use, because the store may not have that time yet.
 
 use crate::api_key::{Digest, Environment, is_expired};
 use crate::clock::Now;

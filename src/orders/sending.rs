@@ -88,7 +88,7 @@ impl ListBody {
     }
 }
 
-/// Returns the uncompressed list in pieces. Lets other tasks run after each turn of a long list,
+/// Returns the uncompressed list in pieces. After each piece of a long list, lets other tasks run,
 /// because a fast client would otherwise occupy the thread.
 fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
@@ -195,8 +195,8 @@ impl Readers {
 
     pub fn register(&self, snapshot: &Arc<Snapshot>) -> Reader {
         let list = self.state.lock().register(snapshot);
-        // If the snapshot is already outdated, its memory now counts as memory of outdated lists.
-        // This memory may then exceed the bound.
+        // If the snapshot is already outdated, it now counts as an outdated list. All outdated
+        // lists together may then exceed the bound.
         self.cut_off_excess();
         Reader { list, compressions: Arc::clone(&self.compressions) }
     }

@@ -22,7 +22,7 @@ const MAX_BATCH: usize = 100;
 const ATTEMPTS: u32 = 10;
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
-/// The effect of bans that could not be stored. Warnings in the log contain this text.
+/// What happens if a ban cannot be stored. Warnings in the log contain this text.
 const EFFECT: &str = "other servers admit the keys, and this one does after a restart";
 
 pub struct BanRecorder {

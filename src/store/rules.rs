@@ -77,8 +77,8 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
 }
 
 /// Returns the outcome of an import that stored `stored` of the records. `existing_id` is the first
-/// of their ids that the store already had. Without such an id, a record that was not stored has
-/// the same id as another record.
+/// id of a record that the store already had. If `existing_id` is `None` and a record was not
+/// stored, two of the records have the same id.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,

@@ -46,8 +46,8 @@ fn code(text: &str) -> Vec<String> {
     snippets
 }
 
-/// Returns the arguments if the line calls our program. The program's name in a path, a message or
-/// a unit's name is not a call.
+/// Returns the arguments if the line calls our program. The name is no call in a path or a message,
+/// nor where it names a systemd unit or a Kubernetes object.
 fn our_command(line: &str) -> Option<&str> {
     let calls = line.match_indices("store-orders ").find(|(at, _)| {
         let before = &line[..*at];
@@ -196,7 +196,7 @@ fn pages_name_this_version() {
     let expected = format!("image: store-orders:{version}");
     assert!(images.clone().count() > 2 && images.clone().all(|line| line.ends_with(&expected)));
     assert!(kubernetes.contains(&format!("store-orders-migrate-{}\n", version.replace('.', "-"))));
-    // Check that the containers' commands exist.
+    // Check that the program accepts the arguments that the containers pass to it.
     for line in kubernetes.lines().filter_map(|line| line.trim().strip_prefix("args: [")) {
         let words = line.trim_end_matches(']').split(", ");
         let parsed =

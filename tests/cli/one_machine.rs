@@ -59,8 +59,8 @@ const HALF_OPEN: usize = 900;
 /// in favour of a new one.
 const HANDSHAKE_START: [u8; 3] = [0x16, 3, 1];
 
-/// nginx serves requests while it waits up to 10 s for the unfinished handshakes. Mode 640
-/// restricts who can read its logs.
+/// nginx serves requests while [`HALF_OPEN`] handshakes are unfinished. Its logs have mode 640, so
+/// that only their owner and group can read them.
 const WITH_HALF_OPEN: &str = r#"$ call --max-time 5 --output /dev/null --write-out '%{http_code}\n' https://orders.example.com/v1/store/orders
 200
 $ stat --format %a /var/log/nginx/store-orders-access.log /var/log/nginx/store-orders-error.log

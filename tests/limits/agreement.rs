@@ -58,8 +58,8 @@ enum Step {
     /// A clean restart during which this time passes. In addition, the wall clock is moved by these
     /// seconds, which may be negative.
     Restart(Duration, i64),
-    /// A crash and a restart after these nanoseconds. Counts since the last write of the counts
-    /// file are lost.
+    /// A crash, and a restart this many nanoseconds later. The crash loses the counts since the
+    /// last write of the counts file.
     Crash(u32),
 }
 

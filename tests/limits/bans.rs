@@ -14,7 +14,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-/// The time after a key's first 429 in a minute in which further 429s are not strikes.
+/// The length of a burst. A burst begins with a key's first 429 in a minute. The 429s in a burst
+/// are not strikes.
 pub const BURST: Duration = Duration::from_secs(2);
 
 /// Sends requests until the key is banned. The key's limit must be one request a minute. Returns

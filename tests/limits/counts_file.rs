@@ -216,8 +216,8 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_counts();
     assert_eq!(accounts(&setup), 0);
-    // Neither this file nor the first one contains accounts. Only the times may take a few more
-    // bytes.
+    // Like the file whose length is `empty`, this file contains no accounts. Its times may take a
+    // few bytes more.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 

@@ -34,7 +34,8 @@ async fn bans_are_shown_and_lifted_with_and_without_a_running_server() {
         json!({ "minute": { "used": 0, "limit": 1 }, "day": { "used": 0, "limit": 1_000 } });
     assert_eq!(usage(&data, "acme"), unused, "no server has run yet");
     let server = data.serve(&[]).unwrap();
-    // Send requests until the key is banned, because a new minute may begin and admit a request.
+    // Send requests until the key is banned. A fixed number of requests may be too few, because a
+    // new minute may begin and admit a request.
     wait_until("the key is banned", || async {
         refusal(&server, &key).await.as_deref() == Some("key_banned")
     })

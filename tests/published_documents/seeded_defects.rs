@@ -76,7 +76,8 @@ fn each(
     }
 }
 
-/// Returns the operations of version 1 that refer to this response in `components`.
+/// Returns the ids of the version 1 operations that use this shared response, which is in
+/// `components`.
 fn operations_that_share(response: &str) -> Vec<&'static str> {
     let refers = |operation: &&Operation| {
         let mut responses = operation.document["responses"].as_object().unwrap().values();

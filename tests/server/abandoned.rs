@@ -14,16 +14,16 @@ fn block_writes(data: &DataDir) -> Connection {
     connection
 }
 
-/// Sends a cancellation while the store cannot be written. Once the batch runs, calls `leave`,
-/// which disconnects the client.
+/// Sends a cancellation while the store cannot be written. Once the batch with the cancellation
+/// runs, calls `leave`, which disconnects the client.
 async fn abandon_a_cancel(leave: fn(TcpStream)) {
     let (data, key) = data_with(2);
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
     let blocker = block_writes(&data);
     let mut client = TcpStream::connect(server.address().unwrap()).unwrap();
     client.write_all(&key.http1("DELETE /v1/store/orders/1")).unwrap();
-    // Wait until the batch runs. The client must not disconnect earlier, because the server looks
-    // up the key first.
+    // Wait until the batch runs. If the client disconnected while the server looks up the key, the
+    // server would not execute the cancellation.
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let metrics = || async { ask(&admin, "/metrics").await.1 };
     wait_until("the cancel is under way", || async {

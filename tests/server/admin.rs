@@ -36,8 +36,8 @@ async fn a_server_that_works_is_alive_and_ready() {
         let head = reqwest::Client::new().head(url).send().await.unwrap();
         assert_eq!((head.status().as_u16(), head.text().await.unwrap().as_str()), (200, ""));
     }
-    // The API's listener treats these as requests without a key. The requests to the admin listener
-    // above are not counted.
+    // On the API's listener, these paths do not exist, and requests for them count as requests
+    // without a key. The requests to the admin listener above are not counted.
     for (path, remaining) in [("/readyz", 999), ("/metrics", 998)] {
         let answer = server.send("GET", path, &[]).await;
         answer.assert_error(404, "not_found");

@@ -34,8 +34,8 @@ fn pages_of_orders(data: &DataDir) -> (File, [u64; 2]) {
     (file, [child(first_cell.into()), child(8)].map(page_at))
 }
 
-/// Damages the last page of orders like a torn write of the page's header. SQLite then reads only
-/// the first order of the page, and reports no error.
+/// Damages the last page of orders, as a torn write of the page's header would. SQLite then reads
+/// only the first order of the page, and reports no error.
 fn tear_page(data: &DataDir) {
     let (file, [_, last]) = pages_of_orders(data);
     file.write_all_at(&1_u16.to_be_bytes(), last + 3).unwrap();

@@ -198,8 +198,8 @@ async fn two_signals_at_once_count_as_one() {
     assert!(ends_with_stopped(&log) && !log.contains("second signal"), "{log}");
 }
 
-/// Repeats the signal until the server exits. The server ignores a second signal within half a
-/// second after the first.
+/// Repeats the signal until the server exits. One repetition may not be enough, because the server
+/// ignores a second signal within half a second after the first.
 async fn signal_until_exit(server: ServerProcess, signal: Signal) -> (ExitStatus, String) {
     let pid = server.process().pid().unwrap();
     let exiting = tokio::spawn(server.exited());

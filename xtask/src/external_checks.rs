@@ -1,7 +1,7 @@
 //! `cargo xtask external-checks`: runs third-party tools against the documents and a live server.
 //!
 //! Most of the tools are pinned in `tests/external_checks` and installed in
-//! `target/external_checks`. Node must be installed first, with npm. promtool, curl, openssl, ss,
+//! `target/external_checks`. Node and npm must be installed first. promtool, curl, openssl, ss,
 //! nginx, systemd-analyze and Python come from packages of Debian.
 
 mod clients;

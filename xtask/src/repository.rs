@@ -30,8 +30,7 @@ pub const GUIDE: &str = "spec/guide.md";
 pub struct GeneratedFile {
     /// The path relative to the checkout.
     pub name: String,
-    /// The file from which this file is generated. "all documents" if this file is generated from
-    /// all of them.
+    /// The file from which this file is generated, or "all documents".
     pub source: &'static str,
     pub text: String,
 }
@@ -42,8 +41,8 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The checkout that this program was built from. `cargo xtask` works from any directory inside
-    /// it.
+    /// The checkout that this program was built from. So `cargo xtask` works in every directory of
+    /// the checkout.
     pub fn here() -> Self {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         Self::open(package.parent().unwrap_or(package))

@@ -50,9 +50,8 @@ pub(crate) enum Stopped {
     /// The call took longer than `limit`. `while_it` says what the call was doing, as in "waited
     /// for the response".
     CallTimeout { limit: Duration, while_it: &'static str },
-    /// The call could not send a request within the time that it may wait. `holds_for` is the
-    /// remaining time of the rate limit. It is zero if the deadline passed while other calls went
-    /// first.
+    /// The call could not send a request before its deadline. `holds_for` is the remaining time of
+    /// the rate limit. It is zero if the deadline passed while the queue let other calls send.
     RateLimit { holds_for: Duration },
 }
 

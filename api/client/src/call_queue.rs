@@ -102,9 +102,10 @@ impl CallQueue {
 }
 
 impl State {
-    /// Admits and wakes as many waiting calls as the rate limit allows. If the end of the rate
-    /// limit has changed, wakes all waiting calls. Each call then checks whether the new end is
-    /// after its deadline. Returns whether the next call may send or how long it must wait.
+    /// Admits and wakes as many waiting calls as the rate limit allows. If the limit is exhausted
+    /// until another time than before, also wakes all other waiting calls. Each of them then
+    /// compares this time with its deadline. Returns what the next call must do: send, or wait
+    /// until a certain time.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limit.next(now) != Next::Send {

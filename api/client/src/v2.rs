@@ -233,7 +233,7 @@ impl ClientV2 {
 }
 
 impl ListOrders {
-    /// Sends the request. The value is one page.
+    /// Sends the request. The value of the returned [`Response`] is one page.
     ///
     /// # Examples
     ///
@@ -320,7 +320,7 @@ impl<'a> IntoIterator for &'a OrderPage {
     }
 }
 
-/// The orders of all pages of [`list_orders`](ClientV2::list_orders).
+/// A stream of the orders of all pages, created by [`ListOrders::stream`].
 pub type Orders = Pages<ListOrders>;
 
 impl PagedRequest for ListOrders {

@@ -202,7 +202,8 @@ async fn flush(buffer: Arc<LogBuffer>, deadline: Instant) {
     let _ = flushed.await;
 }
 
-/// Reloads the certificate after a SIGHUP. Without a certificate, logs that the signal is ignored.
+/// Handles a SIGHUP. Only requests the reload, which [`ReloadableCertificate::keep_current`] then
+/// performs.
 fn reload(server: &Server, log: &Logger) {
     match server.certificate() {
         Some(certificate) => certificate.request_reload(),

@@ -24,8 +24,8 @@ pub fn secret_files(
 
 /// Logs a warning for each file that every user can read.
 pub fn warn_of_readable(files: &[PathBuf], log: &Logger) {
-    // Process 1 runs in a container, where everyone can usually read mounted secrets. A warning
-    // would be noise.
+    // If this server is process 1, it runs in a container. In containers, every user can usually
+    // read mounted secrets, so a warning would be noise.
     if std::process::id() == 1 {
         return;
     }

@@ -3,14 +3,15 @@
 //!
 //! The tags of lists and of version 2 pages are weak, because both can be sent plain or as gzip. An
 //! order is sent in one encoding only, so its tag is strong. 128 bits make accidental collisions
-//! negligible, and a deliberate collision would gain nothing.
+//! negligible. Nobody would gain from a deliberate collision, because only the operator writes the
+//! content of orders.
 
 use http::HeaderValue;
 use twox_hash::XxHash3_128;
 
-/// The sum of the hashes of a list's orders, each encoded in version 1. So an edit adds and
-/// subtracts only the orders that it changes. The sum ignores the sequence, because lists are
-/// always sorted by id.
+/// The sum of the hashes of a list's orders. The hash of an order is that of its JSON in version 1.
+/// An edit adds and subtracts only the orders that it changes. The sum does not depend on the
+/// sequence of the orders. It need not, because lists are always sorted by id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContentHash(u128);
 

@@ -1,6 +1,6 @@
-//! Shares queries for the last changes among list requests. A list request uses the first query
-//! that is sent after the request arrived. An earlier query may miss a change that was committed
-//! before the request arrived.
+//! Lets list requests share queries for the store's last changes. A list request uses the first
+//! query that is sent after the request arrived. An earlier query may miss a change that was
+//! committed before the request arrived.
 
 use super::lease::Time;
 use std::time::Duration;

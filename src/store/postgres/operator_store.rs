@@ -275,8 +275,9 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // After a failover, the database's clock may differ, so the result may be wrong for a
-        // while. A wrong result only makes the steps of a long command too large or too small.
+        // After a failover, the new primary's clock may differ from the clock that set `heard_at`.
+        // The result may then be wrong for a while. This only makes a long command slower, or lets
+        // it slow down the servers.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",
@@ -292,7 +293,7 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError> {
-        // A setting of the session passes the line, because DO takes no parameters. PostgreSQL
+        // DO takes no parameters, so it reads the line from a setting of the session. PostgreSQL
         // writes messages of the level LOG to its log, unless `log_min_messages` is `fatal` or
         // `panic`.
         let set = "SELECT set_config('store_orders.audit', $1, false)";

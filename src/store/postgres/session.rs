@@ -117,7 +117,8 @@ impl OpenError {
 }
 
 impl Session {
-    /// Reads a cancelled order, and waits until its cancellation is confirmed.
+    /// Reads an order if it is cancelled. Then waits until the change that cancelled it is
+    /// confirmed, so that the standby has the change, too.
     pub async fn cancelled_order(&self, id: i64) -> Result<Option<Order>, StoreError> {
         // Request a heartbeat now, so that it confirms the last seen change while the row is read.
         self.heartbeat.confirm_last_seen();

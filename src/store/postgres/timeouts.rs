@@ -97,8 +97,9 @@ pub const SILENT_FOR: Duration = Duration::from_secs(120);
 pub struct ServerTimeouts {
     pub lock_ms: u64,
     pub statement_ms: u64,
-    /// `idle_in_transaction_session_timeout`. It keeps a suspended or unreachable client from
-    /// blocking cancellations; a working client sends its next statement immediately.
+    /// `idle_in_transaction_session_timeout`. It keeps a suspended or unreachable server or command
+    /// from blocking cancellations. A working one sends its next statement immediately, so it never
+    /// reaches this timeout.
     pub idle_ms: u64,
 }
 

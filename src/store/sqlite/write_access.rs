@@ -60,8 +60,8 @@ pub struct WriteAccess {
     /// next batch.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True if a write of a server failed because the disk may be full. Becomes false when the
-    /// checkpoint that should make room succeeds.
+    /// True if a write of a server failed with an error that a full disk can cause. Becomes false
+    /// when the checkpoint that should make room succeeds.
     lacks_room: AtomicBool,
 }
 

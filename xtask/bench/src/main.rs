@@ -76,7 +76,7 @@ enum Part {
     Lists,
     /// Requests that are rejected with 401 or 429
     Rejections,
-    /// Cancellations by 1 client and by 64 clients, also with an fsync of 1 ms
+    /// Cancellations by 1 client and by 64 clients, with the disk's fsync and with an fsync of 1 ms
     Cancels,
     /// The start of a server with a million orders
     Start,

@@ -41,7 +41,7 @@ WHERE id = :id;
 /// A path that the API does not have. A 404 costs the server less than any other counted request.
 const UNKNOWN_PATH: &str = "/v1/store/nothing";
 
-/// A database server on the core for servers.
+/// A PostgreSQL server. It runs on the CPU core that the benchmark uses for servers.
 pub struct Database {
     pub runtime: Runtime,
     pub postgres: Postgres,

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 use testbed::relay::{Fault, Relay};
 
-/// The time that the relay adds between a statement and its result. A request's other work takes
-/// only a few milliseconds, so its duration divided by this time is about its number of round
-/// trips.
+/// The time that the relay adds between a statement and its result. The rest of a request takes
+/// only a few milliseconds. So a request's duration divided by this time is about its number of
+/// round trips.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
 /// How often a client repeats its steps in one turn. The turn's result is the median over all

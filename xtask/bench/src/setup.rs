@@ -13,8 +13,8 @@ use testbed::{DataDir, Preload, Program, ServerProcess};
 
 pub const LIST: &str = "/v1/store/orders";
 
-/// Disables the limit on requests without a valid key. Otherwise, most 401s would become 429s,
-/// because all requests come from one address.
+/// Disables the limit on requests without a valid key. With the default limit, most 401s would
+/// become 429s, because all requests come from one address.
 const NO_UNAUTHENTICATED_LIMIT: [&str; 2] = ["--unauthenticated-per-minute", "4294967295"];
 
 pub struct Setup {

@@ -1,4 +1,5 @@
-//! The median and the quartiles of repeated measurements.
+//! Summarises repeated measurements by their median and quartiles, which a few outliers hardly
+//! change.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {

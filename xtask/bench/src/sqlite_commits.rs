@@ -26,7 +26,7 @@ pub struct SqliteCommits {
     /// Stop before this order
     #[arg(long, value_name = "ID", hide = true, default_value_t = 0)]
     end_order: i64,
-    /// How many milliseconds to run
+    /// Stop after this time, even if orders are left
     #[arg(long, value_name = "MS", hide = true, default_value_t = 0)]
     milliseconds: u64,
 }

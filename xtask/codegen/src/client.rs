@@ -12,8 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The source that the first line of a generated file names if the file is generated from all
-/// documents.
+/// The source in the first line of a file that is generated from all documents.
 pub const ALL: &str = "all documents";
 
 #[derive(Clone, Copy, Debug)]

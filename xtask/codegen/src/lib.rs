@@ -88,7 +88,7 @@ pub enum Error {
 pub fn server(document: &Value, source: &str, command: &str) -> Result<String, Error> {
     let contract = read::contract(document)?;
     let about = format!(
-        "//! {} {}: the contract that {source} states.\n\n",
+        "//! The contract of {} {}, as {source} states it.\n\n",
         contract.title, contract.version
     );
     let items = syn::parse2::<syn::File>(write::items(&contract))

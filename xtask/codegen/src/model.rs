@@ -117,8 +117,8 @@ pub struct Field {
 #[derive(Clone, Debug)]
 pub struct Enum {
     pub name: Ident,
-    /// The names from further parameters with the same values. The first parameter gives the enum
-    /// its `name`.
+    /// Further names of the enum, one from each further parameter with the same values. `name`
+    /// comes from the first parameter.
     pub aliases: Vec<Ident>,
     /// The JSON pointer of the schema, without the first slash.
     pub key: String,

@@ -83,9 +83,8 @@ fn construct(document: &Value, pointer: &str) -> String {
     let (last, parent) = (tokens.next(), tokens.next());
     let value = document.pointer(pointer).unwrap();
     let shape = ["$ref", "enum", "x-extensible-enum"].map(|key| value.get(key).is_some());
-    // Documents choose the names of objects freely, so the key does not include the last token of
-    // an object's pointer. Exceptions are methods and statuses, which documents do not choose
-    // freely.
+    // A document chooses the names of most objects freely. So the key omits the last token of an
+    // object's pointer. The key keeps methods and statuses, because OpenAPI defines them.
     let last =
         last.filter(|_| !value.is_object() || ["PATH", "responses"].map(Some).contains(&parent));
     format!("{last:?} {parent:?} {shape:?} {} {}", value["type"], value["format"])
@@ -188,8 +187,8 @@ fn no_schema_can_have_an_imported_name() {
     }
 }
 
-/// Each operation keeps its own name for a shared enum. So a new first operation does not break the
-/// server's code.
+/// A shared enum is named after its first operation, and each other operation gets an alias. So a
+/// new first operation must not remove a name that the server's code uses.
 #[test]
 fn a_new_operation_renames_no_shared_enum() {
     let (_, text) = DOCUMENTS[2];

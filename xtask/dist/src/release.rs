@@ -12,9 +12,9 @@ use std::process::Command;
 use tempfile::{NamedTempFile, TempDir};
 use testbed::Program;
 
-/// Flags that link the C library statically. `linux_getrandom` links getrandom too, because a
-/// static program cannot find it at run time. The fallback /dev/urandom is missing in an empty root
-/// directory.
+/// Flags that link the C library statically. With `linux_getrandom`, the program links the function
+/// `getrandom` too. Without this flag, a static program would not find the function at run time,
+/// and would read /dev/urandom, which an empty root directory lacks.
 const STATIC: [&str; 3] =
     ["-Ctarget-feature=+crt-static", "--cfg", "getrandom_backend=\"linux_getrandom\""];
 
@@ -50,8 +50,8 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     let triple = format!("{machine}-unknown-linux-gnu");
     writeln!(out, "Building store-orders {version} for {triple} …")?;
     out.flush()?;
-    // A build downloads only the crates of its own platform. cargo-about works offline and reads
-    // the crates of every platform.
+    // Download the crates of every platform, because cargo-about reads all of them and works
+    // offline. A build would download only the crates of its own platform.
     output(checkout.command("cargo").args(["fetch", "--locked"]))?;
     let built = build(checkout, &triple)?;
     let program = Program::at(&built);

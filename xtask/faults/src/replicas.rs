@@ -21,7 +21,8 @@ pub struct StoreUnderTest {
 }
 
 impl StoreUnderTest {
-    /// Creates a store at `url` with pending orders 1 to `orders`.
+    /// Creates the tables of a store at `url`, and imports pending orders with the ids 1 to
+    /// `orders`.
     pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
         let store = StoreUnderTest::open(program, url)?;
         store.run(&["migrate"]).await?;

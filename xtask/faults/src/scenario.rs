@@ -91,8 +91,7 @@ impl Scenario {
         Scenario { time_limit: TIME_LIMIT + 2 * time, ..self }
     }
 
-    /// Marks the scenario as one that checks no time limits. Such scenarios can run at the same
-    /// time.
+    /// Marks the scenario as one that checks no time limits. Such scenarios can run concurrently.
     pub fn untimed(self) -> Scenario {
         Scenario { is_timed: false, ..self }
     }

@@ -67,7 +67,7 @@ impl Machine {
         self.0.console(&Console { page, text, setup: &setup, real });
     }
 
-    /// Repeats the command until it succeeds. Returns the output of the command.
+    /// Repeats the command until it succeeds, for at most [`WAIT_TIMEOUT`], and returns its output.
     async fn wait_for(&self, command: &str) -> anyhow::Result<String> {
         let succeeds = async || self.operate(command).ok();
         wait_for(command, WAIT_TIMEOUT, succeeds).await
@@ -134,8 +134,8 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// that systemd makes for `DynamicUser=`.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the directory. Stop the server before the import, so that the import
-    // is a single change.
+    // The first start creates the directory. Stop the server before the import. While a server
+    // runs, an import of 2,000 orders makes several changes instead of one.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(

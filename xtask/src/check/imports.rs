@@ -84,7 +84,7 @@ fn read_file(uses: &mut Uses, module: &[String], file: &Path, below: &Path) -> a
 }
 
 /// Collects the imports of a module and its submodules, whose files are in the directory `below`.
-/// Skips what only tests compile.
+/// Skips modules and `use` declarations that are compiled only for tests.
 fn read_items(
     uses: &mut Uses,
     module: &[String],

@@ -194,8 +194,8 @@ fn low_version(
     })
 }
 
-/// Checks that the changelog's section for the version names each addition and each breaking
-/// change. If `least` is higher than the version, checks the section for `least`.
+/// Checks that a section of the changelog names each addition and each breaking change. The
+/// section's version is `version` or `least`, whichever is higher.
 fn missing_entries(
     text: &str,
     version: &Version,

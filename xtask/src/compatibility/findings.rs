@@ -15,8 +15,8 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    /// Returns the verdict on a change that allows fewer values. Such a change is breaking only if
-    /// callers send the value.
+    /// Returns the verdict on a change that allows fewer values. Such a change is breaking only for
+    /// values that callers send.
     pub const fn fewer(self) -> Verdict {
         match self {
             Direction::Sent => Verdict::Breaking,
@@ -93,7 +93,8 @@ impl<'a> ComparedPlace<'a> {
         self.named(&format!("{} {part}", self.name))
     }
 
-    /// Returns this place with a field's name appended to its name.
+    /// Returns this place with a field appended to the place's name. In a schema, the field follows
+    /// a dot, as in `Order.id`; elsewhere, it follows a space.
     pub fn field(&self, field: &str) -> ComparedPlace<'a> {
         let dot = if self.is_schema { "." } else { " " };
         ComparedPlace {
@@ -178,8 +179,8 @@ impl Findings {
         }
     }
 
-    /// Adds a change of `deprecated`. Setting and removing the flag are both additions, so that the
-    /// changelog must name them.
+    /// Adds a change of `deprecated`. Setting and removing the flag both get [`Verdict::Addition`],
+    /// so that the changelog must name the change.
     pub fn deprecation(&mut self, at: &ComparedPlace<'_>) {
         let (set, unset) = ("is deprecated", "is no longer deprecated");
         self.flag(at, (set, Verdict::Addition), (unset, Verdict::Addition));

@@ -43,7 +43,8 @@ fn compare_published(found: &mut Findings, at: &ComparedPlace<'_>, old: &Value) 
 fn operation(found: &mut Findings, at: &ComparedPlace<'_>, new: &Value) {
     found.each(at, |found, member| match member.key {
         // Changes of these fields are neutral, because only people read them. `x-scalar-stability`
-        // only affects the reference page. `x-stability` is the promise.
+        // only affects the reference page. The promise to callers is `x-stability`, which has its
+        // own rule below.
         "summary" | "description" | "externalDocs" | "x-scalar-stability" | "x-codeSamples" => {
             found.text(member);
         }

@@ -39,8 +39,8 @@ fn fuzz(document: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(server.with_log(findings(&mut command)?, &[&key]))
 }
 
-/// Runs schemathesis. Returns its output if there are errors or warnings. A warning may be a
-/// rejected key, although schemathesis exits with 0.
+/// Runs schemathesis. Returns its output if there are errors or warnings. If the server rejects the
+/// key, schemathesis may only print a warning and exit with 0.
 fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
     let output = output(command)?;
     let lines = lines(command, &output);

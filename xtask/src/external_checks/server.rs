@@ -26,15 +26,14 @@ impl LiveServer {
         LiveServer::start_with(program, &[])
     }
 
-    /// Starts a server with the data of [`LiveServer::start`] and with these flags.
+    /// Like [`LiveServer::start`], but passes these flags to `serve` as well.
     pub fn start_with(program: &Program, flags: &[&str]) -> anyhow::Result<LiveServer> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(program, &directory.path().join("data"));
         for (kind, records) in [("orders", orders()), ("pets", (0..20).map(pet).collect())] {
             data.run_with_input(&[kind, "import", "-"], records.to_string().as_bytes())?;
         }
-        // Disable the rate limit of unauthenticated requests, so that it does not affect the
-        // checks.
+        // Raise the rate limit of unauthenticated requests so far that the checks never reach it.
         let process =
             data.serve(&[&["--unauthenticated-per-minute", "1000000"], flags].concat())?;
         Ok(LiveServer { process, data, directory })

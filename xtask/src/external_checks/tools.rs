@@ -34,7 +34,7 @@ impl Tools {
         }
     }
 
-    /// Returns a path in `tests/external_checks`.
+    /// Returns the path of a checked-in file in `tests/external_checks`.
     pub fn source(&self, name: &str) -> PathBuf {
         self.sources.join(name)
     }

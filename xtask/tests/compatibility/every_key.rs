@@ -43,8 +43,9 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// Applies `change` to each place, each time in a new copy of the document. Calls `check` with the
-/// place and the worst verdict. The verdict is `None` if the comparison finds no change.
+/// Applies `change` to each JSON pointer except the root, each time in a new copy of the document.
+/// Compares the copy with the document, and calls `check` with the pointer and the worst verdict.
+/// The verdict is `None` if the comparison finds no change.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);

@@ -53,8 +53,8 @@ function fitted(document, base) {
     // If no headers are left, Scalar would show an empty list of headers.
     if (headers && Object.keys(headers).length === 0) delete response.headers
   }
-  // Remove the link to the guide, because Scalar would then show the contact and the licence
-  // without text. The introduction already links to the guide.
+  // Remove the link to the guide. If the document has this link, Scalar shows the contact and the
+  // licence without text. The introduction already links to the guide.
   delete document.externalDocs
   return document
 }

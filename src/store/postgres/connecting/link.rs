@@ -22,8 +22,8 @@ impl Link {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// Fails if a commit may not have waited for the standby. `unconfirmed` is the result of
-    /// [`Link::unconfirmed`] before the commit was sent.
+    /// Fails if it is possible that a commit did not wait for the standby. `unconfirmed` is the
+    /// result of [`Link::unconfirmed`] before the commit was sent.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {
             true => Ok(()),

@@ -1,6 +1,6 @@
 //! Gives the store a new id after point-in-time recovery. The recovered store and the original
-//! store may give the same id to different accounts or keys. So servers and the request counts must
-//! distinguish the two stores.
+//! store may give the same id to different accounts or keys. Because of the new id, a server
+//! refuses to switch from one of these stores to the other.
 
 use super::PostgresOperatorStore;
 use super::lock_store;

@@ -23,7 +23,7 @@ use tokio_postgres::{Error, Row, Statement};
 pub struct KeyReader {
     /// The freshness connection, which [`ListReader`](super::list_reader::ListReader) uses too.
     connection: Arc<Connection>,
-    /// Selects only the last change.
+    /// Selects the last change, without accounts and keys.
     last_change: Statement,
     /// Selects accounts and keys that changed after the change number `$3`.
     changed: Statement,

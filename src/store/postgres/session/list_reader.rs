@@ -139,8 +139,9 @@ impl ListReader {
         drop(self.queries.lock().take());
     }
 
-    /// Sends queries and answers list requests until the session ends. With `commits`, the standby
-    /// must confirm the commit of every query.
+    /// Sends queries and answers list requests until the session ends. If `commits` is true, each
+    /// query also locks the row of this replica ([`select`]), and the standby must confirm its
+    /// commit.
     pub async fn answer_requests(&self, connection: &Connection, commits: bool) {
         if let Err(error) = self.answer_until_ended(connection, commits).await {
             self.state.end(&ErrorChain(&error));

@@ -12,7 +12,7 @@ pub struct Replica {
     state: Mutex<ReplicaState>,
 }
 
-/// The values in a replica's row that change: its address, and the last change that its list
+/// Two values in a replica's row: its address, and the number of the last change that its list
 /// reflects.
 pub type RowValues = (String, i64);
 

@@ -156,8 +156,8 @@ impl SessionState {
     }
 }
 
-/// Awaits the result of `work`. If `work` takes longer than `limit`, returns the error for an
-/// unreachable store.
+/// Awaits the result of `work`, for at most `limit`. After that, the store counts as unreachable,
+/// and the error has no SQLSTATE.
 pub async fn with_time_limit<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,

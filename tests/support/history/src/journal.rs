@@ -83,11 +83,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds the figures and the violations to the report, and returns the violations. The report
-    /// also fails if no cancellation got a 204.
+    /// Adds the figures and the violations to the report, and returns the violations. If no
+    /// cancellation got a 204, the report fails even without violations.
     ///
-    /// Stalls can excuse such a run, an exceeded time limit or an unexpected 503, but no other
-    /// violation.
+    /// Stalls can excuse a run without a 204, an exceeded time limit or an unexpected 503, but no
+    /// other violation.
     pub fn report_violations(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
         let is_idle = figures.acknowledged.is_empty();

@@ -264,8 +264,8 @@ impl Workload {
         }
     }
 
-    /// Continues to send requests after a limit is reached. With a low limit per minute, the key is
-    /// then banned.
+    /// Sends requests with a limited key, and continues after refusals. If the account's limit per
+    /// minute is low, these refusals get the key banned.
     async fn exceed_limit(self: Arc<Self>, number: usize) {
         let name = format!("limited-{number}");
         let mut random = self.random(100 + number);

@@ -112,8 +112,8 @@ pub struct Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
-    /// The pending removals that the end of the read applies to the snapshot. Empty in a read of
-    /// all rows.
+    /// The replica's own cancellations that the snapshot lacked when the read began. The end of the
+    /// read applies them to the snapshot. Empty in a read of all rows.
     removed: Set,
     after: Position,
     /// The position of the last change of orders on the session's host. The replica reads this
@@ -125,8 +125,9 @@ pub struct Reading {
     highest: Option<i64>,
 }
 
-/// The position that the cache reflected, and the key's changes after this position. `None` if
-/// there are too many rows, or if the cache reflects another history.
+/// The position that the cache reflected when the poll was sent, and the key's changes after this
+/// position. `None` if the changes are too many for the answer, or if the session has another
+/// history than the cache.
 type ChangedKeys = Option<(Position, Set)>;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -60,8 +60,8 @@ pub struct World {
     /// The time at which the key's revocation was acknowledged. `None` before the acknowledgement,
     /// and after a restore or failover has lost the revocation.
     revoked: Option<Tick>,
-    /// A replica that only cancels. Two replicas are enough, because the memory of one does not
-    /// affect the others.
+    /// A replica that only cancels. A third replica is not needed, because the memory of a replica
+    /// does not affect the others.
     canceller: Canceller,
     replica: Replica,
 }
@@ -163,8 +163,8 @@ impl Step {
             }
         }
         match change_scope {
-            // A command can revoke the key, but no command cancels the order. So there is no
-            // `Step::Command` with `ends` here.
+            // A command can revoke the key. The model has no command that cancels the order, so there
+            // is no `Step::Command` with `ends` here.
             ChangeScope::Orders => {
                 all.extend([Acknowledge, AcceptAnswer, Refresh, Publish]);
                 if scope.has_failovers {

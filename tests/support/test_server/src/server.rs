@@ -82,7 +82,8 @@ impl TestServer {
         self.server.admin_address()
     }
 
-    /// Starts to keep the requests and responses for [`TestServer::exchanges`].
+    /// From now on, keeps the requests and responses, for [`TestServer::exchanges`]. They are not
+    /// kept by default, because lists may be large.
     pub fn keep_exchanges(&self) {
         self.observer().keep_exchanges();
     }

@@ -82,7 +82,7 @@ impl CliSandbox {
         ServerProcess::start(&mut command, &self.path("log")).unwrap()
     }
 
-    /// Imports pending orders with these ids for pet 1.
+    /// Imports a pending order for each id. All are for one unit of pet 1.
     pub fn import_pending(&self, ids: impl IntoIterator<Item = i64>) {
         let rows: String = ids.into_iter().map(|id| format!("{id},1,1\n")).collect();
         let csv = format!("id,petId,quantity\n{rows}");

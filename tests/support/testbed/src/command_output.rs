@@ -21,7 +21,8 @@ impl CommandOutput {
         })
     }
 
-    /// Returns standard output. Fails if the command failed.
+    /// Returns standard output. If the exit status is not 0, fails with the status and standard
+    /// error.
     pub fn success(self) -> anyhow::Result<String> {
         if self.status != 0 {
             bail!("exit status {}: {}", self.status, self.stderr.trim());

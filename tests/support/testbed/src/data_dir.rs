@@ -143,8 +143,8 @@ impl DataDir {
         self.start(&mut command, flags)
     }
 
-    /// Starts a server with the default flags of [`DataDir::serve`]. `command` must come from
-    /// [`DataDir::command`], but may be changed.
+    /// Starts a server with the default flags of [`DataDir::serve`]. `command` must run the program
+    /// with this data directory, such as a command from [`DataDir::command`].
     pub fn start(&self, command: &mut Command, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         std::fs::create_dir_all(&self.path)?;
         command.arg("serve").args(flags);

@@ -10,8 +10,9 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The numbers of days after which keys in tests expire. 0 stands for times that are not expiry
-/// times.
+/// Outputs are compared without recent times, and without times that are one of these numbers of
+/// days later. 0 stands for the recent times themselves. The other numbers are the days after which
+/// keys in tests expire.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.

@@ -16,8 +16,8 @@ pub struct ProgenitorInput {
     pub document: Value,
     /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype.
     pub identifiers: Vec<String>,
-    /// The names of the extensible enums. `document` has a schema for each enum, to which
-    /// properties and parameters refer.
+    /// The names of the extensible enums. `document` has a schema with each of these names.
+    /// Properties and parameters refer to this schema.
     pub enums: Vec<String>,
 }
 

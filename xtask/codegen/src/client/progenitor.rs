@@ -64,7 +64,8 @@ fn generator(
                 patch.with_derive(derive);
             }
         } else {
-            // The API may add fields, so programs must not name all fields of a type.
+            // A program that names all fields of a type would not compile after the API adds a
+            // field. This attribute forbids such programs.
             patch.with_attr("#[non_exhaustive]");
         }
         settings.with_patch(name, &patch);

@@ -1,4 +1,4 @@
-//! Reads constants, which are strings and numbers of a document that programs use. Examples are the
+//! Reads constants. These are strings and numbers in a document that programs use, such as the
 //! document's version, tables in `info`, and patterns of keys.
 
 use super::Reader;

@@ -1,4 +1,5 @@
-//! Writes the constants, and an enum for each table in `info`.
+//! Generates the Rust constants for strings of the document, such as its version. Also generates an
+//! enum for each table in its `info`.
 
 use super::{comment, description};
 use crate::model::{Constant, Table};

@@ -41,8 +41,8 @@ fn book(isbn: &str, title: &str) -> Book {
 
 impl Api for Library {
     type Context = ();
-    /// The tests have no middleware that adds a sender to requests. So they request an upgrade, for
-    /// which hyper adds this extension.
+    /// The caller is an extension of the request, which a middleware normally adds. These tests
+    /// have no middleware. They request an upgrade, so hyper adds the extension `OnUpgrade`.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {

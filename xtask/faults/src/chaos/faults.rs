@@ -234,8 +234,8 @@ impl FaultSchedule {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;
             let kinds = group.faults.into_iter().map(|fault| fault.kind);
-            // The other fault of the group may prevent the COMMIT at which such a kind takes
-            // effect.
+            // A fault at a COMMIT may have no effect if it is not alone in its group, because the
+            // other fault may prevent all commits.
             kinds.filter(move |kind| is_alone || !kind.cuts_commits())
         };
         self.take(FaultSchedule::count_in(time)).flat_map(kinds).collect()

@@ -194,8 +194,8 @@ async fn inject_faults(
         let recovered = recover(&site.servers, workload);
         let served_after = match (group.promotes(), &mut site.databases) {
             (true, Some(databases)) => {
-                // Add the new standby while the servers recover. The replaced primary may still run
-                // at this time.
+                // Add the new standby while the servers recover. Then kill the replaced primary,
+                // which may still run.
                 let (served_after, standby_added) =
                     tokio::join!(recovered, databases.add_standby());
                 standby_added?;

@@ -212,7 +212,7 @@ impl Database<'_> {
         Ok(role)
     }
 
-    /// Opens the store in the way in which a command opens it, and connects as `role`.
+    /// Opens the store as an operator's command does, and connects as `role`.
     pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresOperatorStore> {
         Ok(PostgresOperatorStore::connect(&self.url_for(role).parse()?)?)
     }

@@ -16,8 +16,8 @@ use testbed::relay::{Fault, Relay};
 use testbed::{DataDir, Program, Signal, WAIT_TIMEOUT, wait_blocking};
 use tokio::runtime::{self, Runtime};
 
-/// Maximum time until a server is ready if its first host is suspended. The server waits half a
-/// second before it tries the second host.
+/// The maximum time until a server is ready if the first host in the store's URL is suspended. The
+/// server waits half a second before it tries the second host.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The maximum time that a store's servers may take to stop using a host after it became read-only.
@@ -50,8 +50,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Waits until a commit waits for the standby, and cancels the commit's wait. `role` names the
-    /// connection that commits, such as `writer`.
+    /// Waits until the connection `role`, such as `writer`, waits for the standby during a commit.
+    /// Then ends the connection's wait.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity

@@ -77,8 +77,8 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // Add a row with an old time. After a failover, the new primary's clock may show a later time
-    // than the old primary's clock.
+    // Add a row that looks old, but may belong to a running server. After a failover, a row looks
+    // old if the new primary's clock is ahead of the old primary's clock.
     database.add_server("now() - interval '2 days'")?;
     let store = database.server_of_owner()?;
     ensure!(commands.replicas()?.len() == 2, "a server that may hold a lease was removed");
@@ -106,8 +106,8 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
 pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    // A new session adds the row before it reads the journal, so this attempt fails after the row
-    // was added.
+    // A new session first adds the server's row, then reads the journal. Without a row in the
+    // journal, the session fails after it has added the server's row.
     database.execute("DELETE FROM changes")?;
     let store = database.server_of_owner()?;
     let error = store.require_ready().err().context("it is ready")?;

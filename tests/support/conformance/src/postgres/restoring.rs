@@ -27,7 +27,8 @@ use tempfile::TempDir;
 use testbed::postgres::Installed;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// How many account ids and key ids a restore or a new store id leaves unused.
+/// A restore and `begin_new_store` skip this many ids above the highest account id and the highest
+/// key id.
 const ID_GAP: i64 = 1_000_000;
 
 /// Creates an embedded store with rows of every kind.
@@ -183,8 +184,8 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     store.deregister(Duration::from_secs(5))?;
-    // Add the row of a killed server. Its time is in the future, because the old primary's clock
-    // may have been fast.
+    // Add the row of a killed server. The server's last heartbeat seems to be in the future,
+    // because the clock of an earlier primary may have been fast.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
     // A server must be able to start after the restore. The restore changes the store's id, so it
@@ -233,8 +234,8 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     Ok(())
 }
 
-/// The restore loses a cancellation, and the next change gets the same number. The server `quiet`
-/// must list what the store has now.
+/// The restore undoes a cancellation, and the next change gets the cancellation's number. The
+/// server `quiet` must nevertheless list what the store has after the restore.
 pub fn a_server_follows_tables_that_are_restored_under_it(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -188,7 +188,8 @@ pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> a
     Ok(())
 }
 
-/// A ban is stored only under the change lock. Other requests must not wait for the ban.
+/// A ban is stored only under the change lock. Other requests must not wait until the ban is
+/// stored.
 pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -353,14 +354,14 @@ pub fn role_settings_do_not_affect_sessions(server: &PostgresUnderTest) -> anyho
     Ok(())
 }
 
-/// A command waits for a server even if the server's row has an old time. After a failover, the
-/// database's clock may be ahead, so the server may still run.
+/// A command waits for a server even if the server's row looks old. After a failover, the row of a
+/// running server looks old if the new primary's clock is ahead of the old primary's clock.
 pub fn a_command_waits_for_a_server_regardless_of_clocks(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
-    // Add the row of a server that still sends its heartbeats to the replaced primary.
+    // This row gets no heartbeats, as if its server still sent them to the old primary.
     database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
     commands.await_servers();

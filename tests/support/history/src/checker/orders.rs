@@ -1,5 +1,5 @@
-//! Records what is known about each order. Checks that the responses to cancellations are
-//! consistent with this.
+//! Records what the checker knows about each order. Checks that the responses to cancellations
+//! agree with this knowledge.
 
 use super::faults::Faults;
 use super::findings::{Findings, Interval};

@@ -131,7 +131,8 @@ impl Recovery {
         findings.add_if_longer(Interval { from, to: at }, AGREEMENT_WITHIN, violation);
     }
 
-    /// Completes the checks of the last fault.
+    /// Adds a violation for each server that never became ready after the last fault, for each that
+    /// still refused requests, and for lists that never agreed.
     pub fn close(&mut self, findings: &mut Findings) {
         if self.undone.take().is_none() {
             return;
