@@ -51,7 +51,7 @@ impl ClientV2 {
     /// - **200**: a page. For pagination, send its `nextCursor` as `cursor`, with the filters
     ///   unchanged, until a page has no `nextCursor`. A page that has a `nextCursor` may hold fewer
     ///   orders than `limit`, even none.
-    /// - **304**: the page that you have with the `ETag` in `If-None-Match` is still current.
+    /// - **304**: the page is unchanged since the response with the `ETag` in `If-None-Match`.
     /// - **400**: a query parameter is unknown, repeated, empty or malformed. The `message` names
     ///   it.
     /// - **All pages together**: no order appears twice. An order that matches during the whole

@@ -202,7 +202,7 @@ async fn flush(buffer: Arc<LogBuffer>, deadline: Instant) {
     let _ = flushed.await;
 }
 
-/// Handles a SIGHUP. Only requests the reload, which [`ReloadableCertificate::keep_current`] then
+/// Handles a SIGHUP. Only requests the reload, which `ReloadableCertificate::keep_current` then
 /// performs.
 fn reload(server: &Server, log: &Logger) {
     match server.certificate() {
