@@ -10,7 +10,7 @@ use testbed::{DataDir, Signal, WAIT_TIMEOUT};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// Four times the number of tokio's blocking threads.
+/// Four times the maximum number of tokio's blocking threads, which is 512.
 const LOOK_UPS: usize = 2_048;
 
 /// The number of requests that are sent concurrently, each on its own connection.

@@ -225,7 +225,8 @@ export const scrollbar: Check = (page) =>
 async function still(page: Page): Promise<void> {
   const moving = () =>
     page.evaluate(async () => {
-      // Wait for two frames, because animations of newly drawn parts begin with the next frame.
+      // Wait for two frames. The first callback runs before the next frame is drawn. Animations of
+      // new parts begin only when that frame is drawn.
       for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
       const ends = (animation: Animation) =>
         animation.effect?.getComputedTiming().endTime !== Infinity;

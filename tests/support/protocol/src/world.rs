@@ -46,7 +46,8 @@ pub enum Broken {
     SendsTooManyQueries,
 }
 
-/// The complete state of the model.
+/// The complete state of the model. The search recognizes a visited state by the hash of this
+/// value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct World {
     /// `Some` for hosts that are or were primary; all others are standbys.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, Postgres};
 use testbed::{Key, Report, wait_for};
 
-/// Time within which a server must be ready after its start, or after the last fault.
+/// Time within which a server must be ready after its start, or after the end of a fault.
 pub const READY_WITHIN: Duration = Duration::from_secs(5);
 
 /// Time within which the servers must list the same orders once all are ready.

@@ -1,4 +1,5 @@
-//! Collects a test's requests, responses and violations.
+//! Checks the responses of a test, and collects the violations. If the test asks for it, also keeps
+//! the requests and responses.
 
 use super::check::wire_check;
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
