@@ -228,8 +228,8 @@ const PRINTING: [&str; 8] = [
 ];
 
 pub fn command() -> clap::Command {
-    // `demo` refuses the global options, and the other commands below ignore the options. So their
-    // help does not show the options.
+    // Hide the global options that a command does not use. `demo` refuses all of them. `config
+    // default` and the commands in `PRINTING` ignore them, except that `openapi` reads `--config`.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {
@@ -240,7 +240,8 @@ pub fn command() -> clap::Command {
     })
 }
 
-/// Hides the global options in the help of a command. Applies `change` to each hidden option.
+/// Hides the global options in the help of a command. `change` can modify each hidden option, for
+/// example so that the command refuses it.
 fn hide_global_options(
     command: clap::Command,
     change: fn(clap::Arg) -> clap::Arg,

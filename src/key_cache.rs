@@ -100,9 +100,11 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
-/// The pause between two polls for changed keys and accounts. Cached keys are valid until a second
-/// after the `as_of` of the last poll. On PostgreSQL, `as_of` can be 250 ms before the poll. This
-/// pause leaves a few hundred milliseconds for the next poll.
+/// The pause between two polls for changed keys and accounts.
+///
+/// A poll returns a time, `as_of`. Cached keys are valid until a second after this time. On
+/// PostgreSQL, `as_of` can be 250 ms before the poll. With this pause, about half a second remains
+/// for the next poll.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The maximum number of uses of keys that one transaction records. On SQLite, cancellations wait

@@ -38,11 +38,11 @@ use tokio::task::JoinSet;
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// The last part of the stop delay. In this part, the server ignores new connections and serves
-/// existing connections.
+/// existing ones.
 ///
-/// In this time, a handshake that has begun and the head of its request can arrive. A client
-/// repeats an ignored packet after a second. This time is shorter, so the repeated packet arrives
-/// when the server refuses connections.
+/// A client whose TCP handshake has begun can still connect and send the head of its request. A
+/// client that the server ignores repeats its packet after a second. Because this part is shorter
+/// than a second, the server then refuses the connection.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time for closing the admin listener, once the API's listener is closed.

@@ -242,8 +242,8 @@ async fn without_javascript_the_reference_is_the_whole_document_as_text() {
     }
 }
 
-/// Returns the part of the page that begins with the `<h3>` heading `anchor`. The part ends before
-/// the next heading of the same or a higher level.
+/// Returns the section of the page that the `<h3>` heading `anchor` begins. Panics unless the page
+/// has exactly one such heading.
 fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
     let heading = format!("<h3 id=\"{anchor}\">");
     let matches: Vec<_> = page.match_indices(&heading).collect();

@@ -27,8 +27,8 @@ fn requests() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// Requests with a valid key and the expected statuses, in the order of sending. At first, orders
-/// 1, 3 and 4 are pending, order 2 has shipped, and pet 7 exists.
+/// The requests and their expected statuses, in the order of sending. Each request has a valid key.
+/// At first, orders 1, 3 and 4 are pending, order 2 has shipped, and pet 7 exists.
 const ANSWERS: &[(&str, &str, u16)] = &[
     ("GET", "/v1/store/orders", 200),
     ("GET", "/v1/store/orders?limit=1", 200),
@@ -125,8 +125,9 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     server.exchanges()
 }
 
-/// Collects 429s of each operation, for an exhausted limit and for a ban. The account may send one
-/// request a minute. A refused request [`BURST`] after the first refusal starts the ban.
+/// Collects two 429s of each operation: one because the limit is exhausted, and one because the key
+/// is banned. The account may send one request a minute. The ban begins when a request is refused
+/// [`BURST`] after the first refusal.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in requests() {

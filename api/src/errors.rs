@@ -1,7 +1,7 @@
 //! The error responses that the middleware sends itself, and the messages of errors.
 //!
-//! [`message`] takes an example message from the document and replaces the numbers in it. The other
-//! messages are written in this module.
+//! Some messages are examples from the document. If an example contains numbers, [`message`]
+//! replaces them. The other messages are written in this module.
 
 use crate::documents::{DOCUMENTS, Document, V1};
 use crate::headers;

@@ -255,10 +255,11 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     StoreState { is_reachable: true, unready }
 }
 
-/// The lag of the list. Contains the start of the lag, and a change that the list lacks. `None` if
-/// the list has every change.
+/// The time at which the list began to lag behind the store, with the store's last change at that
+/// time. `None` if the list has every change.
 ///
-/// When the list has this change but lacks a later change, the lag starts again.
+/// Once the list has this change, the lag ends. If the list lacks a later change by then, a new lag
+/// begins.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, Position)>);
 
@@ -295,7 +296,8 @@ mod tests {
             (0, change(0, 5), change(0, 5), 0),
             (1, change(0, 7), change(0, 5), 0),
             (4, change(0, 9), change(0, 6), 3),
-            // The list now has change 7, but lacks change 9, so the lag starts again at 0.
+            // Until now, the lag was that of change 7. The list is now at change 8, so it has
+            // change 7 but lacks change 9. The lag of change 9 starts at 0.
             (5, change(0, 9), change(0, 8), 0),
             (6, change(0, 9), change(0, 8), 1),
             // The list lacks the whole new history of the store, so the lag continues from second

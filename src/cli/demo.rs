@@ -70,8 +70,11 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     )
 }
 
-/// Replaces port 0 by a free port, because the documents contain the server's address. If the given
-/// address cannot be used, returns it unchanged, so that the server reports the error.
+/// Returns the address `given`, or otherwise the default. Replaces port 0 by a free port, because
+/// the served documents contain the server's address. Also chooses a free port if the default
+/// address is in use.
+///
+/// If the given address cannot be used, returns it unchanged, so that the server reports the error.
 fn free_address(given: Option<ListenAddress>, default: ListenAddress) -> ListenAddress {
     let bind = |address: &str| TcpListener::bind(address)?.local_addr();
     let bound = match &given {

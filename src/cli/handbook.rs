@@ -61,8 +61,9 @@ impl HandbookArgs {
     }
 }
 
-/// Returns the section with the heading `name`, or the only section whose heading has all words of
-/// `name`. Fails if several sections or none match. Ignores letter case.
+/// Returns the section with the heading `name`, or else the only section whose heading contains
+/// every word of `name`. A part of a word also matches. Ignores letter case. Fails if no section or
+/// several sections match.
 fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
     let headings = || text.lines().filter_map(|line| line.strip_prefix("## "));
     let words = name.to_lowercase();

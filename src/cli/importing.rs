@@ -153,8 +153,8 @@ struct Imported {
     outcome: ImportOutcome,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     ignored_fields: BTreeSet<String>,
-    /// The data directory in which the import creates a store. Absent if the store already exists
-    /// or is in PostgreSQL.
+    /// The data directory in which the import creates a store, or would create one without
+    /// `--dry-run`. Absent if the store already exists or is in PostgreSQL.
     #[serde(skip_serializing_if = "Option::is_none")]
     new_store: Option<PathBuf>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -124,8 +124,8 @@ fn flag_of(error: &clap::Error) -> Option<String> {
     named.split(' ').next().map(str::to_string)
 }
 
-/// Formats the error for an invalid flag value in the form of errors for invalid values in the
-/// configuration file. Returns `None` for other errors.
+/// Formats the error for an invalid value of a flag. The text has the same form as for an invalid
+/// value in the configuration file. Returns `None` for other errors.
 pub fn wrong_value(error: &clap::Error) -> Option<String> {
     let (flag, value) = (flag_of(error)?, error.get(ContextKind::InvalidValue)?.to_string());
     // For a flag without its value, clap also reports `InvalidValue`, but with an empty value.

@@ -55,8 +55,8 @@ Examples:
         /// The id of the key to replace
         #[arg(value_name = "KEY_ID")]
         key_id: String,
-        /// Time for which the old key stays valid: at most 7d, or until its own expiry if that is
-        /// sooner
+        /// Time for which the old key stays valid, at most 7d. An earlier expiry of the old key
+        /// still applies
         #[arg(
             long,
             value_name = "DURATION",

@@ -122,8 +122,8 @@ fn format_line(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     format!("{percent} %{}", time_left(done, all, elapsed))
 }
 
-/// Formats the remaining time, on the assumption that the speed stays constant. Empty before the
-/// first step and after the last.
+/// Formats the remaining time as the end of a line, such as `, about 2 minutes left`. Assumes that
+/// the speed stays constant. Empty before the first step and after the last.
 fn time_left(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     let rest = all.unwrap_or(0).saturating_sub(done);
     if done == 0 || rest == 0 {

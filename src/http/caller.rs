@@ -115,8 +115,8 @@ fn credentials_without_key(request: &RequestInfo) -> SentCredentials {
     }
 }
 
-/// Returns the bearer token. Fails if it is missing, or if there are several `Authorization`
-/// headers.
+/// Returns the bearer token. Refuses several `Authorization` headers, even if only one of them
+/// contains a token.
 fn bearer(headers: &HeaderMap) -> Result<&[u8], Unauthenticated> {
     let refuse = |refusal, key_sent| Unauthenticated::Refused { refusal, key_sent };
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
@@ -130,7 +130,8 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Unauthenticated> {
     key.ok_or(refuse(KeyRefusal::NoKey, false))
 }
 
-/// Returns the text after `Bearer` and one or more spaces. `Bearer` may be in any letter case.
+/// Returns the token of an `Authorization` header (RFC 6750, 2.1). The scheme `Bearer` may be in
+/// any letter case (RFC 9110, 11.1). Returns `None` for another scheme or an empty token.
 fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked("Bearer".len())?;
     let spaces = rest.iter().take_while(|byte| **byte == b' ').count();

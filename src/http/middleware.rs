@@ -152,8 +152,10 @@ async fn admit(
     }
 }
 
-/// The rate limiter's decision, and the freshness query if one was sent. If the decision takes a
-/// query to PostgreSQL, both queries run at the same time.
+/// The rate limiter's decision, and the answer to the freshness query or a receiver for it.
+/// `freshness` is `None` if no query was sent.
+///
+/// The limiter may have to query PostgreSQL. The freshness query then runs at the same time.
 struct Counted {
     decision: Decision,
     decided_at: Now,

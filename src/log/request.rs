@@ -1,8 +1,8 @@
 //! Writes the log line of each request. Each field that a client can choose is shortened, parsed or
 //! withheld here, so that no line contains a key.
 //!
-//! The line is encoded here in 3,600 instructions. Slog with slog-json, or serde with a struct,
-//! would take twice as many.
+//! This module encodes the JSON itself, because that is faster: a line takes about 3,600 CPU
+//! instructions. Both slog-json and a struct with serde would take twice as many.
 
 use super::buffer::LogBuffer;
 use http::{HeaderMap, HeaderValue};

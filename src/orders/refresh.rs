@@ -140,8 +140,8 @@ impl Refresh {
         Ok(ReadRefresh { base, reached, planned: self })
     }
 
-    /// Returns the changed orders in the store's report. Returns no orders if this refresh does not
-    /// apply the report's orders.
+    /// Returns the orders in the store's report that this refresh applies. Returns none if the
+    /// refresh needs no changed orders, or reads them from the store.
     fn rows(&self) -> &[Order] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,

@@ -235,7 +235,8 @@ impl Reader {
         self.list.snapshot()
     }
 
-    /// Returns the page with this index. Fails if the list was cut off or the index is too high.
+    /// Returns the page with this index. Returns [`CutOff`] if the list was cut off, and also if
+    /// the index is too high.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }

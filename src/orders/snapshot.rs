@@ -76,8 +76,9 @@ pub struct Snapshot {
     /// includes the buffer `joined` even before the buffer exists. It excludes bytes that pages
     /// compress or encode later.
     held_bytes: usize,
-    /// The number of responses that sent the list without gzip, if the list has several pages. It
-    /// stays 0 for a long list, because the pages of a long list are never joined.
+    /// The number of uncompressed responses that have begun to send the list. It is counted only
+    /// for lists of several pages, because the pages are joined for the second such response. It
+    /// stays 0 for a long list, whose pages are never joined.
     plain_responses: AtomicUsize,
     /// The JSON array of a short list in one buffer. The second uncompressed response creates the
     /// buffer.

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The maximum number of addresses with their own window. The table takes 4.1 MiB, because each
-/// entry takes 32 bytes and half of the slots are empty.
+/// The maximum number of addresses with their own window. The table takes 4.1 MiB. It has two slots
+/// for each address, and each slot takes 33 bytes: 32 for the entry and one for the hash table's
+/// own data.
 pub const MAX_ADDRESSES: usize = 65_536;
 
 /// The minimum time between two scans of a full table for closed windows. Without this minimum,

@@ -219,8 +219,10 @@ mod tests {
         drop((waiting, more));
     }
 
-    /// A client that connects shortly before the socket closes must be refused. If its connection
-    /// were reset instead, the client could not know whether its request was executed.
+    /// A client that connects shortly before the socket closes must be refused. So its SYN is
+    /// ignored. When the client repeats the SYN, the socket is closed and the client is refused. If
+    /// its connection were reset instead, the client could not know whether its request was
+    /// executed.
     #[test]
     fn new_connections_are_ignored_until_the_socket_closes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

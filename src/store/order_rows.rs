@@ -241,8 +241,7 @@ impl Records<'_> {
         }
     }
 
-    /// Returns the records in this range. Returns no records if the end of the range is out of
-    /// bounds.
+    /// Returns the records in this range, or none if the range ends out of bounds.
     pub fn step(self, range: Range<usize>) -> Self {
         match self {
             Records::Orders(orders) => Records::Orders(orders.get(range).unwrap_or_default()),

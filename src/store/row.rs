@@ -1,5 +1,6 @@
-//! Describes the fields of a stored row with their columns and SQL types in one place. On either
-//! engine, statements and the parsing of rows use the same order of columns.
+//! Defines the fields of a stored row, their columns and their SQL types in one place. The
+//! statements and the parsing of rows of both engines use these definitions, so the order of
+//! columns is always the same.
 
 use super::error::StoreError;
 use super::value::{FromValue, Parameter, StoredDate, Value};

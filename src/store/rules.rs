@@ -65,7 +65,8 @@ pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// Fails if the order is cancelled, or if `status` is `None` because the order does not exist.
+/// Fails if the order cannot be updated. Unlike a cancelled order, a shipped one can be. `status`
+/// is `None` if the order does not exist.
 pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     match status {
         Some(Status::Pending | Status::Shipped) => Ok(()),

@@ -59,7 +59,7 @@ use write_access::WriteAccess;
 
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The number of pages in the write-ahead log (16 MiB) from which a commit of the server attempts a
+/// The number of pages in the write-ahead log (about 16 MB) from which a commit of the server attempts a
 /// checkpoint. The number is four times SQLite's default, because an attempt costs two more fsyncs
 /// and often cannot finish.
 ///

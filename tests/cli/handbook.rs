@@ -46,8 +46,8 @@ fn code(text: &str) -> Vec<String> {
     snippets
 }
 
-/// Returns the arguments if the line calls our program. The name is no call in a path or a message,
-/// nor where it names a systemd unit or a Kubernetes object.
+/// Returns the arguments if the line calls our program. The program's name may also be a part of a
+/// path, a message, or the name of a systemd unit or Kubernetes object. Such a line is not a call.
 fn our_command(line: &str) -> Option<&str> {
     let calls = line.match_indices("store-orders ").find(|(at, _)| {
         let before = &line[..*at];

@@ -142,8 +142,9 @@ impl Model {
         }
     }
 
-    /// Forgets what the server removes from memory. The server keeps the end of a ban for a day
-    /// after the ban, and while the key's strike minute is open. The ban stays in the store.
+    /// Forgets what the server removes from memory. The server removes the end of a ban if the ban
+    /// ended at least a day ago and no strike minute of the key is open. The ban stays in the
+    /// store.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

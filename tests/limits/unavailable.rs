@@ -91,7 +91,6 @@ async fn the_reset_agrees_with_retry_after_however_long_the_decision_took() {
     let refused = setup.serve().await.list_with(&key).await;
     refused.assert_error(503, "service_unavailable");
     assert_eq!(refused.number("retry-after"), 1);
-    // The request was refused 2 s after noon. The window resets 1 s after the refusal, which is 3 s
-    // after noon.
+    // The request was refused 2 s after noon. The window resets 1 s later, at 3 s after noon.
     assert_eq!(refused.rate_limit(), (300, 0, 3));
 }

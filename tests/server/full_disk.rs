@@ -72,8 +72,9 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     assert_eq!((orders.pending, orders.cancelled), (90, 10));
 }
 
-/// The server checkpoints the WAL at 16 MiB or after 250 commits. In this test, the WAL reaches the
-/// file size limit earlier. A write then fails, and the server must checkpoint the WAL.
+/// The server checkpoints the WAL after 4,000 pages (about 16 MB) or 250 commits. In this test, the
+/// WAL reaches the file size limit earlier. A write then fails, and the server must checkpoint the
+/// WAL.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wal_that_fills_the_disk_is_checkpointed() {
     let data = DataDir::temporary().unwrap();

@@ -19,8 +19,8 @@ use codegen::client::{ALL, Version};
 use codegen::{Error, Refusal, Refusals};
 use serde_json::Value;
 
-/// Generates all files. If the checkout has no server, leaves out the pages and the samples in
-/// Rust.
+/// Generates all files. If the checkout does not contain the server, omits the documentation pages
+/// and the Rust modules of the samples.
 pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
     let file = |name: &str, source, text| GeneratedFile { name: name.to_string(), source, text };
     let (mut files, mut documents) = (Vec::new(), Vec::new());

@@ -153,8 +153,9 @@ fn each_text_adds_the_crate_as_its_manifest_allows() {
     }
 }
 
-/// If the manifest has no `repository`, the command adds the crate from a checkout. It must work in
-/// a directory that contains the checkout as `store-orders`.
+/// While the client's manifest has no `repository`, the documents show a `cargo add` command with
+/// the path of a checkout. This command must work in a directory that contains the checkout as
+/// `store-orders`.
 #[test]
 fn a_program_next_to_a_checkout_can_add_the_crate() {
     let directory = tempfile::tempdir().unwrap();

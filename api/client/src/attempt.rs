@@ -13,8 +13,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Attempt<'a> {
-    /// The operation of the API, in snake case, such as `cancel_order`. Methods such as
-    /// `cancel_order_if_unchanged` send the same operation.
+    /// The operation of the API, in snake case, such as `cancel_order`. It is not always the name
+    /// of the called method. For example, `cancel_order_if_unchanged` also sends `cancel_order`.
     pub operation: &'static str,
     /// The number of the attempt within the call, from 1.
     pub number: u32,

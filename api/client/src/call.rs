@@ -1,8 +1,8 @@
-//! The options of a call and the record of its attempts. The hooks that send requests get both as a
-//! [`Call`].
+//! The options of a call and the record of its attempts. A [`Call`] has the options and the record,
+//! and the hooks that send requests receive it.
 //!
-//! The record keeps the status and headers of the last response, because progenitor's errors may
-//! lack both.
+//! The record keeps the status and the headers of the last response, because an error of progenitor
+//! may lack them.
 
 use crate::attempt::Observer;
 use crate::call_queue::CallQueue;
@@ -50,8 +50,9 @@ pub(crate) enum Stopped {
     /// The call took longer than `limit`. `while_it` says what the call was doing, as in "waited
     /// for the response".
     CallTimeout { limit: Duration, while_it: &'static str },
-    /// The call could not send a request before its deadline. `holds_for` is the remaining time of
-    /// the rate limit. It is zero if the deadline passed while the queue let other calls send.
+    /// The call could not send a request before its deadline. `holds_for` is the time for which the
+    /// rate limit still forbids requests. It is zero if the rate limit allowed requests, but the
+    /// queue let other calls send until the deadline had passed.
     RateLimit { holds_for: Duration },
 }
 

@@ -102,10 +102,11 @@ impl CallQueue {
 }
 
 impl State {
-    /// Admits and wakes as many waiting calls as the rate limit allows. If the limit is exhausted
-    /// until another time than before, also wakes all other waiting calls. Each of them then
-    /// compares this time with its deadline. Returns what the next call must do: send, or wait
-    /// until a certain time.
+    /// Admits and wakes as many waiting calls as the rate limit allows. Returns what the next call
+    /// must do: send, or wait until a certain time.
+    ///
+    /// If requests are now held until a different time, also wakes all other waiting calls. Each of
+    /// them then compares the new time with its deadline.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limit.next(now) != Next::Send {

@@ -11,8 +11,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum random wait after the end of a rate limit. Without random waits, all clients of an
 /// account would send at the same instant.
 const MAX_JITTER: Duration = Duration::from_secs(1);
-/// The maximum time that is taken from a `Retry-After`. Adding a longer time to the current instant
-/// could overflow.
+/// The longest `Retry-After` that counts. A longer one is shortened to this time, because adding it
+/// to the current instant could overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 
 /// The time at which the next request may be sent.
@@ -110,8 +110,9 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // The 429s of a burst report nearly the same end of the limit. Keep the end from the
-            // first 429, with its jitter, unless a later 429 reports a later end.
+            // The 429s of a burst report nearly the same time at which the limit ends. Keep the
+            // time from the first 429, with its jitter. Replace it only if a later 429 reports a
+            // time after the kept time with its jitter.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);

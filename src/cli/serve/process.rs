@@ -25,8 +25,8 @@ const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 /// may write a checkpoint to a slow disk.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server until a signal stops it, even during the start. `announce` prints the server's
-/// addresses.
+/// Starts a server, and runs it until a signal stops it. A signal can stop the server even while it
+/// starts. `announce` prints the server's addresses.
 pub fn run(
     open: impl AsyncFnOnce(Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
     config: ServerConfig,

@@ -15,9 +15,11 @@ pub fn served_documents(
     DOCUMENTS.iter().map(|document| served_document(document, settings, environment)).collect()
 }
 
-/// Returns the document with the operator's settings. The address of this server's environment
-/// comes first. If no address is set, `servers` contains only the base path, because addresses are
-/// never taken from a request.
+/// Returns the document with the addresses and the contact from the operator's settings. In
+/// `servers`, the address of this server's environment comes first.
+///
+/// If no address is set, `servers` contains only the base path, because addresses are never taken
+/// from a request.
 pub fn served_document(
     document: &Document,
     settings: &DocumentSettings,

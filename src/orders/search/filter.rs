@@ -1,5 +1,4 @@
-//! The filter of version 2's list: the conditions that a query can set, and whether an order meets
-//! them.
+//! The filter of version 2's list of orders. An order must meet all conditions that the query sets.
 
 use crate::store::{Order, OrderStatus};
 use chrono::{DateTime, Utc};

@@ -150,7 +150,8 @@ pub mod tests {
     }
 
     /// Returns random changes by id. Each change is a new quantity, or `None` to remove the order.
-    /// In every fourth round, several pages change.
+    /// In every fourth round, there are so many changes that several pages change. In the round
+    /// before it, every change is a removal.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {

@@ -54,8 +54,9 @@ impl<S, R: Default> ListState<S, R> {
         }
     }
 
-    /// Plans how the snapshot catches up with the store, which is at the position `stored`. If
-    /// `rows_after` is set, the store's answer has all rows that changed after `rows_after`.
+    /// Plans how the snapshot catches up with the store. `stored` is the store's position in its
+    /// answer to a query. If `rows_after` is set, this answer also contains all rows that changed
+    /// after `rows_after`.
     pub fn plan(&self, stored: Position, rows_after: Option<Position>) -> CatchUp {
         if !stored.has_more_than(self.snapshot_position) {
             return CatchUp::Nothing;
@@ -123,8 +124,8 @@ mod tests {
         let mut list = List::new((), change(5));
         assert!(cancel(&mut list, 1, (5, 6)));
         assert_eq!(list.position(), change(6));
-        // The list lacks change 7, which another process made. The second batch belongs to another
-        // history.
+        // Neither of the next two batches becomes pending. The first follows change 7, which
+        // another process made and the list lacks. The second belongs to another history.
         assert!(!cancel(&mut list, 1, (7, 8)));
         assert!(!cancel(&mut list, 2, (6, 7)));
         assert_eq!(list.position(), change(6));

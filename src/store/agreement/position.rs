@@ -28,11 +28,13 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the position of a list, which was at `self`, after it has removed the orders of a
-    /// batch. `batch` contains the store's positions before and after the batch.
+    /// Returns the position of a list from which the orders of a batch were removed. `self` is the
+    /// list's position before the removal. `batch` has the store's positions before and after the
+    /// batch.
     ///
-    /// If the list was not at the position before the batch, its position stays the same. The list
-    /// may lack a change that came before the batch.
+    /// The position advances only if the list was exactly at the position before the batch.
+    /// Otherwise, the list may lack a change that came before the batch. `None` also leaves the
+    /// position unchanged.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

@@ -48,9 +48,10 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// Returns the earliest time for the next query, if the last query was sent at `sent`. The pauses
-/// distribute `most` queries evenly over one round trip. Without pauses, a burst of requests could
-/// use all queries at once. The next request would then wait for almost a round trip.
+/// Returns the earliest time for the next query, if the last query was sent at `sent`. This
+/// distributes `most` queries evenly over one round trip. Otherwise, a burst of requests could send
+/// `most` queries at once. The next request would then wait for almost a round trip until one of
+/// them is answered.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;
     if share < TIMER_RESOLUTION { sent } else { sent + share }

@@ -55,9 +55,11 @@ impl CheckReport {
         }
     }
 
-    /// Reports a problem if a row has a higher change number than the last change in `rows`, the
-    /// rows of `table`. Servers would see such a row late or never. The last three parameters are
-    /// the highest change numbers of orders, keys and accounts.
+    /// Reports a problem if an order, key or account has a higher change number than `table`
+    /// records as the last change. Servers would see such a row late or never.
+    ///
+    /// `rows` are the rows of `table`, of which there must be exactly one. The last three
+    /// parameters are the highest change numbers among orders, keys and accounts.
     pub fn check_change_numbers(
         &mut self,
         table: &str,

@@ -69,9 +69,10 @@ pub struct UnfinishedSteps {
     pub why: Option<StoreError>,
 }
 
-/// Calls `step` for consecutive ranges of `items` items. `step` changes the items of its range in
-/// one transaction. Pauses between two calls if a server uses the store. Stops and fails if `step`
-/// returns `Break` before the last range.
+/// Divides `items` items into consecutive ranges, and calls `step` for each range. `step` changes
+/// the items of its range in one transaction. Pauses between two steps if a server uses the store.
+///
+/// Stops and fails at an error, or if `step` returns `Break` for a range that is not the last.
 pub fn in_steps(
     store: &dyn OperatorStore,
     items: usize,

@@ -33,14 +33,14 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Selects whether the server accepts writes, and the identity of the server. On a standby, the
-/// timeline is empty, because the functions that compute it fail.
+/// Selects whether the server accepts writes, and its identity: system identifier, timeline and
+/// start time. On a standby, the timeline is empty, because the functions that compute it fail.
 ///
 /// Also sets two settings that cannot be startup options:
 ///
 /// - `search_path` becomes the store's schema, whose name only PostgreSQL knows.
-/// - `transaction_timeout` becomes 0. PostgreSQL before version 17 would refuse a connection with
-///   this unknown option.
+/// - `transaction_timeout` becomes 0. PostgreSQL before version 17 does not know this setting, and
+///   would refuse a connection with it.
 const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
     current_setting('transaction_read_only') = 'on', \
     (SELECT system_identifier::text FROM pg_control_system()), \

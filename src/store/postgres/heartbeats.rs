@@ -63,8 +63,10 @@ pub async fn seen_and_silent(
     }
 }
 
-/// Removes the rows of silent servers, then fails if a server still has a row. A removed server
-/// must open a new session, and so reads the changes that it has missed.
+/// Removes the rows of silent servers. Then fails if a server still has a row.
+///
+/// The removal is safe even if such a server still runs. Its next heartbeat ends its session, and
+/// its next session reads the changes that it has missed.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

@@ -276,8 +276,9 @@ impl OperatorStore for PostgresOperatorStore {
 
     fn is_served(&self) -> Result<bool, StoreError> {
         // After a failover, the new primary's clock may differ from the clock that set `heard_at`.
-        // The result may then be wrong for a while. This only makes a long command slower, or lets
-        // it slow down the servers.
+        // The result may then be wrong for a while. This does little harm, because the result only
+        // decides whether a long command spares the servers. The command may be slower than
+        // necessary, or may slow down the servers.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",

@@ -280,8 +280,6 @@ fn is_transient(error: &StoreError) -> bool {
 /// seconds keeps vacuum from removing dead rows.
 pub const PAGE_ROWS: i64 = 50_000;
 
-/// Selects a page of the orders that are not cancelled, starting at id `$1`, with at most `$2`
-/// rows.
 fn all_orders() -> String {
     format!(
         "SELECT {} FROM orders WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",

@@ -53,8 +53,8 @@ const CHECKPOINT_COMMITS: u32 = 250;
 #[derive(Debug)]
 pub struct WriteAccess {
     connection: Mutex<Connection>,
-    /// The number of the server's commits since it last reached [`CHECKPOINT_COMMITS`]. Commits of
-    /// commands are not counted.
+    /// Counts the commits of the server, but not those of commands. Starts again at 0 when it
+    /// reaches [`CHECKPOINT_COMMITS`].
     commits: AtomicU32,
     /// The file that a command locks while it waits to write, so that a server pauses before its
     /// next batch.
@@ -116,8 +116,8 @@ impl WriteGuard<'_> {
     /// Waits for the writes of other processes, then begins a transaction that writes. Fails after
     /// the deadline. Also fails if the index of the write-ahead log was removed or replaced.
     ///
-    /// If the disk may be full since an earlier write, a server first makes a checkpoint. If the
-    /// checkpoint fails, so does this method.
+    /// If an earlier write of a server failed because the disk may be full, first makes a
+    /// checkpoint. Fails if the checkpoint fails.
     pub fn begin(&mut self) -> Result<WriteTransaction<'_>, StoreError> {
         let intent = &self.access.intent;
         if self.is_server {
@@ -173,9 +173,10 @@ impl WriteGuard<'_> {
         }
     }
 
-    /// Makes a checkpoint if a server's write failed because the disk may be full. Without this
-    /// call, no checkpoint might begin, because the log may be too short for an automatic one. If
-    /// the checkpoint fails, the server repeats it before its next write.
+    /// If a server's write failed, perhaps because the disk is full, makes a checkpoint. The
+    /// checkpoint empties the log, which frees disk space. An automatic checkpoint might never
+    /// begin, because the log may be too short for it. If this checkpoint fails, the server tries
+    /// again before its next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! Measures a store in PostgreSQL, and compares the results with baselines:
+//! Measures a store in PostgreSQL. Each result is compared with a baseline:
 //!
-//! - lists and request counts with the embedded store
-//! - cancellations with pgbench
-//! - the start of a server with psql
+//! - lists and the counting of requests: the embedded store, with counts in memory
+//! - cancellations: pgbench
+//! - the start of a server: psql, which copies all orders
 
 use crate::embedded::MANY;
 use crate::load::{Load, request};

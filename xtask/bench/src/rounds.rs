@@ -53,8 +53,9 @@ pub struct Work {
     pub target: Target,
 }
 
-/// Compares this build with the baseline, and with the other build if given. Returns a row for each
-/// comparison.
+/// Compares this build with the baseline, and with the other build if given. In each round, the
+/// builds and the baseline take one turn each, so changes in the machine's speed affect all of
+/// them. Returns a row for each comparison.
 pub fn compare(
     rounds: u16,
     work: Work,
@@ -102,8 +103,8 @@ pub fn compare(
     Ok(rows.collect())
 }
 
-/// Returns a turn that sends requests to a server in a closed loop. Measures the responses per
-/// second, and the server's CPU time per response.
+/// Returns a turn that sends requests to a server in a closed loop. The turn measures the responses
+/// per second, and the server's CPU time per response.
 pub fn load_turn(server: &ServerProcess, mut load: Load, span: Duration) -> Turn<'_> {
     Box::new(move || {
         // Empties the log, which would otherwise fill the disk.
@@ -116,7 +117,8 @@ pub fn load_turn(server: &ServerProcess, mut load: Load, span: Duration) -> Turn
     })
 }
 
-/// Returns a turn that starts a server, measures the time until it listens, and stops it.
+/// Returns a turn that starts and stops a server. The turn measures only the start, until the
+/// server prints its address.
 pub fn start_turn<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) -> Turn<'a> {
     Box::new(move || {
         let server = serve()?;

@@ -242,8 +242,8 @@ pub fn has_bounds(ty: &Type) -> bool {
     }
 }
 
-/// Returns a boolean or integer default as a Rust literal. Returns `None` for other types and for
-/// values that the type does not allow.
+/// Returns a boolean or integer default as a Rust literal. Returns `None` for other types, and for
+/// values outside the type's bounds.
 pub fn default_value(ty: &Type, value: &Value) -> Option<TokenStream> {
     match (ty, value) {
         (Type::Boolean, Value::Bool(flag)) => Some(quote::quote!(#flag)),

@@ -21,7 +21,7 @@ pub struct StoreUnderTest {
 }
 
 impl StoreUnderTest {
-    /// Creates the tables of a store at `url`, and imports pending orders with the ids 1 to
+    /// Creates a store in the database at `url`. The store contains the pending orders 1 to
     /// `orders`.
     pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
         let store = StoreUnderTest::open(program, url)?;

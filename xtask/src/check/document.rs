@@ -1,6 +1,6 @@
-//! Compares each document with the emitted one, which dropshot derives from the generated types in
-//! `api/src`. The document must contain each emitted value. Every other value must have a kind that
-//! `codegen::unemitted` lists.
+//! Compares each API document with the document that dropshot emits from the generated types in
+//! `api/src`. The API document must contain each emitted value. It may contain other values only if
+//! they are of a kind that dropshot cannot emit. `codegen::unemitted` lists these kinds.
 
 use super::inputs::{ALL_DOCUMENTS, Inputs, available};
 use super::problem::{ABSENT, Fix, Problem};

@@ -43,8 +43,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Returns a problem for each removed base path whose newest published document has operations that
-/// must still be served on the day `today`.
+/// Checks that no base path was removed too early. `base_paths` are the paths that are still
+/// served. For each other path, looks at its newest published document. Returns a problem if
+/// operations of this document must still be served on the day `today`.
 pub fn check_served(
     base_paths: &[&str],
     published: &Published,

@@ -104,8 +104,8 @@ impl<'a> ComparedPlace<'a> {
         }
     }
 
-    /// Returns this place with the name of a schema. [`ComparedPlace::field`] then appends the name
-    /// of a field after a dot.
+    /// Returns this place, with the schema's name instead of the place's name.
+    /// [`ComparedPlace::field`] then appends a field after a dot, as in `Order.id`.
     pub fn schema(&self, name: &str) -> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
@@ -130,8 +130,8 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Applies `rule` to each member that differs between two objects. Treats an absent object as
-    /// empty.
+    /// Applies `rule` to each member that was added, removed or changed between two objects. Treats
+    /// an absent object as empty. Values that are not objects are a breaking change.
     pub fn each(
         &mut self,
         of: &ComparedPlace<'_>,

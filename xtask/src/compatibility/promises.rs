@@ -52,8 +52,8 @@ pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
     operation["deprecated"] == true && sunset.is_some_and(|sunset| today > sunset)
 }
 
-/// The minimum time between today and a new sunset. On the day of publication, `cargo xtask
-/// publish` checks this time again.
+/// The minimum time between today and a new sunset. `cargo xtask publish` checks this minimum again
+/// on the day of publication.
 const SUNSET_NOTICE: Days = Days::new(90);
 
 /// Compares `x-sunset`, the day after which a deprecated operation may be removed. A new sunset

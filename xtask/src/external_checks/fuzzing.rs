@@ -31,16 +31,18 @@ fn fuzz(document: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
     command.args(["--continue-on-failure", "--max-examples", MAX_EXAMPLES]);
     command.args(["--generation-database", ":memory:", "--no-color"]);
     if document.base_path != V1.base_path {
-        // `use_after_free` expects 404 after a DELETE, but getOrder still returns cancelled orders.
-        // Select the checks on the command line, so that the configuration file cannot exclude a
-        // check.
+        // `use_after_free` expects 404 after a DELETE. In this version, getOrder still returns
+        // cancelled orders, so exclude the check.
+        //
+        // All checks are selected on the command line, so that the configuration file cannot
+        // exclude a check.
         command.args(["--exclude-checks", "use_after_free"]);
     }
     Ok(server.with_log(findings(&mut command)?, &[&key]))
 }
 
-/// Runs schemathesis. Returns its output if there are errors or warnings. If the server rejects the
-/// key, schemathesis may only print a warning and exit with 0.
+/// Runs schemathesis. Returns its output if there are errors or warnings. Warnings count, because a
+/// rejected key may lead to no more than a warning and the exit status 0.
 fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
     let output = output(command)?;
     let lines = lines(command, &output);

@@ -75,8 +75,8 @@ fn findings(
 /// The name of each sample: the version, such as `v2`, and the operation.
 type Names = Vec<(&'static str, String)>;
 
-/// Writes the samples of a language into files of the returned directory. Fails if an operation has
-/// no sample of the language.
+/// Writes each operation's sample in a language to a file, such as `v2/getOrder.py`. Returns the
+/// directory and the names of the samples. Fails if an operation has no sample in the language.
 fn extract(setup: &Setup, language: &str, extension: &str) -> anyhow::Result<(PathBuf, Names)> {
     let (directory, mut extracted) = (setup.tools.installed("samples"), Vec::new());
     for of in DOCUMENTS {

@@ -1,4 +1,5 @@
-//! Renders Markdown as HTML. Escapes HTML in the Markdown, so that a text cannot contain scripts.
+//! Renders Markdown as HTML. Shows raw HTML in the Markdown as text, so that a text cannot add
+//! elements such as `<script>` to the page.
 
 use pulldown_cmark::{Event, Options, Parser, html};
 

@@ -52,9 +52,11 @@ impl Recorder {
     }
 }
 
-/// A second subscriber. If only one subscriber exists, `tracing` asks only the thread that first
-/// creates a span whether to record the span. If that thread's test has no subscriber, no other
-/// test could then record the span.
+/// A second subscriber, so that `tracing` asks all subscribers whether to record a span.
+///
+/// With only one subscriber, `tracing` asks only on the thread that first reaches the span's code,
+/// and caches the answer for all threads. If that thread's test has no subscriber, no other test
+/// could record the span.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Recorder::default()));
 
 fn record_here() -> (Recorder, DefaultGuard) {

@@ -56,8 +56,8 @@ impl PostgresTls {
         }
     }
 
-    /// Sets the field of this URL parameter. Returns false if the parameter has no field. Fails if
-    /// `sslmode` has an invalid value.
+    /// Sets the field that belongs to this URL parameter. Returns false for any other parameter.
+    /// Fails if `sslmode` has an invalid value.
     pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let unknown = |_| {
             let why = match value {

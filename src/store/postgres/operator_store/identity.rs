@@ -1,6 +1,6 @@
 //! Gives the store a new id after point-in-time recovery. The recovered store and the original
-//! store may give the same id to different accounts or keys. Because of the new id, a server
-//! refuses to switch from one of these stores to the other.
+//! store may issue the same id for different accounts or keys. So a server must not switch from one
+//! store to the other. It refuses to do so, because the ids of the stores differ.
 
 use super::PostgresOperatorStore;
 use super::lock_store;

@@ -100,8 +100,8 @@ impl KeyReader {
         let mut keys = Vec::new();
         if statement.columns().len() > ANSWER_COLUMNS {
             for row in &rows {
-                // If there are no keys, the result has one row, in which the columns of the account
-                // are NULL.
+                // If nothing was found, the LEFT JOIN returns one row, in which these columns are
+                // NULL.
                 if value::<Option<i64>>(row, ANSWER_COLUMNS)?.is_some() {
                     keys.push(read(row, ANSWER_COLUMNS)?);
                 }

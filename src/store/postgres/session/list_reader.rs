@@ -38,7 +38,8 @@ const MAX_COMMITTING_QUERIES: usize = 1;
 /// cancellations. If more orders have changed, they are read separately.
 const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 
-/// The name of a column. Its value is true if the statement locked the replica's row.
+/// The name of a column of the freshness query. Its value is true if the query locked the row of
+/// this replica.
 const IS_LOCKED: &str = "is_locked";
 
 /// Returns the statement of a freshness query. The statement has three results:
@@ -219,8 +220,9 @@ impl ListReader {
         let rows = client.query(select, &parameters).await.map_err(read_error)?;
         if commits {
             link.require_confirmed_since(unconfirmed)?;
-            // Fail if the replica's row is missing. The statement then writes nothing, so its
-            // commit does not wait for the standby.
+            // If this replica's row is missing, the statement locks no row and writes nothing. Its
+            // commit then does not wait for the standby, so the answer may contain unconfirmed
+            // changes. Fail in this case.
             let is_locked = column_index(select.columns(), IS_LOCKED)?;
             if !rows.iter().all(|row| value(row, is_locked).unwrap_or_default()) {
                 return Err(unreachable_because("the row of this replica was removed"));

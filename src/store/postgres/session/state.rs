@@ -55,9 +55,11 @@ impl SessionState {
         }
     }
 
-    /// Records that a confirmed commit has read or made the change with this number, so the standby
-    /// has the change. Without such a commit, the standby may lack the change. The commit that made
-    /// the change may have stopped waiting for the standby.
+    /// Records that a confirmed commit has read or made the change with this number. The standby
+    /// then has the change.
+    ///
+    /// That the change was committed is not enough, because its own commit may have stopped waiting
+    /// for the standby.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -80,8 +82,8 @@ impl SessionState {
         }
     }
 
-    /// Lets `decide` accept or reject a reply of the primary. Also fails if the session has ended,
-    /// so that rows of an ended session are never used.
+    /// Returns the result of `decide`, which accepts or rejects a reply of the primary. Fails if it
+    /// rejects the reply, or if the session has ended. So rows of an ended session are never used.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,

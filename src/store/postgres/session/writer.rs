@@ -102,12 +102,13 @@ const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 /// the order.
 const OWN: &str = "own";
 
-/// Returns a statement that cancels the pending orders of a batch and selects the resulting state
-/// of each order.
+/// Returns a statement that cancels the orders of a batch and selects the resulting state of each
+/// order. It cancels an order only if the order is pending and has not changed since
+/// `unchanged_since`. The state of an order that the batch has cancelled is [`OWN`], even if an
+/// earlier attempt of the same batch cancelled it.
 ///
 /// The transaction takes the change lock before this statement. With READ COMMITTED, the statement
-/// then reads a newer snapshot, so it finds every order that is still pending. If an earlier
-/// attempt of the same batch cancelled an order, the selected state of this order is [`OWN`].
+/// then reads a newer snapshot, so it finds every order that is still pending.
 fn update_orders() -> String {
     format!(
         "
@@ -277,9 +278,9 @@ impl BatchWriter {
         self.state.answer(limit, self.send(batch, limit)).await
     }
 
-    /// Sends the batch's transaction. `limit` is the time that is left for the result. The waits
-    /// for locks have shorter limits, because a result after `limit` is treated as a lost
-    /// connection.
+    /// Sends the batch's transaction. `limit` is the time that is left for the result. A result
+    /// after `limit` is treated as a lost connection. So the waits for locks have shorter limits,
+    /// and a failed wait is reported in time.
     async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
         let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
         let Connection { client, link, .. } = &*self.connection;
@@ -346,8 +347,9 @@ impl BatchWriter {
         Ok(Some((before, Position { history, number })))
     }
 
-    /// Removes this server's row between two batches. Uses the writer's connection, because a
-    /// heartbeat may lock the row for longer than the lock timeouts of the other connections.
+    /// Removes this server's row between two batches. Uses the writer's connection, because it has
+    /// the longest lock timeout. A heartbeat may lock the row for longer than the other connections
+    /// would wait.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         let removal = async {
             let _writing = self.writing.lock().await;
@@ -432,8 +434,9 @@ mod tests {
         assert_eq!(batch.slots, [sent, Slot::Expired, duplicate, duplicate]);
     }
 
-    /// A request without a condition must be sent, because it succeeds even if the order has
-    /// changed.
+    /// The batch sends only one of the requests for an order. If one of them has no condition on
+    /// the order's last change (`unchanged_since`), the batch must send that request. It succeeds
+    /// even if the order has changed.
     #[test]
     fn of_several_requests_for_an_order_one_without_a_condition_is_sent() {
         let now = Instant::now();

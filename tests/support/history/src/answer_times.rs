@@ -1,4 +1,5 @@
-//! The time within which a server must answer, and the time after which a client gives up.
+//! The time within which a server must answer, which the checker enforces, and the time after which
+//! the workload's clients give up.
 
 use std::time::Duration;
 

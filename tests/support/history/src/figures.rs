@@ -29,8 +29,8 @@ pub struct Figures {
     fault: Option<(String, u64)>,
 }
 
-/// The longest time between two successes of each kind of request at one server. Time before the
-/// fault does not count.
+/// The longest time between consecutive successes at one server, for each kind of request. Only the
+/// time since the beginning of a fault counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     pub lists: Duration,

@@ -62,12 +62,12 @@ const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
-/// The time between the starts of two clients of [`WAITING`] accounts, which start one after
-/// another. So at almost any time, some client is using up a window.
+/// The clients of the first [`WAITING`] accounts start at this interval, one account after another.
+/// So at almost any time, some client is using up a window.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// The number of refusals after which clients wait until the window closes. These clients avoid a
-/// ban, because only [`PER_MINUTE`] strikes cause a ban.
+/// The number of refusals after which clients wait until the window closes. So these clients are
+/// not banned, because a ban takes [`PER_MINUTE`] strikes.
 const REFUSALS: u32 = 4;
 
 /// Pause of a caller between two rounds of requests.
@@ -204,7 +204,8 @@ impl Workload {
         }
     }
 
-    /// Requests a page. Returns the answer, and the cursor of the next page if there is one.
+    /// Requests a page. Returns the answer, and the cursor of the next page. Returns no cursor
+    /// after the last page, or if the request failed.
     async fn send_page(
         &self,
         client: &str,
@@ -359,7 +360,7 @@ impl Response {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Converts the response to a request for a list or page. `read` parses the body of a 200.
+    /// Returns the [`Answer`] to a request for a list or page. `read` parses the body of a 200.
     fn read(&self, read: impl FnOnce(&[u8]) -> Answer) -> Answer {
         if self.status == 200 { read(&self.body) } else { self.status() }
     }

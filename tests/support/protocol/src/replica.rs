@@ -86,7 +86,8 @@ struct Query {
     rows: Option<(Position, Set)>,
 }
 
-/// The progress of list requests from the answer to their query until the list is sent.
+/// The progress of the list requests that share a query. It begins with the answer to the query,
+/// and ends when the list is sent.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
@@ -303,9 +304,9 @@ impl Replica {
         Some(())
     }
 
-    /// Starts to refresh the list from the accepted answer. If `in_pages` is false, a necessary
-    /// read of rows is completed in this step. If `in_pages` is true, each part of the read is a
-    /// separate step.
+    /// Starts to refresh the list from the accepted answer. The list may lack rows that the answer
+    /// did not include, so they must be read. If `in_pages` is true, each part of this read is a
+    /// separate step. Otherwise, the whole read belongs to this step.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
@@ -331,8 +332,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the next step of a read of rows. The read gets the server's last changes before and
-    /// after the rows.
+    /// Takes the next step of a read of rows. A read asks PostgreSQL for the last changes twice:
+    /// before it reads the rows, and after that.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -495,8 +496,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if this replica would authorise a request with an outdated row of the key. A row is
-    /// outdated if it contains none of the revocations `end`.
+    /// True if this replica would authorise a request with an outdated row of the key. `end` is a
+    /// set of revocations. A row is outdated if it contains none of them.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

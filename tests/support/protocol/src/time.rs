@@ -1,4 +1,4 @@
-//! The clock of the search. It stores an instant as its distance from now, in ticks.
+//! The clock of the model. It stores an instant as its distance from now, in ticks.
 
 use crate::agreement::lease::LEASE;
 use std::ops::Add;

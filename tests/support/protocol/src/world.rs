@@ -18,8 +18,8 @@ pub struct Scope {
     pub queries: usize,
     /// True if the replica starts without a list and reads rows in pages.
     pub reads_pages: bool,
-    /// True if primaries are replaced and time passes. A list request and its query then form one
-    /// step, to limit the number of states.
+    /// True if primaries are replaced and time passes. In such a search, a list request and its
+    /// query are a single step, which limits the number of states.
     pub has_failovers: bool,
     /// True if the leader may be restored, either as a whole server or only its rows.
     pub has_restores: bool,
@@ -164,8 +164,9 @@ impl Step {
             }
         }
         match change_scope {
-            // A command can revoke the key. The model has no command that cancels the order, so there
-            // is no `Step::Command` with `ends` here.
+            // `ends` marks a change that cancels the order or revokes the key. In the model, a command
+            // can revoke the key but cannot cancel the order. So this branch has no `Step::Command`
+            // with `ends`.
             ChangeScope::Orders => {
                 all.extend([Acknowledge, AcceptAnswer, Refresh, Publish]);
                 if scope.has_failovers {

@@ -179,7 +179,8 @@ impl TestSetup {
         self
     }
 
-    /// Calls `write` with the counts file. In a real server process, a thread writes the file.
+    /// Calls `write` with the counts file. A real server process has a thread that writes the file.
+    /// A test server has none, so tests must write the file themselves.
     pub fn with_counts_file(&self, write: fn(&mut CountsFile) -> bool) {
         write(self.counts_file.lock().unwrap().as_mut().unwrap());
     }
@@ -218,7 +219,8 @@ pub fn unknown_key() -> Key {
     Key { id: String::new(), text: key.expose().to_string() }
 }
 
-/// Returns a pending order with this id. The order has a ship date if the id is even.
+/// Returns a pending order of pet 7 with this id. Only orders with an even id have a ship date, so
+/// lists contain both kinds.
 pub fn pending_order(id: i64) -> Order {
     Order {
         ship_date: (id % 2 == 0).then(|| "2026-06-21T00:00:00Z".parse().unwrap()),

@@ -61,8 +61,9 @@ impl DataDir {
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Makes the program copy each file to `directory` when it syncs the file. The copies have what
-    /// would survive a power cut. Write-only files are not copied.
+    /// Makes the program copy each file to `directory` just before it syncs the file. So the copies
+    /// have what would survive a power cut. Files that the program opened only for writing are not
+    /// copied.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("TESTBED_SYNCED", directory.to_path_buf())];

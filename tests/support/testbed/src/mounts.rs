@@ -1,4 +1,5 @@
-//! Mounts a small tmpfs that a test can fill. Also mounts a file over another file.
+//! Mounts for tests: a small tmpfs that a test can fill, and a file over another file, as container
+//! runtimes mount files.
 
 use anyhow::{Context, bail, ensure};
 use std::fs::File;

@@ -139,7 +139,7 @@ impl Relay {
 /// cases:
 ///
 /// - A fault such as [`Fault::Reset`] closes connections.
-/// - A reader removes all bytes of a chunk.
+/// - The connection's [`ReadAlong`] removes all bytes of a chunk.
 /// - The relay gets a new target or is dropped.
 async fn relay(
     client: TcpStream,

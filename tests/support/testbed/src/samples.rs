@@ -299,8 +299,8 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Runs the sample without `BASE_URL`, and then without `API_KEY`. Checks that each run fails
-    /// and names the missing variable.
+    /// Runs the sample twice, each time without one of its two variables. The sample must fail and
+    /// name the missing variable.
     fn check_missing_variables(
         &self,
         version: &str,
@@ -321,8 +321,9 @@ impl Samples<'_> {
         Ok(())
     }
 
-    /// Checks that the sample waits as long as `Retry-After` says. The sample must also repeat a
-    /// cancellation whose response was lost, and treat the 404 as success.
+    /// Checks that the sample waits as long as `Retry-After` says. If the response to a
+    /// cancellation is lost, the sample must send the cancellation again. The second response is a
+    /// 404, because the order is already cancelled. The sample must treat this 404 as success.
     fn check_retries(
         &self,
         version: &str,

@@ -32,8 +32,8 @@ pub const ERROR: &str = "Error";
 /// An extensible enum that the schema of a property declares.
 struct ExtensibleEnum {
     name: String,
-    /// The name of that property. `has_all_values` decides whether a parameter with this name gets
-    /// the enum as its type.
+    /// The name of the property that declares the enum. A parameter with the same name gets the
+    /// enum as its type if `has_all_values` is true for the parameter.
     property: String,
     schema: Value,
 }

@@ -58,7 +58,8 @@ fn request_type(method: &ImplItemFn, input: &ProgenitorInput) -> Option<TokenStr
             false => quote!(, #name = self.#name.map(i64::from)),
         }
     });
-    // Callers see only the types that have a public setter, so only these types get a comment.
+    // A method of the client returns a request only if callers can set its parameters. Otherwise,
+    // the method sends the request itself, so callers do not see the type and it needs no comment.
     let about = optional.iter().any(|parameter| !is_header(&id, parameter, input)).then(|| {
         let about = format!(" A request of `{id}`. Parameters that are not set are not sent.");
         quote!(#[doc = #about])

@@ -207,8 +207,9 @@ const GROUPS_PER_PAIR: u8 = 2;
 /// Selects faults with a seeded random generator. Each round contains each possible kind as often
 /// as its weight says, in random order.
 ///
-/// In the first round, a fault at a COMMIT is alone, because a second fault could prevent all
-/// commits.
+/// In the first round, a fault at a COMMIT is alone in its group. A second fault could prevent all
+/// commits, and the COMMIT fault would then have no effect. In later rounds, it may have no effect,
+/// because the first round has already tested it.
 pub struct FaultSchedule {
     topology: Topology,
     random: fastrand::Rng,

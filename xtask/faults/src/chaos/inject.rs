@@ -19,9 +19,9 @@ const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.
 const HUNG_TIME: Duration = Duration::from_millis(300);
 
-/// The maximum additional time that a fault stays active until it has affected an operation. Some
-/// faults affect only the operator's commands. So this time exceeds the operator's pause between
-/// two commands.
+/// The maximum time that a fault stays active beyond its planned duration, if it has had no effect
+/// by then. This time exceeds the operator's pause between two commands, because some faults affect
+/// only these commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Replaces [`EFFECT_TIMEOUT`] for each fault in a group of two. This time is short, because one

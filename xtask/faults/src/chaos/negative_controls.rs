@@ -25,7 +25,8 @@ enum NegativeControl {
     Uncounted,
     /// Syncs of an embedded store succeed without effect, and then the power is cut
     LyingDisk,
-    /// An embedded store does not wait for its hung disk, because syncs that should hang succeed
+    /// When an embedded store's disk should hang, its syncs succeed without effect, so the server
+    /// sends responses too early
     UnheldAnswers,
     /// The key cache does not notice changes of keys, so revoked keys are accepted
     KeyCache,

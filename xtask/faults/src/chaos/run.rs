@@ -42,8 +42,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// With an embedded store, the maximum time after a fault until the server executes each kind of
-/// request.
+/// The maximum time from the end of a fault until a server with an embedded store has executed
+/// requests of every kind.
 const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
@@ -89,8 +89,8 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that each kind of fault that the schedule has for the plan's duration was injected and
-/// had an effect. Also reports how many of all possible kinds were injected.
+/// Checks that every kind of fault that must have an effect in a run of this length had one. Also
+/// reports how many of all possible kinds had an effect.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()

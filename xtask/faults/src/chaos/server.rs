@@ -55,8 +55,8 @@ impl Server {
         self.preload.put_into(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
-        // Requests with a revoked key must not reach this limit. The checker of the history would
-        // take a 429 for an accepted key.
+        // Requests with a revoked key must not reach this limit. If such a request got a 429, the
+        // checker of the history would conclude that the server accepted the key.
         command.args(["--unauthenticated-per-minute", "1000000"]);
         let log = self.logs.join(format!("log-{}", self.starts));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;

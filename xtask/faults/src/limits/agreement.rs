@@ -28,7 +28,8 @@ const MAX_BATCH: usize = 200;
 /// `statement_timeout`.
 const MAX_WAIT_US: i64 = 650_000;
 
-/// The difference between the clocks of an old and a promoted primary in a simulated failover.
+/// The time by which the scenario sets PostgreSQL's clock forward and then back. A failover has the
+/// same effect if the clocks of the two primaries differ.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
 /// Ends a loop that should end at the first refusal. Far above the account's limit in this loop.
@@ -186,8 +187,10 @@ impl LimiterPair {
         batch
     }
 
-    /// Passes the batch to both limiters and returns the first difference between their decisions.
-    /// The statement runs as if it had read the clock `wait` microseconds ago.
+    /// Passes the batch to both limiters, and returns the first difference between their decisions.
+    ///
+    /// The statement of the limiter in PostgreSQL reads a clock that is `wait` microseconds behind.
+    /// This simulates a statement that read the clock and then waited for a lock.
     async fn admit(&mut self, batch: &[KeyedRequest], wait: i64) -> anyhow::Result<Option<String>> {
         let decisions = self.postgres.admit(self.now - wait, batch).await?;
         for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {

@@ -184,8 +184,8 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     store.deregister(Duration::from_secs(5))?;
-    // Add the row of a killed server. The server's last heartbeat seems to be in the future,
-    // because the clock of an earlier primary may have been fast.
+    // Add the row of a killed server. Its last heartbeat is in the future, as if the clock of an
+    // earlier primary was fast.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
     // A server must be able to start after the restore. The restore changes the store's id, so it

@@ -1,5 +1,5 @@
-//! Tests that sessions survive failed statements, and locks and slow statements of other sessions.
-//! Settings of roles must not affect sessions.
+//! Tests that a session survives its own failed statements. It must also survive locks and slow
+//! statements of other sessions. Settings of roles must not affect sessions.
 
 use super::counting::expect_admitted;
 use super::database::{Database, LOCK_CHANGES, PostgresUnderTest};
@@ -85,8 +85,8 @@ pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> 
     Ok(())
 }
 
-/// A request that waits too long for a lock or a query fails. The session must stay open for later
-/// requests.
+/// If a request waits too long for a lock or for the result of a query, the request fails. The
+/// session must stay open for later requests.
 pub fn a_failed_statement_does_not_end_the_session(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

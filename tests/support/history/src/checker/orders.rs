@@ -81,8 +81,8 @@ impl Order {
         self.may_be_changed(false, before)
     }
 
-    /// True if the order is known to have shipped, or if a command that began earlier than `before`
-    /// may have shipped it.
+    /// True if the order is known to have shipped. Also true if a command that began before
+    /// `before` may have shipped it, even if its outcome is unknown.
     pub fn may_be_shipped(&self, before: u64) -> bool {
         self.shipped_from != NEVER || self.may_be_changed(true, before)
     }
@@ -184,8 +184,9 @@ impl Orders {
     }
 
     /// Resolves cancellations whose outcome is unknown, with a list that was requested at `begun`.
-    /// A cancellation older than [`MAX_EXECUTION_TIME`] can no longer be executed. So if the list
-    /// still shows its order, the cancellation was never executed.
+    /// A cancellation can no longer be executed after [`MAX_EXECUTION_TIME`], without the time of
+    /// faults and stalls. If the list still shows the order after this time, the cancellation was
+    /// never executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,

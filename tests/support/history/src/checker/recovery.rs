@@ -30,13 +30,13 @@ pub struct Recovery {
     last_digests: String,
 }
 
-/// Begins with the first request. Ends with the response to the first request that the server
-/// executed. While the server has executed none, ends with the response to the last request.
+/// The requests of one kind to one server since it became ready after a fault, up to the first
+/// request that the server executed.
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// Begins with the first request. Each 503 extends the interval to the end of its request. The
-    /// interval stops at the end of the first executed request.
+    /// The time from the start of the first request to the end of the last refused one, or to the
+    /// end of the first executed one.
     refused: Interval,
     is_served: bool,
 }
@@ -61,13 +61,14 @@ impl Recovery {
         self.last_digests.clear();
     }
 
-    /// Records that a server has reported readiness. After a failover, a server may report
-    /// readiness twice, because it may detect the failover late.
+    /// Records that a server has reported readiness. A server may report it twice after a failover:
+    /// once before it detects the failover, and again after it has recovered.
     pub fn record_ready(&mut self, at: u64, server: String, findings: &mut Findings) {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // If the lists have agreed, the server was ready before, so a later report does not matter.
+        // If the lists of all servers have agreed since the fault, this server was already ready. A
+        // later report then does not matter.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }

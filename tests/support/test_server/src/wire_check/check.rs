@@ -71,8 +71,9 @@ impl WireCheck {
         }
     }
 
-    /// Returns the labels of the documented parts that these requests and responses contain.
-    /// Includes query parameters only if the response's status is below 300.
+    /// Returns the labels of the documented parts, such as headers and fields, that occur in these
+    /// requests and responses. Includes query parameters only if the response's status is below
+    /// 300.
     pub fn seen<'a>(&self, exchanges: impl IntoIterator<Item = &'a Exchange>) -> BTreeSet<String> {
         let mut observed = BTreeSet::new();
         for (sent, received) in exchanges {

@@ -38,8 +38,8 @@ impl SchemaCheck {
         self.errors(value, |place, error| format!("body{place}: {error}"))
     }
 
-    /// Returns the errors of a header's value. If the schema's type is not `string`, parses the
-    /// value as JSON first.
+    /// Returns the errors of a header's value. A header is always text, so a value whose schema has
+    /// another type, such as `integer`, is parsed as JSON first.
     pub fn header_errors(&self, text: &str) -> Vec<String> {
         let value = if self.is_text {
             json!(text)
