@@ -342,8 +342,9 @@ pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
 
-/// True if a command failed because its output was closed. A lost key is a `KeyNotShown` error
-/// instead, because the operator must see that error.
+/// True if a command failed because its output was closed. If a new key could not be printed for
+/// this reason, the error is `KeyNotShown` instead, and this function returns false. The operator
+/// must see that error.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -204,7 +204,8 @@ pub trait RateLimiter: Send + Sync {
         deadline: Instant,
     ) -> Decision;
 
-    /// Counts a request without a valid key for the client's IP address, or rejects the request.
+    /// Admits or rejects a request that has no valid key. Counts an admitted request against the
+    /// limit of the client's IP address.
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision;
 
     /// Returns the rate limit status of an address without counting a request. The headers of the

@@ -133,7 +133,8 @@ impl ReadAlong for CountPending {
 }
 
 /// Advances the server's clock and the paused clock of this runtime together, in steps of 0.1 s.
-/// Before each step, waits until no request is pending and all other tasks are idle.
+/// Before each step, waits until no request is pending. In `sleep`, tokio advances the paused clock
+/// only when all tasks are idle.
 async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     const TICK: Duration = Duration::from_millis(100);
     loop {
@@ -146,7 +147,7 @@ async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
 }
 
 /// Cancels 200 orders concurrently on the Free plan, with `clients` independent clients that share
-/// one key. Returns the failed attempts and the elapsed time.
+/// one key. Returns the failed attempts, and the elapsed time on the simulated clock.
 fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
     let server_runtime = tokio::runtime::Runtime::new().unwrap();
     let setup = TestSetup::new();

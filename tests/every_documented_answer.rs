@@ -1,5 +1,5 @@
 //! Makes a server send every documented status, header and error code of every operation. The wire
-//! check lists the missing parts.
+//! check reads the responses. It then lists the documented parts that no response had.
 
 use crate::limits::bans::BURST;
 use codegen::pointer;
@@ -239,9 +239,9 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // If a schema or a response gets a new part, each operation that uses the schema or response
-    // gets this part. The last loop finds these operations: `like` is an older part of the same
-    // schema or response.
+    // Several operations use the same schema or response. If it gets a new part, each of these
+    // operations must list the part as unseen. The closure finds the operations with the help of
+    // `part`, an older part of the same schema or response. The last loop calls it with `like`.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

@@ -36,7 +36,8 @@ pub trait Schemas: Send + Sync + 'static {
     fn add_to(generator: &mut SchemaGenerator);
 }
 
-/// Emits the document of an API, with this title and version, and with all schemas of `S`.
+/// Returns the document that dropshot emits for an API, with all schemas of `S`. Leaves out the
+/// tags and error responses, which dropshot emits differently from the checked-in document.
 pub fn emitted<S: Schemas>(
     api: ApiDescription<StubContext>,
     title: &str,

@@ -44,6 +44,7 @@ impl Failure {
     }
 
     /// Prints the failure as JSON, if the command has `--json` and has not begun to print a record.
+    /// The command also returns the error, so a failure after the first record is still reported.
     pub fn show(&self, printer: &mut Printer<'_>) -> io::Result<()> {
         if printer.is_json() && !printer.has_shown() {
             printer.show(&json!({ "error": self }), "")?;

@@ -1,6 +1,6 @@
 //! Handles signals during long commands. After the first SIGINT, SIGTERM or SIGHUP, a command
-//! finishes its current step and ends. After half a second, a further signal ends the command
-//! immediately.
+//! finishes its current step and ends. A later signal ends the command immediately. Signals within
+//! half a second after the first one are ignored, because they repeat it.
 //!
 //! SIGTSTP (Ctrl-Z) does not suspend a command during a step, because each step locks the store.
 

@@ -1,7 +1,8 @@
 //! Redacts passwords in errors that repeat user input, and in the settings that `config show`
 //! prints.
 
-/// Replaces passwords with `***`. In a URL, the password ends at the last `@` before the next URL,
+/// Replaces passwords with `***`. The text may contain several URLs. In each URL, the password ends
+/// at the last `@` before the next URL or the end of the text. No earlier character ends it,
 /// because a password may contain spaces, quotes and `@`. After `password=`, the whole rest of the
 /// text is replaced.
 pub fn without_passwords(text: &str) -> String {

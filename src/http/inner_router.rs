@@ -1,5 +1,6 @@
-//! Finds and calls the operations of the API traits, for the middleware. Dropshot has no
-//! middleware, so the outer server registers only a catch-all route for each method.
+//! Finds and calls the operations of the API traits. Dropshot has no middleware, so this server has
+//! its own. The outer dropshot server registers only a catch-all route for each method. These
+//! routes call the server's middleware, which finds and calls the operation through this module.
 //!
 //! Only this file uses dropshot's internals. It uses items that dropshot 0.18 leaves public by
 //! accident: `ApiDescription::into_router`, `HttpRouter::lookup_route` and `endpoints`,

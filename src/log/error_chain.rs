@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-/// Displays an error and its causes, separated by colons. Does not allocate, so log lines use
-/// `"error" => %ErrorChain(&error)`.
+/// Displays an error and its causes, separated by colons. Log lines use `"error" =>
+/// %ErrorChain(&error)`, which needs no intermediate string.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorChain<'a>(pub &'a dyn Error);
 

@@ -58,8 +58,9 @@ impl ListInMemory {
     }
 
     /// Replaces the snapshot with a snapshot at the position `reached`, and returns the old
-    /// snapshot. The refresh has applied or discarded the first `removals` of the pending removals.
-    /// [`ListState::publish`] decides which other removals stay pending.
+    /// snapshot. `removals` is a number: the refresh has applied or discarded this many of the
+    /// pending removals, from the first one on. [`ListState::publish`] decides which other removals
+    /// stay pending.
     pub fn publish(
         &mut self,
         snapshot: &Arc<Snapshot>,
@@ -195,8 +196,9 @@ impl ReadRefresh {
 /// Bounds the memory if the store sends orders faster than they are applied.
 const BATCHES_AHEAD: usize = 4;
 
-/// Reads from the store the changes after the position `after`, and applies them to the snapshot.
-/// Returns the new snapshot and its position.
+/// Reads the changes after the position `after` from the store, and applies them to the snapshot.
+/// Repeats this until the snapshot is complete, because one read may stop early. Returns the new
+/// snapshot and its position.
 async fn read_changes(
     store: &dyn Store,
     snapshot: Arc<Snapshot>,

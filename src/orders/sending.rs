@@ -261,8 +261,8 @@ mod tests {
     use http_body_util::BodyExt;
     use std::io::Read;
 
-    /// Returns a state with this current list, and the readers of the state. Outdated lists may use
-    /// `bound` bytes.
+    /// Returns a state in which `list` is the current list, and the readers of this state. All
+    /// outdated lists together may use at most `bound` bytes.
     fn state_and_readers(
         list: &Arc<Snapshot>,
         bound: usize,

@@ -1,6 +1,6 @@
-//! Counts the requests without a valid key of each client address, in a table of bounded size. The
-//! counts only have to stop floods, so each server keeps its own counts and forgets them when it
-//! stops.
+//! For each client address, counts the requests without a valid key, in a table of bounded size.
+//! The counts only have to stop floods. So each server keeps its own counts, and forgets them when
+//! it stops.
 
 use super::window::FixedWindow;
 use super::{Decision, RateLimitStatus, Window};

@@ -36,8 +36,8 @@ pub fn open_connections(address: SocketAddr) -> Option<usize> {
 
 impl ListeningSocket {
     /// Finds the socket that listens at this address and sets its options. Returns `None` if the
-    /// socket cannot be found, for example without /proc. Logs a warning if an option cannot be
-    /// set.
+    /// socket cannot be found, for example without /proc. Logs a warning if the socket cannot be
+    /// found or an option cannot be set.
     pub fn find_and_configure(
         address: SocketAddr,
         stall_timeout: Duration,

@@ -59,9 +59,9 @@ use write_access::WriteAccess;
 
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The number of pages in the write-ahead log (about 16 MB) from which a commit of the server attempts a
-/// checkpoint. The number is four times SQLite's default, because an attempt costs two more fsyncs
-/// and often cannot finish.
+/// The number of pages in the write-ahead log (about 16 MB) from which a commit of the server
+/// attempts a checkpoint. The number is four times SQLite's default, because an attempt costs two
+/// more fsyncs and often cannot finish.
 ///
 /// If batches are small, [`write_access`] makes checkpoints earlier.
 const CHECKPOINT_PAGES: i64 = 4_000;

@@ -64,8 +64,9 @@ impl FixedWindow {
 
 #[derive(Clone, Debug, Default)]
 struct Key {
-    /// The times of the refusals in the current strike minute. The first refusal opened the minute.
-    /// Refusals within `BURST` after the first refusal are not strikes.
+    /// The times of the refusals in the minute in which strikes are counted. The first of these
+    /// refusals opened the minute. The first refusal, and refusals within `BURST` after it, are in
+    /// this list, but do not count as strikes.
     strikes: Vec<Time>,
     /// The latest ban, which is also in the store.
     ban: Option<Ban>,

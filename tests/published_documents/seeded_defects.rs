@@ -155,7 +155,7 @@ pub fn seeded_defects() -> Vec<SeededDefect> {
     [fields(), headers(), statuses(), paths(), version_2()].into_iter().flatten().collect()
 }
 
-/// Returns the wire check of today's documents after one change. The list operation of version 1
+/// Returns the wire check of today's documents with one addition. In version 1, the list operation
 /// gets a header parameter with this name.
 pub fn with_parameter_of_list(name: &str) -> WireCheck {
     let mut documents = Documents::today();

@@ -104,8 +104,9 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // SQLite must not use a temporary file to sort the rows of the first import. After the second
-    // import, the server reads the whole table, because the server sorts at most 100,000 rows.
+    // While the limit for files is 0, SQLite cannot write a temporary file, so a sort must fit in
+    // memory. The first import has fewer than 100,000 rows, which the server sorts. The second
+    // import has more, so the server reads the whole table in the order of its ids.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

@@ -1,5 +1,5 @@
-//! Tests that the server works and stops while many lookups of pets hang. The lookups far outnumber
-//! the threads.
+//! Tests that hanging lookups of pets harm no other requests, and that the server can still be
+//! stopped in time. The hanging lookups far outnumber tokio's blocking threads.
 
 use super::admin::ask;
 use futures::future::join_all;

@@ -33,8 +33,8 @@ struct Waiting {
     notify: Arc<Notify>,
 }
 
-/// Permission to send one request, until the result of the request is recorded. If the permission
-/// is dropped earlier, the queue assumes that the server has counted the request.
+/// Permission to send one request. The turn ends when the result of the request is recorded. If the
+/// turn is dropped earlier, the queue assumes that the server has counted the request.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     queue: &'a CallQueue,

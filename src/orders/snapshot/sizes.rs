@@ -10,8 +10,8 @@ pub struct Sizes {
     pub page_bytes: usize,
     /// The number of bytes of a long list that a response sends before it yields to other requests.
     pub turn_bytes: usize,
-    /// The maximum size of a short list in bytes. A plain response does not yield while it sends a
-    /// short list.
+    /// The maximum size of a short list in bytes. An uncompressed response sends a short list
+    /// without yielding to other requests.
     pub short_list_bytes: usize,
     /// The number of pages that are compressed in advance while a page is sent.
     pub pages_ahead: usize,

@@ -61,8 +61,8 @@ pub struct ChangesAsOf<T> {
 
 impl<T: Time> ChangesAsOf<T> {
     /// Creates the result of a query for the last changes. `as_of` is the time at which the query
-    /// started. With PostgreSQL, `as_of` is the time at which the last confirmed heartbeat was
-    /// sent, if this time is earlier.
+    /// started. PostgreSQL's primary may have been replaced after its last confirmed heartbeat. So
+    /// with PostgreSQL, `as_of` is never later than the sending of that heartbeat.
     pub fn new(last_changes: LastChanges, as_of: T) -> ChangesAsOf<T> {
         ChangesAsOf { last_changes, as_of }
     }

@@ -6,8 +6,8 @@ use super::position::Position;
 /// The rows to read, of orders or of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadScope {
-    /// All rows that exist now. The reader starts from an empty list or cache, because the rows do
-    /// not show removals.
+    /// All rows except those of cancelled orders. The reader starts from an empty list or cache. An
+    /// old list would keep orders that were cancelled since.
     All,
     /// Rows with a change number above this one.
     After(i64),

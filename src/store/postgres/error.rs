@@ -22,7 +22,6 @@ impl PostgresError {
         PostgresError { state: None, text: text.into() }
     }
 
-    /// Returns the text of the error. If there is advice for the operator, appends the advice.
     pub fn with_advice(&self) -> String {
         match advice(self) {
             Some(advice) => format!("{self}; {advice}"),
@@ -136,8 +135,9 @@ pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
     Err(StoreError::Refused(why))
 }
 
-/// Converts an error of a statement that waits for a lock. A lock timeout gets a message about
-/// another writer.
+/// Converts an error of a statement that waits for a lock. PostgreSQL's message for a timeout is
+/// `canceling statement due to lock timeout`. The operator gets the cause instead: another process
+/// is writing to the store.
 pub fn lock_error(error: tokio_postgres::Error) -> StoreError {
     if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return write_error(error);

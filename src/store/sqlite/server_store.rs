@@ -296,8 +296,8 @@ impl Sending<'_> {
 
     /// Sends the readable orders with ids above the last id that was sent, except cancelled orders.
     ///
-    /// Takes the ids from the index `orders_by_change`. If a part of the index cannot be read,
-    /// takes only the ids before that part.
+    /// Reads the ids from the index `orders_by_change`. If a part of the index cannot be read,
+    /// sends only the orders whose ids were read before that part was reached.
     fn readable_rows(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut ids: Vec<i64> = Vec::new();
         let mut statement =

@@ -156,8 +156,9 @@ impl WriteGuard<'_> {
         self.access.files.require_in_place()
     }
 
-    /// Makes a checkpoint after every [`CHECKPOINT_COMMITS`] commits of a server. The server
-    /// responds to the requests of the last commit only after the checkpoint.
+    /// Must be called after each commit. On a server, makes a checkpoint after every
+    /// [`CHECKPOINT_COMMITS`] commits. The requests of the commit that makes the checkpoint due get
+    /// their responses only after the checkpoint.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;

@@ -27,8 +27,9 @@ pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
     on_served_core(|| ServerProcess::start(&mut command, &directory.join("dropshot.log")))
 }
 
-/// Serves the content of `file` until the process is killed. The runtime and task mode are the
-/// server's, but requests are not logged and keys not checked.
+/// Serves the content of `file` until the process is killed. Uses the same kind of runtime and the
+/// same task mode of dropshot as the server. Unlike the server, logs no requests and checks no
+/// keys.
 pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
     let body = Bytes::from(std::fs::read(file)?);
     let mut api = ApiDescription::new();

@@ -141,8 +141,8 @@ fn serve_with(data: &DataDir, preload: Option<&Preload>) -> anyhow::Result<Serve
     Ok(server)
 }
 
-/// Sends a GET request and returns the response's body. Fails if the response has a different
-/// status.
+/// Sends a GET request and returns the response's body. Fails if the response's status is not
+/// `status`.
 pub fn fetch_body(
     server: &ServerProcess,
     path: &str,

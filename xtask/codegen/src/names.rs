@@ -40,8 +40,8 @@ pub fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// Returns the name of a variant and the name of the constant in the `http` crate. For 404, they
-/// are `NotFound` and `NOT_FOUND`.
+/// Returns two names of an HTTP status: a name for a Rust enum variant, and the name of the
+/// constant in the `http` crate. For 404, they are `NotFound` and `NOT_FOUND`.
 pub fn status(status: u16) -> Option<(Ident, Ident)> {
     let reason = StatusCode::from_u16(status).ok()?.canonical_reason()?;
     let plain: String = reason.chars().filter(|letter| *letter != '\'').collect();

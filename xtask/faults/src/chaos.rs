@@ -30,7 +30,7 @@ pub struct ChaosArgs {
     /// [default: random for chaos::, 1 for other scenarios]
     #[arg(long = "seed", value_name = "N")]
     seeds: Vec<u64>,
-    /// Time for which a chaos run injects faults; a slow machine may take twice as long
+    /// Time for which a chaos run injects faults; on a slow machine, up to twice this time
     #[arg(long = "for", value_name = "TIME", default_value = "60s")]
     duration: humantime::Duration,
     /// Inject only this kind of fault, again and again

@@ -52,8 +52,8 @@ fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> 
     Ok(problems)
 }
 
-/// Returns the imports between modules of the crate whose root file is `name` in `directory`. Skips
-/// what only tests compile.
+/// Returns the imports between the top-level modules of a crate. The root file of the crate is
+/// `name` in `directory`. Skips code that is compiled only for tests.
 pub fn module_imports(directory: &Path, name: &str) -> anyhow::Result<Uses> {
     let (mut uses, root) = (Vec::new(), directory.join(name));
     read_file(&mut uses, &[], &root, root.parent().unwrap_or(directory))?;

@@ -1,5 +1,6 @@
 //! Checks that the texts for people match the machine-readable fields of the documents. The texts
-//! are the guide and the descriptions, with their plans, error codes and numbers.
+//! are the guide and the descriptions. The check compares the plans, error codes and numbers in
+//! them.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};

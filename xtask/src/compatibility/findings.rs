@@ -110,8 +110,9 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
 
-    /// Returns the component's name if each document that has this place refers to the same
-    /// component.
+    /// Returns the name of the component that this place refers to. If both documents have this
+    /// place, both must refer to the same component. If they do not, or if the place is no
+    /// reference, returns `None`.
     pub fn component(&self) -> Option<&'a str> {
         let name = component(self.new.or(self.old)?)?;
         self.old.is_none_or(|old| component(old) == Some(name)).then_some(name)
@@ -217,8 +218,8 @@ impl Findings {
     }
 }
 
-/// Formats a value on one line. Replaces everything after 40 characters by `…`. Returns `absent`
-/// for `None`.
+/// Formats a value for the description of a change. A long value is cut off with `…`, so that the
+/// description stays readable. `None` means that the document does not have the value.
 pub(super) fn shorten(value: Option<&Value>) -> String {
     const MAX_CHARS: usize = 40;
     let text = value.map_or("absent".to_string(), Value::to_string);

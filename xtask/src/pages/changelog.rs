@@ -49,7 +49,8 @@ pub fn with_links(changelog: &str) -> String {
 /// Renders the whole page, with an anchor for each heading.
 pub fn page(changelog: &str, newest: &Document) -> String {
     let text = with_headings(changelog, |level, title| {
-        // The date of a version follows the link, so that the anchor does not contain the date.
+        // `heading` makes the title a link to the heading itself. Pass the date of a version as the
+        // suffix, so that neither the link nor the anchor contains the date.
         match version_and_date(title).filter(|_| level == 2) {
             Some((version, date)) => {
                 let version = version.to_string();

@@ -1,6 +1,6 @@
-//! Changes each place of the real document, and checks the verdicts. Every change must be found,
-//! except a change of `info.version`. Outside of `info`, only changes of text for people may be
-//! neutral.
+//! Changes each place of version 1's document in turn, compares the result with the original, and
+//! checks the verdict of the comparison. Every change must be found, except a change of
+//! `info.version`. Outside of `info`, the verdict may be neutral only for text for people.
 
 use super::TODAY;
 use crate::checkout::document;

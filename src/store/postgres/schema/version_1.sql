@@ -95,9 +95,9 @@ CREATE INDEX accounts_by_change ON accounts (change_number);
 -- digest is the SHA-256 of the whole key; the key itself is not stored. label is the operator's
 -- name for the key. Times are Unix milliseconds.
 --
--- banned_until is the end of the latest ban. ban_seconds is its length, which the next ban doubles.
--- Both columns are NULL if the key was never banned or the operator lifted the ban. Each ban and
--- each lifting increments ban_number.
+-- banned_until is the end of the latest ban, and ban_seconds is its length. A further ban soon
+-- afterwards is twice as long, up to a maximum. Both columns are NULL if the key was never banned
+-- or the operator lifted the ban. Each ban and each lifting increments ban_number.
 --
 -- A change of the account alone does not change change_number of its keys.
 CREATE TABLE keys (

@@ -156,8 +156,9 @@ impl ListReader {
     ) -> Result<(), StoreError> {
         let select = connection.client.prepare(&select(commits)).await.map_err(read_error)?;
         let mut ended = pin!(self.state.ended());
-        // Wait until no other replica can have a valid lease on a replaced primary. Such a replica
-        // could still list an order that this session's list lacks.
+        // The primary may have been replaced before this session was opened. Another replica may
+        // still have a valid lease on the old primary, and list an order that is cancelled on the
+        // new primary. So answer no list request until every such lease has expired.
         let wait_is_over = loop {
             match self.state.wait.over(Instant::now()) {
                 Ok(wait_is_over) => break wait_is_over,

@@ -179,8 +179,10 @@ impl Checker {
         }
     }
 
-    /// Checks that a server responded in time. A 503 must have `Retry-After`, and the recording
-    /// must allow 503s. Skips operators' commands, which no server answers.
+    /// Checks that a server responded, and that it did so in time. A 503 must have `Retry-After`.
+    /// Without `may_be_unavailable` in the recording's [`Beginning`](crate::event::Beginning), a
+    /// 503 is a violation, unless a stall explains it. Skips operators' commands, which no server
+    /// answers.
     fn check_delivery(&mut self, operation: &Arc<Operation>, answer: &Answer) {
         let Some(server) = &operation.asked.server else { return };
         let interval = Interval { from: operation.begun, to: operation.ended() };

@@ -1,8 +1,8 @@
 //! Records what clients saw of the service and checks the recording for contradictions.
 //!
-//! A recording is a sequence of [`Event`]s on one clock, which any program can produce. The
-//! [`Checker`] checks each event against the rules ([`Rule`]). A [`Journal`] records and checks the
-//! events of [`Clients`], and reports the violations.
+//! A recording is a sequence of [`Event`]s. All their times are from one clock. Any program can
+//! produce a recording. The [`Checker`] checks each event against the rules ([`Rule`]). A
+//! [`Journal`] records and checks the events of [`Clients`], and reports the violations.
 
 mod answer_times;
 mod checker;

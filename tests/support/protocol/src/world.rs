@@ -357,8 +357,9 @@ impl World {
         let queries_keys = self.replica.queries_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
-            // A real restore locks rows for longer than a query may take. So while a query runs,
-            // the model allows no restore with `running`.
+            // If `running` is true, the rows are restored while PostgreSQL runs. In reality, such a
+            // restore locks the rows for longer than a query may take, so a query in progress would
+            // fail. So the model allows this restore only while no query runs.
             (Some(session), true) if session.under_way() > 0 || queries_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),
@@ -371,8 +372,9 @@ impl World {
         Some(())
     }
 
-    /// Moves an acknowledged cancellation that the leader has lost to `lost`. Forgets a revocation
-    /// that the leader has lost. The first and third promises no longer cover these changes.
+    /// If the leader has lost an acknowledged cancellation, moves it from `acknowledged` to `lost`.
+    /// If the leader has lost a revocation, forgets it. The first and third promises in `lib.rs` no
+    /// longer cover these changes.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Returns the exit code of a result. An error is printed, and its exit code is 2.
+/// Returns the exit code of a result. An error means that the tool could not do its work. It is
+/// printed, and its exit code is 2.
 pub fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),

@@ -10,9 +10,9 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Outputs are compared without recent times, and without times that are one of these numbers of
-/// days later. 0 stands for the recent times themselves. The other numbers are the days after which
-/// keys in tests expire.
+/// Before outputs are compared, recent times are replaced. A time is also replaced if it is one of
+/// these numbers of days after a recent time, because it may be the expiry time of a key. Keys in
+/// tests expire after 1, 7 or 90 days. 0 stands for the recent times themselves.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.
@@ -247,7 +247,8 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
 }
 
 /// Replaces each time of the last hour with a placeholder. Does the same with the expiry time of
-/// each key that was issued in the last hour. Keeps all other times, such as fixed times in tests.
+/// each key that was issued in the last hour, and with the dates of all these times. Keeps all
+/// other times, such as fixed times in tests.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {

@@ -9,8 +9,8 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Fails if the timeout has passed. Callers check the timeout before they use a value, so a late
-/// value is an error.
+/// Fails if the timeout has passed. Callers call this function after each poll, even if the poll
+/// returned a value. So a value that comes too late is an error.
 fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Result<()> {
     if began.elapsed() > timeout {
         let text = format!("not within {timeout:?}: {what}");

@@ -1,5 +1,5 @@
-//! Reads constants. These are strings and numbers in a document that programs use, such as the
-//! document's version, tables in `info`, and patterns of keys.
+//! Reads constants, which are a document's strings and numbers for programs. Examples are the
+//! document's version, the tables in `info`, and the patterns of keys.
 
 use super::Reader;
 use crate::model::{Constant, Table};

@@ -18,8 +18,8 @@ const HOST: &str = "db.internal";
 /// The file in which container engines list host names.
 const HOSTS: &str = "/etc/hosts";
 
-/// The file in which Debian has the certificates of authorities. The program looks for them in this
-/// and other files.
+/// The file in which Debian keeps the certificates of certificate authorities (CAs). The program
+/// reads CA certificates from this and other files.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// The path of the certificate that the store's URL names as `sslrootcert`.

@@ -9,8 +9,8 @@ use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
 /// The maximum time that a chaos run waits for a server to become ready. At the start and in a
-/// rolling restart, a late server fails the run. After a fault, the history's rules report a late
-/// server.
+/// rolling restart, a late server fails the run. After a fault, the run continues, and the check of
+/// the recorded history reports the late server.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {

@@ -48,8 +48,8 @@ impl Scene {
         Ok(Scene { store, replica, key, leaked })
     }
 
-    /// Makes five changes, which the restore loses: creates an account with a key, and cancels
-    /// three orders. Returns the account's key, and the entity tag of the server's list after the
+    /// Makes five changes, which the restore loses: creates an account, issues a key for it, and
+    /// cancels three orders. Returns the key, and the entity tag of the server's list after the
     /// changes.
     async fn change_and_lose(&self) -> anyhow::Result<(Key, String)> {
         let lost = self.store.key("lost").await?;

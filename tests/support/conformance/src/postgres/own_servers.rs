@@ -187,7 +187,8 @@ pub fn a_list_with_confirm_lists_waits_for_the_standby(
 }
 
 /// If a client closes its connection while a commit waits for the standby, PostgreSQL keeps the
-/// connection. So a server must detect an absent standby before the first commit of a session.
+/// connection. So each attempt to open a session would leave another connection. To prevent this, a
+/// server must detect an absent standby before the first commit of a session.
 pub fn sessions_that_a_suspended_standby_refuses_leave_no_connection(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

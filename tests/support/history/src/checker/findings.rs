@@ -93,8 +93,9 @@ impl Findings {
         }
     }
 
-    /// Adds a violation unless stalls of the machine may explain it. Stalls can keep a server from
-    /// reading the store in time, so the server refuses requests.
+    /// Adds a violation for a request that the server refused in `interval`, unless stalls of the
+    /// machine may explain the refusal. A server refuses requests if it has not read the store for
+    /// a second. So stalls in the second before `interval` count too.
     pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
         let from = interval.from.saturating_sub(STALE_AFTER_NANOS);
         let bound = (interval.to - from).saturating_sub(EXCUSING_STALL_NANOS);

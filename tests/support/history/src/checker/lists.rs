@@ -83,7 +83,8 @@ impl Orders {
         }
     }
 
-    /// Checks that a page of pending orders shows no order that had shipped before the request.
+    /// Checks that a page of pending orders shows no order that had shipped before the page was
+    /// requested. Such an order has become pending again, which violates [`Rule::CameBack`].
     fn check_pending(&self, by: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
         for id in ids.iter() {
             let Some(order) = self.orders.get(id).filter(|order| order.shipped_from < by.begun)

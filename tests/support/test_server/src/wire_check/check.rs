@@ -141,8 +141,8 @@ impl WireCheck {
     }
 }
 
-/// Marks the description of a code that only the proxy sends, never the server. `store-orders
-/// nginx-conf` prints the configuration of this proxy.
+/// If the description of an error code contains this sentence, only a proxy in front of the server
+/// sends the code. `store-orders nginx-conf` prints the configuration of such a proxy.
 const PROXY_SENDS: &str = "A proxy in front of the service sends this.";
 
 const NO_OPERATION: &str = "no operation";
