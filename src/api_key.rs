@@ -122,8 +122,8 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Returns the digest of a presented key. Returns `None` if the key is malformed, or if its
-/// environment is not `environment`.
+/// Returns the digest with which a presented key is looked up. Returns `None` if the key is
+/// malformed or of another environment, so that such a key causes no lookup.
 pub fn digest_of(presented: &[u8], environment: Environment) -> Option<Digest> {
     (environment_of(presented)? == environment).then(|| Digest::hash_key(presented))
 }

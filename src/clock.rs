@@ -108,7 +108,7 @@ impl BootInstant {
         BootInstant::now().since(self)
     }
 
-    /// Returns the time from an earlier instant to this one, or zero if `earlier` is later.
+    /// The time from `earlier` to this instant. Zero if `earlier` is later.
     pub fn since(self, earlier: BootInstant) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

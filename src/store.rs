@@ -137,15 +137,15 @@ pub trait Store: Send + Sync {
     /// Looks up keys and their accounts by digest. Includes revoked and expired keys.
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError>;
 
-    /// Sends every order that changed after the change `after`, in ascending order of id. Returns
+    /// Sends the orders that changed after the change `after`, in ascending order of id. Returns
     /// the last change that the read has reached. Fails if the store no longer follows the history
     /// of `after`.
     ///
-    /// If the number of `after` is 0, sends all orders that are not cancelled. An order may already
-    /// be in a later state than at the returned change.
+    /// If the number of `after` is 0, sends all orders that are not cancelled. For any other
+    /// number, the read may stop before the store's last change, to limit the number of rows.
     ///
-    /// For any other number, the read may stop before the store's last change, to limit the number
-    /// of rows.
+    /// An order that changed again after the returned change may be missing, or already be in its
+    /// later state.
     async fn send_orders_since(
         &self,
         after: Position,

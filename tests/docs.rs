@@ -546,7 +546,7 @@ async fn the_summary_for_language_models_describes_the_served_document() {
     assert!(reference.contains("<li>Contact: Cats &amp; Dogs, help@orders.test</li>"));
 }
 
-/// Returns the text of the only child element with this name. The element is part of an Atom feed.
+/// Returns the text of the only child of `element` that has this name in the namespace of Atom.
 fn text_in<'a>(element: roxmltree::Node<'a, '_>, name: &str) -> &'a str {
     let children: Vec<_> =
         element.children().filter(|child| child.has_tag_name((ATOM, name))).collect();

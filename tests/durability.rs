@@ -125,8 +125,8 @@ async fn assert_refuses_without_file(
     assert!(line.contains(r#""level":"ERROR""#) && line.contains(&why), "{line}");
 }
 
-/// SQLite writes to a deleted file without an error. If the server acknowledged such a
-/// cancellation, the cancellation could be missing after the next start.
+/// SQLite writes to a deleted file without an error. If the server acknowledged a cancellation that
+/// was written to a deleted file, the cancellation could be missing after the next start.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_files_a_server_acknowledges_nothing() {
     for lost in ["store.sqlite", "store.sqlite-wal"] {

@@ -214,8 +214,8 @@ async fn odd_requests_are_answered_and_cancel_nothing_without_a_key() {
 }
 
 /// Checks what the handbook (`src/handbook/operating.md`) says about requests that dropshot or
-/// hyper answers. Our code handles the two requests that get 404. The target of one is just short
-/// enough, and the other has just few enough headers.
+/// hyper answers. Our code answers only the two requests that get 404. They are at hyper's limits:
+/// one has the longest allowed target, and the other has the maximum number of headers.
 #[tokio::test]
 async fn some_requests_are_answered_before_our_code_runs() {
     let server = TestSetup::new().serve().await;

@@ -44,8 +44,8 @@ impl<'a, C, K> Request<'a, C, K> {
     }
 }
 
-/// The successes of an operation. The emitted document has only the success with `STATUS` and
-/// `Body`.
+/// The possible successes of an operation. The API document that the code emits describes only one
+/// of them: the success with `STATUS` and `Body`.
 pub trait Success: Send + Sync + 'static {
     /// The body of the documented success, or [`NoContent`].
     type Body: JsonSchema + 'static;

@@ -73,8 +73,8 @@ impl Interrupts {
         Some(self.status.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// Returns the error with which a command ends after a signal. `did` describes what the command
-    /// has done.
+    /// Returns the error with which a command ends after a signal, or `None` if no signal arrived.
+    /// `did` describes what the command has done.
     pub fn error(&self, did: impl FnOnce() -> String) -> Option<EndedBySignal> {
         let status = self.status()?;
         Some(EndedBySignal { status, what: format!("interrupted; {}", did()) })

@@ -60,9 +60,9 @@ pub fn with_progress<T>(
     })
 }
 
-/// Runs `work` and shows its progress. `work` must pass the amount done and the total to its
-/// argument. If standard error is not a terminal, another thread prints lines, so that a blocked
-/// pipe does not delay the work.
+/// Calls `work` with a function, and shows the progress of `work`. `work` must call the function
+/// with the amount done and the total. If standard error is not a terminal, another thread prints
+/// lines, so that a blocked pipe does not delay the work.
 pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> T) -> T {
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -85,8 +85,8 @@ pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> 
     result
 }
 
-/// Starts the bar. If standard error is not a terminal, a thread prints lines until the returned
-/// sender is dropped.
+/// Starts the progress bar. If standard error is not a terminal, a thread prints a line about the
+/// progress at regular intervals, until the returned sender is dropped.
 fn begin(style: ProgressStyle, all: u64) -> (ProgressBar, Sender<()>) {
     let bar = ProgressBar::new(all).with_style(style);
     bar.enable_steady_tick(DRAW_EVERY);

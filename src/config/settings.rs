@@ -103,8 +103,10 @@ pub struct ServerConfig {
     pub serve_damaged: bool,
     /// Maximum memory in MiB for outdated lists that clients read slowly
     ///
-    /// If outdated lists hold more, the server cuts off the oldest of these lists, but never the
-    /// newest. Memory that several lists share counts for each list.
+    /// A list is outdated if the orders have changed since its response began. If outdated lists
+    /// use more memory, the server cuts off their responses, beginning with the oldest list. It
+    /// never cuts off the newest outdated list. Memory that several lists share counts for each
+    /// list.
     #[arg(
         long,
         value_name = "N",

@@ -267,8 +267,9 @@ async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position)
     })
 }
 
-/// Queries the store for a row. Keeps the permit until the store answers, so that clients that
-/// disconnect cannot cause too many queries at a time.
+/// Queries the store for a row. Waits for a permit of `row_lookups`, which limits the number of
+/// concurrent queries. The query keeps the permit until the store answers, even if the client
+/// disconnects.
 async fn look_up<T, F>(
     request: &Request<'_>,
     query: impl FnOnce(Arc<dyn Store>) -> F,

@@ -44,8 +44,8 @@ pub fn field_matches_tag(if_none_match: &str, tag: &str) -> bool {
 }
 
 /// Returns the tags in this `If-Match`, or `None` for `*`. Tags after a malformed tag are ignored.
-/// A request with a malformed tag may be refused although a later tag matches, but it never makes
-/// an unwanted change.
+/// A request may therefore be refused although a later tag matches. This is safe, because a refused
+/// request changes nothing.
 pub fn required_tags(if_match: &str) -> Option<RequiredTags<'_>> {
     (!is_any(if_match)).then_some(RequiredTags(if_match))
 }

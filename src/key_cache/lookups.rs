@@ -38,8 +38,9 @@ pub struct Waiter {
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
-    /// Addresses that are over their limit of requests without a valid key. Until the instant of an
-    /// address, its lookups wait for the lookups of addresses within their limit.
+    /// Addresses that are over their limit of requests without a valid key, each with an instant.
+    /// Until that instant, lookups for the address come after lookups for addresses within their
+    /// limit.
     shed: Cache<AddressKey, BootInstant>,
 }
 

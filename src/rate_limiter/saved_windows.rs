@@ -1,4 +1,5 @@
-//! The windows in the counts file. A server with an embedded store restores them after a restart.
+//! The rate limit windows, in the form in which the counts file contains them. A server with an
+//! embedded store restores them after a restart.
 
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};

@@ -22,7 +22,7 @@ impl FixedWindow {
     }
 
     /// Returns this window as it is at `now`. A closed window has no requests. If the clock was set
-    /// back, the window still ends at most one window length after `now`.
+    /// back, the window may end too late. It then gets a new end, one window length after `now`.
     pub fn remaining(self, now: Timestamp, window: Window) -> FixedWindow {
         let requests = if self.is_open(now) { self.requests } else { 0 };
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }
@@ -82,8 +82,8 @@ impl FixedWindow {
         (self.requests >= limit).then_some((status, window))
     }
 
-    /// Merges two separate counts of the same window. If both are open, adds their requests and
-    /// keeps the earlier end.
+    /// Adds the requests of `other`, which is a separate count of the same window. If both windows
+    /// are open, the earlier end is kept. If only one of them is open, returns that one.
     fn merge(self, other: FixedWindow, now: Timestamp) -> FixedWindow {
         match (self.is_open(now), other.is_open(now)) {
             (_, false) => self,
@@ -123,7 +123,8 @@ impl AccountWindows {
         *self = AccountWindows { minute, day };
         let minute = minute.status(now, limits.per_minute);
         let day = day.status(now, limits.per_day);
-        // Return the window with fewer requests remaining, or on a tie the one that resets later.
+        // Report the window that stops the client first: the one with fewer requests remaining. On
+        // a tie, report the one that resets later, because it stops the client for longer.
         let day_is_closer =
             (day.remaining, Reverse(day.resets_in)) < (minute.remaining, Reverse(minute.resets_in));
         Decision::Admitted(if day_is_closer { day } else { minute })

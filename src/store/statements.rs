@@ -68,7 +68,8 @@ impl dyn Statements + '_ {
         Ok(rows)
     }
 
-    /// Runs a query that returns at most one row. Returns that row, if there is one.
+    /// Runs a query and returns its row, if there is one. The query must return at most one row. Of
+    /// several rows, only the last would be returned.
     pub fn query_optional<T>(
         &self,
         query: &str,

@@ -77,7 +77,8 @@ impl<T: FromValue> FromValue for Option<T> {
     }
 }
 
-/// An RFC 3339 date in UTC with `Z`. Leap seconds are not allowed, because imports convert them.
+/// An RFC 3339 date-time in UTC, with `Z`. Leap seconds are not allowed, because an import converts
+/// each one to the second after it.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredDate(pub DateTime<Utc>);
 

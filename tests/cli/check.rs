@@ -4,7 +4,7 @@ use super::damage;
 use serde_json::json;
 use testbed::{CliSandbox, str};
 
-/// Creates a store with 3,000 orders (a tenth of them shipped), an account and a key.
+/// Creates a sandbox whose store has 3,000 orders (a tenth of them shipped), an account and a key.
 fn sandbox_with_store() -> CliSandbox {
     let sandbox = CliSandbox::new();
     let rows: String = (1..=3_000)

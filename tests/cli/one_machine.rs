@@ -232,8 +232,8 @@ impl Machine {
     }
 }
 
-/// Reads the beginning of each request to `address` and closes the connection without a response.
-/// The receiver gets the requests.
+/// Closes each connection to `address` without a response, after it has read the beginning of the
+/// request. The returned channel receives these beginnings.
 fn serve_without_answers(address: SocketAddr) -> Receiver<String> {
     let (listener, (sender, requests)) = (TcpListener::bind(address).unwrap(), channel());
     std::thread::spawn(move || {

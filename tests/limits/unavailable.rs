@@ -14,8 +14,8 @@ use store_orders_api::plans::Plan;
 use test_server::TestSetup;
 use tokio::task::yield_now;
 
-/// A limiter that cannot count requests with a valid key. It counts requests without a key in
-/// memory.
+/// A limiter that cannot count requests with a valid key. It counts all other requests, and keeps
+/// these counts in memory.
 pub struct Unreachable {
     addresses: InMemoryRateLimiter,
     resets_in: Duration,

@@ -1,4 +1,5 @@
-//! The windows of a minute and a day: which requests count, when windows end, and the headers.
+//! Tests the request windows of a minute and of a day: which requests count, when windows end, and
+//! what the rate limit headers show.
 
 use std::time::Duration;
 use store_orders_api::plans::Plan;

@@ -94,8 +94,9 @@ async fn responses_close_their_connections_during_the_delay() {
     server.kill().unwrap();
 }
 
-/// While the server stops, each connection must get its response until the OS refuses new ones. The
-/// test needs Linux, because other systems keep the listening socket open until the server exits.
+/// While the server stops, it accepts connections for a while, and then the OS refuses new
+/// connections. Each accepted connection must get a response. The test needs Linux, because other
+/// systems keep the listening socket open until the server exits.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_answered_until_they_are_refused() {

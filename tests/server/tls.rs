@@ -48,8 +48,9 @@ fn serve_program(data: &DataDir, certificate: &TestCertificate) -> (ServerProces
     (data.serve(&flags).unwrap(), files)
 }
 
-/// Requests the list of orders until `stop` is set, and adds 1 to `sent` each time. If
-/// `one_connection` is false, each request opens a new connection.
+/// Requests the list of orders until `stop` is set, and counts the responses in `sent`. If
+/// `one_connection` is false, each request opens a new connection, so that the server presents its
+/// current certificate.
 async fn list_until(
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicUsize>,
@@ -176,9 +177,9 @@ fn create_fifo(path: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
-    // The test sends more signals than tokio has blocking threads. The system merges pending
-    // signals, so the test sends a request after each signal. During the request, the server can
-    // handle the signal.
+    // The test sends more signals than tokio has blocking threads. If each signal blocked a thread,
+    // no thread would be left. The system merges pending signals. So the test sends a request after
+    // each signal, which gives the server time to handle the signal.
     const SIGNALS: i64 = 600;
     let (data, key) = data_with(SIGNALS);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());

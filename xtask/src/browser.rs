@@ -1,5 +1,6 @@
-//! `cargo xtask browser`: tests the public pages in Chromium. Each view in `VIEWS` is one run of
-//! the script `tests/external_checks/browser/session.ts`, which is called the session.
+//! `cargo xtask browser`: tests the public pages in Chromium. The script
+//! `tests/external_checks/browser/session.ts`, called the session, runs once for each view in
+//! `VIEWS`.
 
 use crate::Outcome;
 use crate::check_report::CheckReport;

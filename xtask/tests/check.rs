@@ -293,8 +293,8 @@ Drift
     );
 }
 
-/// Replaces `from` with `to` in `file`, which is the guide or a document. Returns the problems that
-/// `check_texts` then reports.
+/// Returns the problems that `check_texts` reports if the first `from` in `file` is replaced with
+/// `to`. `file` is the guide or a document. The file on disk does not change.
 fn texts_with(file: &str, from: &str, to: &str) -> String {
     let read = |name: &str| {
         let real = Repository::here().read(name).unwrap();

@@ -114,7 +114,8 @@ pub fn published_problems((_, text): (Outcome, String)) -> String {
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
 }
 
-/// Returns the outcome of a check, and the output without the checks that passed. Replaces the
+/// Formats the outcome and the output of a check. Leaves out the lines of checks that passed, and
+/// the line which says that the server was not compiled. Writes `V1` and `V2` instead of the
 /// documents' versions, so that expected outputs stay valid after a new version.
 pub fn failures((outcome, text): (Outcome, String)) -> String {
     let rest = |line: &&str| !line.starts_with('✓') && !line.starts_with("The server was not");

@@ -1,5 +1,5 @@
-//! Makes changes to the real document that someone might make by mistake after the publication.
-//! `check` must report the place and the reason of each change.
+//! Makes changes to the real document that someone might make by mistake after the publication. For
+//! each change, `check` must report the place, and why the change is not allowed.
 
 use crate::checkout::{
     Checkout, document, emitted, failures, files, printed, run, run_fix, version,

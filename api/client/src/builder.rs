@@ -140,9 +140,9 @@ impl ClientBuilder {
     /// limit by default. An expired call fails with [`CallTimeout`](crate::ErrorKind::CallTimeout),
     /// whose message says what the call was doing.
     ///
-    /// A call fails immediately if the next wait is known to end after this limit. Before a retry,
-    /// the error is that of the last attempt. Before a wait for the rate limit, the error is
-    /// [`RateLimit`](crate::ErrorKind::RateLimit).
+    /// A call fails immediately if its next wait is known to end after this limit. If the wait
+    /// precedes a retry, the error is that of the last attempt. If the call waits for the rate
+    /// limit, the error is [`RateLimit`](crate::ErrorKind::RateLimit).
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = Some(timeout);
         self

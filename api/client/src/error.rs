@@ -145,8 +145,8 @@ impl Error {
         self.0.sent.attempts
     }
 
-    /// True if the last attempt failed with one of these codes and the server may have executed an
-    /// earlier attempt.
+    /// True if an earlier attempt may have succeeded and caused this error. This is so if the
+    /// server may have executed that attempt, and the last attempt failed with one of these codes.
     pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
     }

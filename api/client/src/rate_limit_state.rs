@@ -57,8 +57,8 @@ pub(crate) struct RateLimitState {
     held_until: Option<Instant>,
     remaining: u64,
     resets_at: Option<Instant>,
-    /// The value of `sent` when a response last set `remaining`; `None` until the first such
-    /// response.
+    /// The value of `sent` when `learn` last updated `remaining`. `None` while the number is only
+    /// assumed.
     learned_after: Option<u64>,
 }
 

@@ -102,8 +102,8 @@ impl<'a> Attempts<'a> {
         turn.map(Some).map_err(|holds_for| Stopped::RateLimit { holds_for })
     }
 
-    /// Records the result of an attempt in the queue, so that other calls also wait after a 429.
-    /// Returns the wait before the next attempt, if attempts remain.
+    /// Tells the queue the result of an attempt, so that other calls also wait after a 429. Returns
+    /// the wait before the next attempt, or `None` if no attempts remain.
     fn next_wait(
         &self,
         result: &reqwest::Result<Response>,

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// The maximum time to write the last log lines when the shutdown timeout does not apply.
+/// The maximum time to write the last log lines after a panic, after a failed start, after a stop
+/// signal before the store is open, or after a second signal. In an orderly shutdown, the
+/// shutdown's deadline limits this time.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time before the deadline that is reserved for the last log lines.

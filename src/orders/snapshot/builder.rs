@@ -77,8 +77,8 @@ impl PagesBuilder {
         Snapshot::new(self.pages, self.sizes, content)
     }
 
-    /// Closes the page that is being filled if orders of this length do not fit. Returns the
-    /// separator that precedes the orders.
+    /// Closes the page that is being filled if it has no space for `bytes` bytes of JSON. Returns
+    /// the separator that precedes the orders to be added.
     fn begin_order(&mut self, bytes: usize) -> u8 {
         if self.v1.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
             self.close_page();

@@ -44,9 +44,9 @@ pub fn keys_catch_up(
     }
 }
 
-/// True if a key that was read at the change `read` may enter a cache at the change `cached`. If
-/// `read` is before `cached`, the key may be outdated. The cache would keep such a key, because it
-/// reads only changes after `cached`.
+/// True if a key may enter a cache. The key was read when `read` was the last change, and the cache
+/// reflects the changes up to `cached`. If `read` is before `cached`, the key may be outdated. The
+/// cache would keep such a key, because it reads only changes after `cached`.
 pub fn may_enter_cache(read: Position, cached: Position) -> bool {
     !cached.has_more_than(read)
 }

@@ -167,7 +167,8 @@ impl<T: Time> OldLeaseWait<T> {
         OldLeaseWait { until: earliest.max(wait.until) }
     }
 
-    /// Returns proof that the wait is over. If it is not, fails with the time at which it ends.
+    /// Returns proof that the wait is over. Code that must not run during the wait requires this
+    /// proof. If the wait is not over, fails with the time at which it ends.
     pub fn over(&self, now: T) -> Result<WaitIsOver, T> {
         if now < self.until { Err(self.until) } else { Ok(WaitIsOver(())) }
     }

@@ -41,11 +41,12 @@ impl<S, R: Default> ListState<S, R> {
         self.position
     }
 
-    /// Adds a batch of this process's cancellations to the pending removals. `batch` has the
-    /// store's positions before and after the batch.
+    /// Calls `add` to add a batch of this process's cancellations to the pending removals, and
+    /// advances the list's position. `batch` is the pair of the store's positions before and after
+    /// these cancellations.
     ///
-    /// Adds nothing if `batch` is `None`, or if the list is not at the position before the batch. A
-    /// later refresh then removes the orders.
+    /// Does nothing if `batch` is `None`, or if the list is not at the first of the two positions.
+    /// A later refresh then removes the orders.
     pub fn add_removals(&mut self, batch: Option<(Position, Position)>, add: impl FnOnce(&mut R)) {
         let position = self.position.after(batch);
         if position != self.position {

@@ -22,8 +22,8 @@ impl<C> SharedQueries<C> {
         SharedQueries { next, is_awaited: false, under_way: 0 }
     }
 
-    /// Joins a list request that arrives now to the next query. Returns the caller's data for this
-    /// query.
+    /// Adds a list request, which arrives now, to the next query. Returns the data that the caller
+    /// keeps for this query.
     pub fn join(&mut self) -> &mut C {
         self.is_awaited = true;
         &mut self.next

@@ -154,7 +154,8 @@ fn account_row(statements: &dyn Statements, name: &str) -> Result<Account, Store
     find_account(statements, name)?.ok_or_else(|| no_account(name))
 }
 
-/// Returns the id of the account with this name. Fails if the account does not exist or is closed.
+/// Returns the id of an account that may get a new key. Fails if no account has this name, or if
+/// the account is closed.
 pub fn open_account(statements: &dyn Statements, name: &str) -> Result<i64, StoreError> {
     let Account { id, closed_at, .. } = account_row(statements, name)?;
     if closed_at.is_some() { Err(account_closed(name)) } else { Ok(id) }

@@ -29,8 +29,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct UnfinishedImport {
-    /// The numbers of records that were imported and skipped so far. Imported records stay in the
-    /// store.
+    /// How many records were imported, and how many were skipped, before the import ended. The
+    /// imported records stay in the store.
     pub completed: ImportOutcome,
     pub total: usize,
     pub kind: RecordKind,

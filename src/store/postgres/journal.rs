@@ -12,8 +12,11 @@ use crate::store::{ChangeScope, LastChanges, StoreError};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient, Row, Transaction};
 
-/// The id of a change in the table `changes`. `pg_restore --clean` restores the old values of `id`
-/// into a new table, so the id of the change includes the table's oid. `VACUUM FULL` keeps the oid.
+/// The id of a change in the table `changes`. It consists of the column `id` and the oid of the
+/// table.
+///
+/// `pg_restore --clean` creates a new table with the old values of the column, so only the oid
+/// reveals the restore. `VACUUM FULL` keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
 /// Selects the numbers in the journal's last row. The statement reads only a few pages, from the
@@ -25,8 +28,8 @@ pub const SELECT_LAST: &str =
 /// after these columns.
 pub const ANSWER_COLUMNS: usize = 5;
 
-/// Selects the last change, and whether the journal has the change with the number `$1` and the id
-/// `$2`.
+/// Returns a query for the last change. `$1` and `$2` are the number and the id of the last change
+/// that the server has seen. The query also returns whether the journal has that change.
 pub fn select_last_and_known() -> String {
     format!(
         "

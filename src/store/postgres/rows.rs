@@ -32,7 +32,8 @@ impl Cells for tokio_postgres::Row {
     }
 }
 
-/// Returns the index of the column with this name. All rows of a query have the same index.
+/// Returns the index of the column with this name. The column has the same index in all rows of a
+/// query, so one search is enough.
 pub fn column_index(columns: &[Column], name: &str) -> Result<usize, StoreError> {
     columns.iter().position(|column| column.name() == name).ok_or_else(|| {
         let why = format!("a query has no column {name}");

@@ -38,8 +38,8 @@ pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 /// Pause after a failed attempt to open a session, and before a batch is sent again.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The minimum time that a batch must have left to be sent. With less time, the result would
-/// probably be late and end the session.
+/// A batch is sent only if at least this much time remains until its deadline. With less time, the
+/// result would probably be late and end the session.
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time that a batch waits for each of its two locks, the change lock and an order's
@@ -145,7 +145,7 @@ const fn ms(duration: Duration) -> u64 {
 }
 
 const _: () = {
-    // The assertions ensure these rules, in this order:
+    // The next four assertions ensure these rules, in this order:
     //
     // - A cancellation that waits for both locks is answered in time.
     // - A cancellation that waits for a session and for older leases is answered in time.

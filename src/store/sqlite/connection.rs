@@ -60,7 +60,8 @@ pub fn in_transaction<T>(
 }
 
 /// Recognizes errors that show damage. Any other error becomes a failed read, because most
-/// statements read. After other statements, the caller must name the action with `doing`.
+/// statements read. If a statement does something else, the caller must name the action with
+/// `doing`.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         let is_damage = match &source {

@@ -159,8 +159,9 @@ fn is_mounted(_: &Path) -> bool {
 /// Files that show that the directory once had a store.
 const TRACES: [&str; 3] = ["store.sqlite-wal", COUNTS_FILE_NAME, INTENT_FILE_NAME];
 
-/// Fails if the directory lost its store, or if a restore into it did not finish. A new empty store
-/// would hide the loss, and SQLite would apply the lost store's write-ahead log to it.
+/// Fails if the directory lost its store, or if a restore into it did not finish. Call this before
+/// you create a store in the directory. Otherwise, the new, empty store would hide the loss. SQLite
+/// would also apply the lost store's write-ahead log to the new store.
 pub fn require_no_traces(directory: &Path) -> Result<(), StoreError> {
     let unfinished = std::fs::read_dir(directory)
         .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?

@@ -31,8 +31,9 @@ const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size
 /// ids.
 const LAST_CANCELLED: u64 = 700_000;
 
-/// The transaction that pgbench repeats. It sets the change number, because a cancellation must
-/// update the index on the change number.
+/// The transaction that pgbench repeats. A cancellation sets the change number, so PostgreSQL must
+/// update the index on it. This transaction also sets the change number, so that PostgreSQL has the
+/// same work.
 const ONE_ROW: &str = "\\set id random(700001, 1000000)
 UPDATE orders SET complete = NOT complete, change_number = CASE change_number WHEN 1 THEN 2 ELSE 1 END
 WHERE id = :id;

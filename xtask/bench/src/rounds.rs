@@ -163,8 +163,8 @@ mod tests {
                 turns.borrow_mut().push(name);
                 round += 1;
                 // The first round returns an outlier, because the test checks that this round does
-                // not count. Later rounds differ by powers of ten. Only the ratios within a round
-                // are the same in all later rounds.
+                // not count. Later rounds differ by powers of ten, but the ratios within a round
+                // stay the same. So the test also checks that ratios are computed within a round.
                 let amount = if round == 1 { 7.0 } else { factor * 10_f64.powi(round) };
                 Ok(Sample { amount, cpu: factor })
             })

@@ -266,7 +266,8 @@ impl<'a> Reader<'a> {
         component
     }
 
-    /// Returns `name`, the Rust form of `text`. Refuses the place if `text` has no Rust form.
+    /// Returns `name`, which is the Rust form of `text`. If `text` has no Rust form, refuses `node`
+    /// and returns `None`.
     fn require_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         if name.is_none() {
             let fix = "rename it: letters, then letters, digits or _";
@@ -275,7 +276,9 @@ impl<'a> Reader<'a> {
         name
     }
 
-    /// Reserves the name of a new type or constant. Refuses the place if the name is in use.
+    /// Reserves `name`, the Rust form of `text`, for a new type or constant. Refuses `node` if the
+    /// generated code or another place in the document uses the name already. Also refuses `node`
+    /// if `text` has no Rust form.
     fn claim_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         let name = self.require_name(node, name, text)?;
         let other = self.names.insert(name.to_string(), node.pointer.clone());

@@ -187,8 +187,9 @@ fn no_schema_can_have_an_imported_name() {
     }
 }
 
-/// A shared enum is named after its first operation, and each other operation gets an alias. So a
-/// new first operation must not remove a name that the server's code uses.
+/// A shared enum is named after its first operation, and each other operation gets an alias. A new
+/// first operation therefore renames the enum. The old name must stay as an alias, because the
+/// server's code may use it.
 #[test]
 fn a_new_operation_renames_no_shared_enum() {
     let (_, text) = DOCUMENTS[2];

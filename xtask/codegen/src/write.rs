@@ -1,4 +1,5 @@
-//! Writes the parts of the generated code, in the order in which they appear in the generated file.
+//! Writes the generated code of a contract. Each submodule writes one kind of item. [`items`] puts
+//! the items in the order of the generated file.
 
 mod constants;
 mod dropshot;

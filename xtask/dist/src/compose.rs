@@ -33,8 +33,8 @@ pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that the help of the command lists every flag and every `STORE_ORDERS_*` variable of the
-/// service.
+/// Checks that the program knows the options of a service. The help of the service's command must
+/// list every flag in the command, and every `STORE_ORDERS_*` variable in the service's settings.
 fn check_options(
     command: &[&str],
     settings: &[(&str, &str)],

@@ -173,8 +173,8 @@ fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
     values.filter(|(_, value)| !bounds(&value["schema"]).is_empty()).collect()
 }
 
-/// Returns the descriptions of the schemas in `components` and of their fields, each with its
-/// pointer.
+/// Returns every description below `/components/schemas`, which may be of a schema or of a field.
+/// Each comes with its own JSON pointer.
 fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> {
     let schemas = pointers(document).into_iter();
     let descriptions = schemas.filter(|pointer| {

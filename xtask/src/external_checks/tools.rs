@@ -85,8 +85,8 @@ impl Tools {
         command
     }
 
-    /// Fails if the tool is missing or not the pinned one. The error names the command that
-    /// installs it.
+    /// Fails if the need is not met. Pinned tools must be installed in the pinned versions. A
+    /// program may have any version. The error names the command that installs what is missing.
     pub(super) fn check(&self, need: &Need) -> anyhow::Result<()> {
         match need {
             Need::Pinned => self.check_pinned(),

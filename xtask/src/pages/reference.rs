@@ -222,7 +222,8 @@ fn response_headers<'d>(
     members(&response["headers"]).map(|(name, header)| (name, target(document, header)))
 }
 
-/// Returns the target of a reference, or the value itself if it is not a reference.
+/// Follows the `$ref` of `value`. Returns `value` itself if it has no `$ref`, or if the `$ref` has
+/// no target.
 fn target<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     pointer::target(document, text(&value["$ref"])).unwrap_or(value)
 }

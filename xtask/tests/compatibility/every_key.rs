@@ -86,7 +86,7 @@ fn every_replacement_has_a_verdict() {
             _ => json!("gone"),
         };
     };
-    // Some components are compared only in the operations that use them. So this test fails if the
-    // document does not use such a component.
+    // The compatibility rules compare some components only in the operations that use them. So this
+    // test fails if one of these components is used by no operation.
     each_change(replace, assert_verdict);
 }

@@ -20,8 +20,8 @@ pub struct ReplicaRow {
     pub program: String,
     /// The address on which the server listens; empty until the server listens.
     pub address: String,
-    /// The number of the last change of orders that the server's list reflected when the server
-    /// last wrote its row.
+    /// When the server last wrote its row, its list reflected the changes of orders up to this
+    /// number.
     pub list_change_number: i64,
     /// The time at which the server added its row, in RFC 3339 and UTC. Usually the server's start,
     /// but a server whose row was removed adds a new row later.

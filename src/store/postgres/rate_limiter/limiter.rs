@@ -1,5 +1,6 @@
-//! The rate limiter that several servers share. Counts requests with a valid key in PostgreSQL, in
-//! batches. Counts strikes, bans and requests without a valid key in memory.
+//! The rate limiter that several servers share. PostgreSQL contains the counts of requests with a
+//! valid key, which are updated in batches. The memory of each server contains its strikes and
+//! bans, and its counts of requests without a valid key.
 
 use super::admission::{MAX_ACCOUNTS, unavailable};
 use crate::clock::{BootInstant, Now, Timestamp};

@@ -57,8 +57,9 @@ impl Durability {
         Ok(Durability { is_stuck, ..durability })
     }
 
-    /// Reads the durability of the primary's commits. Without `pg_read_all_stats`, a role cannot
-    /// see whether a standby is synchronous. Such a standby counts as present.
+    /// Reads the settings that decide whether the primary's commits are durable, and which
+    /// synchronous standbys stream. Without `pg_read_all_stats`, a role cannot see whether a
+    /// standby is synchronous. A standby whose state is hidden is counted in `present`.
     pub async fn read(client: &Client) -> Result<Durability, StoreError> {
         let query = "SELECT current_setting('synchronous_standby_names'),
                     current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',

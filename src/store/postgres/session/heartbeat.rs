@@ -31,8 +31,9 @@ const ROW_INTERVAL: Duration = Duration::from_secs(10);
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sends heartbeats on a connection that nothing else uses while the session is open. The
-/// statements of a heartbeat are pipelined, so a statement of other work could run in the
-/// heartbeat's transaction and delay or fail it.
+/// statements of a heartbeat are pipelined. On a shared connection, a statement of other work could
+/// get between them. It would then run in the heartbeat's transaction, and could delay the
+/// heartbeat or make it fail.
 pub struct Heartbeat {
     connection: Arc<Connection>,
     begin: Statement,

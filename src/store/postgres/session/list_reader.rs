@@ -1,8 +1,9 @@
 //! Sends freshness queries, which find out whether the list in memory is current (see `orders.rs`).
-//! A freshness query is one statement, so everything in its result comes from one snapshot.
+//! A freshness query is one statement, so everything in its result comes from one snapshot of the
+//! database.
 //!
-//! All list requests that wait for the same query share its result. At most [`MAX_LIST_QUERIES`]
-//! queries are in flight.
+//! Several list requests can wait for one query, and all of them use its result. At most
+//! [`MAX_LIST_QUERIES`] queries are in flight.
 
 use super::state::SessionState;
 use crate::clock::BootInstant;
@@ -78,9 +79,11 @@ struct NextQuery {
 }
 
 /// Lets list requests wait for freshness queries, which the task [`ListReader::answer_requests`]
-/// sends. The queries share a connection with [`KeyReader`](super::key_reader::KeyReader).
-/// `FRESHNESS` in [`timeouts`](crate::store::postgres::timeouts) limits how long a statement waits
-/// for locks.
+/// sends.
+///
+/// The queries share a connection with [`KeyReader`](super::key_reader::KeyReader). A statement
+/// that waits for a lock delays the statements after it on this connection. `FRESHNESS` in
+/// [`timeouts`](crate::store::postgres::timeouts) limits this wait.
 pub struct ListReader {
     /// `None` once the session has ended.
     queries: Mutex<Option<SharedQueries<NextQuery>>>,
@@ -94,7 +97,7 @@ impl ListReader {
         ListReader { queries, joined: Notify::new(), state }
     }
 
-    /// Joins a list request to the next query. `list` is the change that the list in memory
+    /// Joins a list request to the next query. `list` is the last change that the list in memory
     /// reflects. Returns a receiver of the query's result, or `None` if the session has ended.
     pub fn join(&self, list: Option<Position>) -> Option<watch::Receiver<FreshnessAnswer>> {
         let mut queries = self.queries.lock();
@@ -141,8 +144,8 @@ impl ListReader {
     }
 
     /// Sends queries and answers list requests until the session ends. If `commits` is true, each
-    /// query also locks the row of this replica ([`select`]), and the standby must confirm its
-    /// commit.
+    /// query also locks the row of this replica ([`select`]). The lock makes the query's commit
+    /// wait for the synchronous standby. A query whose commit the standby has not confirmed fails.
     pub async fn answer_requests(&self, connection: &Connection, commits: bool) {
         if let Err(error) = self.answer_until_ended(connection, commits).await {
             self.state.end(&ErrorChain(&error));

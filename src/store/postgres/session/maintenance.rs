@@ -63,9 +63,11 @@ impl Maintenance {
         outdated.map_or(Ok(()), |why| Err(StoreError::Refused(why)))
     }
 
-    /// Checks the schema version and the durability of commits, and removes old rows of the
-    /// journal. Repeats this until the session ends. Also removes the rows of servers that were
-    /// silent for at least `silent_for`.
+    /// Does these tasks repeatedly until the session ends:
+    ///
+    /// - Checks the schema version and the durability of commits.
+    /// - Removes old rows of the journal.
+    /// - Removes the rows of servers that have sent no heartbeat for at least `silent_for`.
     pub async fn tidy(&self, silent_for: Duration, log: &Logger) {
         let client = &self.connection.client;
         let (mut floor, mut last_heartbeats, mut checked_at) = (0, Vec::new(), None::<Instant>);

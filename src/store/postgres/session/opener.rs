@@ -45,8 +45,9 @@ pub struct Opener {
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
-    /// Opens the first session. Fails only if no other attempt can succeed, and otherwise keeps
-    /// trying in the background. The receiver has the current session, or the reason why there is
+    /// Tries to open the first session. Fails if this attempt fails and no later attempt can
+    /// succeed. Otherwise starts a task that keeps trying until a session is open, and replaces
+    /// each session that ends. The receiver has the current session, or the reason why there is
     /// none.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = match self.open(None).await {

@@ -11,8 +11,8 @@ pub struct Figures {
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
-    /// For each fault, the longest outages between the beginning of this fault and the beginning of
-    /// the next one.
+    /// For each kind of fault, the longest outages between the beginning of such a fault and the
+    /// beginning of the next fault of any kind.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,

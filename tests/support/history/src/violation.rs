@@ -78,8 +78,8 @@ pub enum Rule {
     /// orders. A 503 occurs only if the recording allows 503s.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
-    /// The final table contains every order that must exist, and no order twice. Some request can
-    /// have caused each order's status. Each import is complete or absent.
+    /// The final table contains every order that must exist, and no order twice. Each order has a
+    /// status that a recorded request can have caused. Each import is complete or absent.
     #[strum(message = "the final table cannot be true")]
     ImpossibleTable,
 }

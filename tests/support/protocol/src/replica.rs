@@ -157,7 +157,8 @@ pub struct Replica {
     pub orders: ListState<Set, Set>,
     pub list: List,
     /// A cancellation that was executed but not yet applied in memory. The inner pair contains the
-    /// positions before and after the cancellation.
+    /// positions of the last change before and after the cancellation. The `Set` contains the
+    /// cancellation.
     pub unapplied: Option<((Position, Position), Set)>,
     /// The last change of keys that the cache of this replica reflects.
     pub reflected: Position,
@@ -256,8 +257,8 @@ impl Replica {
 
     /// Receives a request for a list that must reflect `must_reflect`.
     ///
-    /// The next query has one set for all its requests, and `must_reflect` replaces this set. An
-    /// earlier change is missing from `must_reflect` only if the store has lost that change.
+    /// The next query has one set for all its requests, and `must_reflect` replaces this set. The
+    /// new set contains every change of the old set, except changes that the store has lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -390,8 +391,8 @@ impl Replica {
         Some(())
     }
 
-    /// Returns the last changes in the server's journal. If the journal lacks the last change that
-    /// the replica has seen, ends the session.
+    /// Returns the last changes in the journal of the session's database server. If the journal
+    /// lacks the last change that the replica has seen, ends the session and returns `None`.
     fn accept_last_changes(&mut self, session: &Session, journal: &Journal) -> Option<LastChanges> {
         let last_changes = journal.answer(&self.seen).accept(session.history, &mut self.seen);
         if last_changes.is_err() {

@@ -26,8 +26,8 @@ pub struct Scope {
     /// True if both orders and keys change. If false, only the part of the store in `change_scope`
     /// changes.
     pub has_other_changes: bool,
-    /// True if other steps can happen between the lookup of a key and the use of its result. The
-    /// same applies to the result of a poll.
+    /// True if other steps can happen between the answer to a lookup of a key and the use of this
+    /// answer, and between the answer to a poll of the keys and its use.
     pub delays_key_answers: bool,
 }
 
@@ -83,9 +83,9 @@ pub enum Step {
         up_to: u8,
         has_followed: bool,
     },
-    /// The leader returns to its state after the change `up_to`. If `running` is true, only the
-    /// rows are restored, and PostgreSQL keeps running. If it is false, PostgreSQL restarts from a
-    /// base backup.
+    /// The leader loses all changes after the change `up_to`. If `running` is true, only the rows
+    /// are restored, and PostgreSQL keeps running. If it is false, PostgreSQL restarts from a base
+    /// backup.
     Restore {
         up_to: u8,
         running: bool,

@@ -78,7 +78,8 @@ impl Booted {
         self.run_with_input(&write, content.as_ref()).map(drop)
     }
 
-    /// Runs a shell command in the container and returns its output. Fails if the command fails.
+    /// Runs a command with `sh -c` in the container. Returns its standard output. The error of a
+    /// failed command contains both outputs.
     pub fn run(&self, command: &str) -> anyhow::Result<String> {
         self.run_with_input(command, b"")
     }

@@ -79,8 +79,8 @@ impl Preload {
         &self.library
     }
 
-    /// True if a process has read the number that controls the library. Reads before the last call
-    /// of [`Preload::set`] with a number other than 0 do not count.
+    /// True if a process has read a number other than 0 since [`Preload::set`] last set such a
+    /// number.
     pub fn was_used(&self) -> bool {
         self.used().exists()
     }

@@ -12,7 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// The maximum number of undelivered chunks in each direction. A chunk has at most about 64 KiB.
+/// The maximum number of undelivered chunks in each direction of a connection. A chunk has at most
+/// about 64 KiB.
 const MAX_IN_TRANSIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,8 +200,9 @@ impl Direction<'_> {
         tokio::try_join!(self.receive(from, sender), deliver).map(drop)
     }
 
-    /// Reads chunks, applies the current fault to each chunk, and passes it to `sender` with its
-    /// arrival time.
+    /// Reads chunks and applies the current fault to each chunk. Passes each chunk to `sender`,
+    /// with the time at which it must arrive at the recipient. Fails if both directions of the
+    /// connection must be closed.
     async fn receive(
         mut self,
         mut from: OwnedReadHalf,

@@ -71,9 +71,9 @@ pub fn run_samples(
     cases.run(&limited)
 }
 
-/// Runs these curl commands. Before each command are the names of its version and its operation.
-/// Each command must be one line and get a 2xx response. Without `BASE_URL` or `API_KEY`, the
-/// command must fail and name the missing variable.
+/// Runs these curl commands. Each tuple contains the name of a version, the name of an operation,
+/// and the command. A command must be one line and get a 2xx response. If `BASE_URL` or `API_KEY`
+/// is not set, the command must fail and name the missing variable.
 pub fn run_curl_commands(
     program: &Program,
     commands: &[(&str, String, String)],

@@ -49,8 +49,7 @@ impl Reader<'_> {
         constants
     }
 
-    /// Reads a string as a constant. Returns `None` if the value is not a string or the name is
-    /// refused.
+    /// Returns `None` if the value is not a string or the name is refused.
     fn constant(&mut self, node: &Node<'_>, name: &str, about: Option<String>) -> Option<Constant> {
         let value = node.value.as_str()?.to_string();
         let name = self.claim_name(node, shouty(name), name)?;

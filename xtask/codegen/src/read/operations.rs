@@ -436,7 +436,7 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the first pair of segments in which two paths differ, if one of the two segments is a
-/// parameter.
+/// parameter. Dropshot cannot tell such paths apart.
 fn find_conflict<'p>(path: &'p str, other: &'p str) -> Option<(&'p str, &'p str)> {
     let (segment, other_segment) = segments(path)
         .zip(segments(other))

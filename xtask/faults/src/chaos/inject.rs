@@ -197,8 +197,8 @@ impl Fault {
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 if self.kind == FaultKind::PromotePaused {
-                    // The resumed node still considers itself the primary. A rule is violated if a
-                    // server relies on its answers.
+                    // The resumed node still considers itself the primary. Servers must not rely on
+                    // its answers. Otherwise, the history violates a rule.
                     site.databases()?.third()?.signal_all(Signal::CONT)?;
                 }
                 if self.cuts_off_others() {
@@ -269,8 +269,8 @@ impl Fault {
         self.affects_all || self.kind == FaultKind::PromoteCut
     }
 
-    /// Applies `fault` to the connections between the database node and every server except the
-    /// server of this fault.
+    /// Applies the network fault `fault` to the connections between servers and the database node
+    /// `node`. Spares the server that `self` selects, which stays connected to the node.
     fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) -> anyhow::Result<()> {
         let not_cut_off = self.number(site);
         for (number, server) in site.servers.iter().enumerate() {

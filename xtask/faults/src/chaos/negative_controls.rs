@@ -1,5 +1,5 @@
 //! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. They
-//! show that chaos runs record what the rules need.
+//! show that the history of a chaos run contains enough to detect the violation.
 //!
 //! The tested program is unchanged. Relays rewrite the statements that servers prepare, or syncs of
 //! an embedded store succeed without effect.

@@ -33,8 +33,8 @@ const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
 
 /// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
-/// The bounds of a random time, in milliseconds, between the end of the input and the kill of the
-/// import.
+/// The bounds of a random time in milliseconds. The import is killed this long after it has been
+/// sent its whole input.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {
@@ -69,7 +69,8 @@ impl Operator {
         Ok(())
     }
 
-    /// Begins a long import and kills it. Each step must commit all its orders or none.
+    /// Begins an import of several steps and kills it. Each step of the import must commit all its
+    /// orders or none.
     pub async fn kill_import(mut self) -> anyhow::Result<()> {
         let kill_after = Duration::from_millis(self.random.u64(KILL_AFTER_MS));
         let Operator { workload, data, .. } = &self;

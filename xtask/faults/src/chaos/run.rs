@@ -238,8 +238,8 @@ async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     }
 }
 
-/// Waits until each server has replied to each kind of request with a status other than 503. Gives
-/// up after [`AGREEMENT_TIMEOUT`].
+/// Waits until each server has replied to a list request, a cancellation and a request for a pet,
+/// each with a status other than 503. Gives up after [`AGREEMENT_TIMEOUT`].
 async fn expect_service(servers: &[Server], workload: &Workload) {
     let began = Instant::now();
     for number in 0..servers.len() {

@@ -230,7 +230,8 @@ impl LimiterPair {
     }
 }
 
-/// Returns a request of the account with this id. Its only key has the same id.
+/// Returns a request of the account with the id `account`. The account has a single key, which has
+/// the same id.
 fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
     KeyedRequest { account, key: account, limits, ban: KeyBan::default() }
 }

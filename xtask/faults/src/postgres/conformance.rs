@@ -75,8 +75,8 @@ async fn run(
     Ok(())
 }
 
-/// True if the error is a timeout or an unreachable store. A stall of the machine excuses only
-/// these errors.
+/// True if the error is a timeout or a [`StoreError::Engine`], for example because the store is
+/// unreachable. A stall of the machine excuses only these errors.
 fn is_late_or_unreachable(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let is_timeout = cause.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::TimedOut);

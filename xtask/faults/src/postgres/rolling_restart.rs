@@ -16,8 +16,8 @@ use testbed::{Key, Report, free_address, start_nginx};
 
 const ORDERS: i64 = 20_000;
 
-/// The number of orders that clients cancel at the same time. Between bursts, nginx's connections
-/// are idle, so many are idle when a server stops.
+/// The number of orders that clients cancel at the same time. After such a burst, nginx has many
+/// idle connections. So when a server stops, many of its connections are idle.
 const BURST: usize = 20;
 
 /// Time between two bursts. With these pauses, the 20,000 cancellations take at least 40 s, which

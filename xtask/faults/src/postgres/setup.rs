@@ -48,7 +48,8 @@ impl OnPrimary {
     }
 }
 
-/// Starts replicas at the store's own URL, one after the other, and waits until each is ready.
+/// Starts replicas that connect to the store at its own URL. Waits until each is ready before it
+/// starts the next one.
 pub async fn start_replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
     let mut replicas = Vec::new();
     for number in 0..count {

@@ -121,8 +121,8 @@ impl LoadedServer {
         command
     }
 
-    /// Stops the clients and the server. Checks the recorded history, and that no cancellation was
-    /// refused.
+    /// Stops the clients and the server. Checks that syncs were delayed as planned, that no
+    /// cancellation was refused, and that the recorded history has no violations.
     async fn stop(self, report: &mut Report) -> anyhow::Result<()> {
         let journal = self.traffic.stop().await?;
         let stopped = self.disk.set(0).and_then(|()| self.server.stop());

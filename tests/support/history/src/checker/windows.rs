@@ -95,12 +95,14 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records a fault at `at`. It may lose counts until the time that
-    /// [`Windows::trust_counts_from`] sets. It may also lose the counts of the second before `at`.
-    /// If counts could not be saved, it may lose all counts since a second before saving stopped.
+    /// Records a fault at `at`. The fault may lose the counts of these times:
     ///
-    /// A request whose count may be lost is removed from the admitted requests. It can still
-    /// justify a refusal, because its count may have survived.
+    /// - from `at` until the time that [`Windows::trust_counts_from`] sets
+    /// - the second before `at`
+    /// - if counts are not being saved at `at`, the whole time since a second before saving stopped
+    ///
+    /// A request whose count may be lost is removed from the admitted requests. The request can
+    /// still justify a refusal, because its count may have survived.
     pub fn distrust_counts(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
         let saved = if self.are_saved(at) { at } else { self.unsaved_from };

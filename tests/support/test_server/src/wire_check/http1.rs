@@ -103,8 +103,9 @@ pub struct ResponseReader {
 }
 
 impl ResponseReader {
-    /// Adds these bytes, and returns the responses that are now complete. Moves the request of each
-    /// response out of `asked`.
+    /// Adds these bytes to the buffer, and returns the responses that are now complete. Moves the
+    /// request of each response out of `asked`. Empty `bytes` mean that the connection has ended,
+    /// which completes a body without a length.
     pub fn feed(
         &mut self,
         bytes: &[u8],

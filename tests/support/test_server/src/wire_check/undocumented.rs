@@ -67,7 +67,8 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     if !known_method || sent.method == "CONNECT" || matches!(status, 414 | 431) {
         return Subject::NotOurs;
     }
-    // A path with a trailing slash is public too, because the server redirects to the page.
+    // The path of a public page may have a trailing slash, because the server redirects it to the
+    // page.
     let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
     let is_public = public_pages().any(|(public, _)| public == page);
     if is_public && !matches!(status, 401 | 404 | 429 | 500..) {
