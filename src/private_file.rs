@@ -75,8 +75,8 @@ pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("{} {problem}", path.display())))
 }
 
-/// Gives a file or directory that root has created to the owner of the data directory. A server
-/// that runs as this owner needs access to what root's commands create.
+/// Makes the owner of the data directory the owner of a file or directory that root has created. A
+/// server that runs as this owner needs access to what root's commands create.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (directory, created) = (std::fs::metadata(directory)?, file.metadata()?);
     if created.uid() == 0 && directory.uid() != 0 {

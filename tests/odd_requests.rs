@@ -16,8 +16,8 @@ const ROUNDS: usize = 100;
 const CONNECTIONS_AT_ONCE: usize = 32;
 
 /// The ids of orders in requests with a valid key. Other requests use `NAMED_WITHOUT_KEY`, so the
-/// orders with those ids must stay pending. Corrupting a request cannot turn an id of one range
-/// into an id of the other.
+/// orders with those ids must stay pending. The ranges are far apart. So a corrupted request with a
+/// valid key almost never names an order of `NAMED_WITHOUT_KEY`.
 const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
 const NAMED_WITHOUT_KEY: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
 

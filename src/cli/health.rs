@@ -64,8 +64,8 @@ impl HealthArgs {
             return Ok(printer.show(&health, format!("{url}: {reason}"))?);
         }
         if printer.is_json() {
-            // Ignore an error if the output is closed, because the exit status still reports the
-            // failure.
+            // Ignore an error, for example because the output is closed. The exit status still
+            // reports the failure.
             let _ = printer.show(&health, "").and_then(|()| printer.flush());
         }
         anyhow::bail!("{url}: not ready: {reason}")

@@ -73,8 +73,8 @@ pub struct Snapshot {
     pages: Vec<Arc<Page>>,
     length: usize,
     /// The memory of the list in bytes when the list was created. For a short list, this number
-    /// includes the buffer `joined` even before the buffer exists. It excludes bytes that pages
-    /// compress or encode later.
+    /// includes the buffer `joined` even before the buffer exists. It excludes compressed bytes and
+    /// JSON of version 2 that pages create later.
     held_bytes: usize,
     /// The number of uncompressed responses that have begun to send the list. It is counted only
     /// for lists of several pages, because the pages are joined for the second such response. It

@@ -13,7 +13,8 @@ const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as
 /// may have sent the refused requests before it read the first 429.
 const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 
-/// The latest ban of a key, as in the key's row in the store. The default is no ban.
+/// The latest ban of a key. The key's row in the store has columns for the same three values. The
+/// default is no ban.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyBan {
     /// Wall time in milliseconds at which the ban ends or ended.

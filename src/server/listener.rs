@@ -67,8 +67,9 @@ impl ListeningSocket {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Sets the time after which the operating system ends a stalled connection. A stalled client
-    /// has vanished or takes no bytes. Affects only connections that are accepted from now on.
+    /// Sets the time after which the operating system ends a stalled connection. A connection is
+    /// stalled if its client has vanished or takes no bytes. Affects only connections that are
+    /// accepted from now on.
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         sockopt::set_tcp_user_timeout(&self.0, timeout.as_millis().try_into().unwrap_or(u32::MAX))?;

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// the reference, such as `#/components/schemas/Order`.
 pub const COMPONENT: &str = "x-component";
 
-/// Appends a key or an index to a pointer, and escapes `~` and `/` in it.
+/// Appends a key or an index to a JSON pointer. Escapes `~` and `/` in the key (RFC 6901).
 pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }

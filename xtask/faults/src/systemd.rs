@@ -101,8 +101,8 @@ fn files(page: &str, heading: &str) -> anyhow::Result<Vec<(String, String)>> {
         .collect())
 }
 
-/// Installs the program on a new machine, upgrades the program, and goes back to the previous
-/// version.
+/// Runs the commands of the handbook for one machine. They install the program on a new machine,
+/// upgrade it, and go back to the previous version.
 async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::boot(tools)?;
     let run = |text: &str, real: &[(&str, String)]| machine.console(ONE_MACHINE, text, "", real);

@@ -8,7 +8,7 @@ use crate::documents::{DOCUMENTS, Document};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Renders the summary. `documents` are in the order of [`DOCUMENTS`]. The server replaces the
+/// Renders `/llms.txt`. `documents` are in the order of [`DOCUMENTS`]. The server replaces the
 /// placeholder `{base_urls}` with a line for each base URL.
 pub fn page(guide: &str, documents: &[Value]) -> String {
     let (_, document) = newest_stable(documents);

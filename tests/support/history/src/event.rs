@@ -179,9 +179,9 @@ pub struct FaultBegun {
     /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose request counts. Counts of the last second before the fault may be
-    /// lost, and also earlier counts that could not be saved. Counts are reliable again a second
-    /// after a promotion, or when the lists are compared.
+    /// True if the fault may lose request counts. It may lose the counts of the last second before
+    /// the fault, and earlier counts that could not be saved. The counts are unreliable until one
+    /// second after a promotion, or until the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

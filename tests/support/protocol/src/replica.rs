@@ -465,8 +465,9 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the answer to the lookup of the key. Caches the key unless the cache reflects later
-    /// changes or another history. Authorises the request if the answer is recent enough.
+    /// Takes the answer to the lookup of the key. If the answer is rejected, only discards it.
+    /// Otherwise caches the key, unless the cache reflects later changes or another history.
+    /// Authorises the request if the answer is recent enough.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
             return None;

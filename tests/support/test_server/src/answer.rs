@@ -52,8 +52,8 @@ impl Answer {
         )
     }
 
-    /// Asserts that the response is a 429 with the error code `code`. Returns the response's
-    /// `Retry-After`.
+    /// Asserts that the response is a 429 with the error code `code`, and that it reports no
+    /// remaining requests. Returns the response's `Retry-After` in seconds.
     pub fn assert_limited(&self, code: &str) -> u64 {
         self.assert_error(429, code);
         assert_eq!(self.number("x-ratelimit-remaining"), 0);

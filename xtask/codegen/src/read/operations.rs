@@ -354,8 +354,8 @@ impl<'a> Reader<'a> {
         response_headers
     }
 
-    /// Checks the keys of a header and of its schema. Only tests check the values that a server
-    /// sends.
+    /// Checks the keys of a header and of its schema. The generated code does not check the
+    /// header's values against this schema. Only tests check the values that a server sends.
     pub(super) fn check_header(&mut self, header: &Node<'_>) {
         self.check_keys(header, &subset::HEADER);
         let schema = header.get("schema").filter(|schema| schema.get("$ref").is_none());

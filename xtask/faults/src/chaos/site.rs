@@ -26,8 +26,8 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 pub struct SeededDefects {
     /// Replacements in the statements that servers send to PostgreSQL.
     pub tampering: Tampering,
-    /// True if syncs of an embedded store succeed without effect during faults in which they should
-    /// hang.
+    /// True if the disk of an embedded store lies: while a fault should make syncs hang, they
+    /// succeed without effect.
     pub has_lying_disk: bool,
 }
 

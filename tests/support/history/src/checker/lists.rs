@@ -43,8 +43,11 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// Checks a page. The page must show each order of its id range that no request can have
-    /// removed. The range of the last page has no upper end.
+    /// Checks a page. The range of the page begins after `page.after` and ends with the page's last
+    /// id. The range of the last page has no upper end.
+    ///
+    /// The page must show each order of this range that was stored before the request. An order may
+    /// be missing only if a request can have removed it from the page.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,
