@@ -219,8 +219,8 @@ impl KeyCache {
         (self.is_current() && BootInstant::now() <= keys_valid_until(as_of)).then_some(key)
     }
 
-    /// Lowers the priority of lookups for this address for the time `lasts`. Call this for an
-    /// address that is over its limit of requests without a valid key.
+    /// Lowers the priority of this address's lookups for the time `lasts`. Call this for an address
+    /// that has sent too many requests without a valid key.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.lookups.shed(address, lasts);
     }

@@ -152,9 +152,9 @@ pub trait Store: Send + Sync {
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError>;
 
-    /// Cancels a batch in one transaction, which is durable on return. Skips a cancellation if its
-    /// deadline passes before the store has its write lock. However, if PostgreSQL was suspended,
-    /// PostgreSQL may execute the cancellation after the deadline.
+    /// Cancels a batch in one transaction. On return, the transaction is durable. Skips each
+    /// cancellation whose deadline passes before the transaction gets the store's write lock.
+    /// However, if PostgreSQL was suspended, it may execute a cancellation after the deadline.
     ///
     /// After an error, the batch may still have been executed in two cases:
     ///

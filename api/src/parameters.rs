@@ -165,8 +165,8 @@ impl<'a> SentParameters<'a> {
         rule: &R,
     ) -> Result<R::Value, Invalid> {
         rule.parse(text).ok_or_else(|| {
-            // An unencoded `+` in a query means a space. So a space in such a value may be a plus
-            // sign that the client did not encode.
+            // In a query, an unencoded `+` means a space. So if the rule allows plus signs, a space
+            // in the value is probably a plus sign that the client did not encode.
             let hint = if name == CURSOR && text.is_empty() {
                 "; leave it out for the first page"
             } else if R::MAY_HAVE_PLUS && self.location == Location::Query && text.contains(' ') {

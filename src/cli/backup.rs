@@ -1,4 +1,6 @@
-//! `backup` copies a live store to a file; `restore` creates a store from such a file.
+//! The commands `backup` and `restore`. `backup` copies an embedded store while a server may use
+//! it. It refuses a store in PostgreSQL, which is backed up with its own tools. `restore` creates a
+//! store from such a copy, and can also move it into PostgreSQL.
 
 use super::audit::{Change, record, record_in};
 use super::check::{CheckOutput, format_counts};

@@ -61,8 +61,8 @@ impl Invocation {
         Ok(Invocation { cli, effective })
     }
 
-    /// Runs the command and writes its output to `out`. Fails if `serve` or `config check` cannot
-    /// use the settings.
+    /// Runs the command and writes its output to `out`. First, `serve` and `config check` check all
+    /// settings, and report every problem that they find. Other commands skip this check.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if matches!(self.cli.command, Command::Serve(_)) {
             ignore_hang_up()?;

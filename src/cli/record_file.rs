@@ -30,9 +30,9 @@ pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
     read().with_context(|| format!("cannot read {}", display_name(file)))
 }
 
-/// Reads a file and parses its records. Some rows may be bad. If the file cannot be parsed at all,
-/// fails, and with `--json` also prints the reason. `done` is a participle such as "imported" for
-/// [`show_failure`].
+/// Reads a file and parses its records. The result may contain bad rows. Fails if the file cannot
+/// be read, or cannot be parsed at all. In the second case, `--json` also prints the reason. `done`
+/// is the participle that [`show_failure`] needs, such as "imported".
 pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,
@@ -89,8 +89,8 @@ pub fn require_valid(
     Err(error)
 }
 
-/// With `--json`, prints why a command did not import or change all its records. `done` names the
-/// number `count` in the JSON, and is a participle such as "imported".
+/// With `--json`, prints why a command did not import or change all its records. `done` is the JSON
+/// key of `count`, and is a participle such as "imported".
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,

@@ -150,8 +150,9 @@ fn find_similar<'c>(settings: &'c Command, key: &str) -> Option<&'c Arg> {
     })
 }
 
-/// Lists environment variables that begin with `STORE_ORDERS_` but are not settings. Suggests
-/// settings with similar names.
+/// Returns the names of the environment variables that begin with `STORE_ORDERS_` but are not
+/// settings, or `None` if there are none. Ignores empty variables. Each name that resembles a
+/// setting comes with a suggestion.
 pub fn unknown_variables() -> Option<String> {
     let settings = all_settings();
     let unknown = |name: String| {

@@ -57,7 +57,9 @@ impl StoreSettings {
         }
     }
 
-    /// Returns the location of the store. Fails if the settings of the store cannot be used.
+    /// Returns the location of the store. A URL without a password gets it from
+    /// `store_password_file`, or else from the variable PGPASSWORD. Fails if the settings cannot be
+    /// used.
     pub fn location(&self) -> Result<StoreLocation, InvalidSettings> {
         let Some(url) = self.store.clone() else {
             if self.data_dir.exists() && !self.data_dir.is_dir() {

@@ -43,7 +43,8 @@ pub struct RequestScope {
     /// `None` if the request log is off, because only the log needs the URI.
     uri: Option<Uri>,
     request_id: String,
-    /// The client's address. If the peer is a trusted proxy, the address that the proxy reports.
+    /// The client's address. Behind a trusted proxy, this is the address that the proxy reports,
+    /// not the proxy's own.
     pub client: IpAddr,
     /// The status for the rate limit headers, and the time from which its `resets_in` counts.
     pub limit_status: Option<(RateLimitStatus, Now)>,

@@ -107,7 +107,8 @@ pub enum CancelError {
     NoAnswer,
 }
 
-/// The outcome of a cancellation, the reason why it was not executed, or the batch's error.
+/// The answer to one cancellation. The outer error is that of the whole batch. The inner error is
+/// the reason why this cancellation was not executed.
 type CancelAnswer = Result<Result<CancelOutcome, NotExecuted>, Arc<StoreError>>;
 type QueuedCancel = (Cancellation, oneshot::Sender<CancelAnswer>);
 

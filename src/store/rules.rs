@@ -140,8 +140,8 @@ pub fn account_closed(name: &str) -> StoreError {
     refused(format!("the account {name:?} is closed, and gets no keys; create another account"))
 }
 
-/// Returns the limits of an account with this plan. An Enterprise account must have its own limits,
-/// and other accounts must not.
+/// Returns the limits of an account: those of its plan, or its own limits if the plan has none.
+/// Only Enterprise has none, so only an Enterprise account must bring its own.
 pub fn limits_in_force(plan: Plan, own: Option<PlanLimits>) -> Result<PlanLimits, StoreError> {
     match (plan.limits(), own) {
         (Some(limits), None) | (None, Some(limits)) => Ok(limits),

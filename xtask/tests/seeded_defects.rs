@@ -14,8 +14,9 @@ use xtask::generate::client_code;
 use xtask::published::PUBLISHED;
 use xtask::repository::{CHANGELOG, Repository};
 
-/// Checks the real files after a change of version 1's document. The generated code changes too, so
-/// that `check` does not report outdated code.
+/// Makes a copy of the real files in which version 1's document is changed by `change`, and runs
+/// the checks on it. The copy contains newly generated code, so that `check` does not report
+/// outdated code.
 fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }

@@ -24,7 +24,8 @@ pub enum HangUp {
     Stops,
 }
 
-/// The error if a signal ends a server or a command before its work is done.
+/// The error with which a server or a command ends after a signal stopped it early. `status` is the
+/// exit status.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct EndedBySignal {

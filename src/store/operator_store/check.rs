@@ -193,8 +193,9 @@ fn visit_in_pages(
     column: &str,
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    // Select all rows, and let `visit` find the wrong values. A query with a filter could read the
-    // whole table before its page is full.
+    // Select all rows, and let `visit` find the wrong values. A query for only the wrong values
+    // would read on until its page is full. In a sound table, that is never, so it would read the
+    // whole table.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let mut from = Some(i64::MIN);

@@ -56,7 +56,8 @@ impl OpenFiles {
     }
 
     /// Fails if the path of a file no longer names the opened file. Also fails if the store's file
-    /// was overwritten with a file without a write-ahead log, such as a backup.
+    /// was overwritten in place with a file whose header does not use a write-ahead log, such as a
+    /// backup.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         let before = self.last_check.load(Ordering::Relaxed);

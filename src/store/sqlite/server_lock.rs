@@ -41,8 +41,9 @@ pub struct ServerLock {
 }
 
 impl ServerLock {
-    /// Takes the lock exclusively. Waits for at most [`KEPT_AWAY_TIMEOUT`]. Creates the data
-    /// directory if it is missing.
+    /// Takes the lock exclusively, and records the process id for error messages. Waits for at most
+    /// [`KEPT_AWAY_TIMEOUT`], because a command may hold the lock while it opens the store. Creates
+    /// the data directory if it is missing.
     pub fn take(directory: &Path) -> Result<ServerLock, StoreError> {
         let lock = open(directory)?;
         let started = Instant::now();

@@ -1,5 +1,8 @@
-//! Measures the embedded store: compares lists and rejections with bare dropshot, cancellations
-//! with SQLite, and the start with the sqlite3 shell.
+//! Measures the embedded store. Each result is compared with a baseline:
+//!
+//! - lists and rejections: bare dropshot, which sends the same body
+//! - cancellations: SQLite with one row per commit
+//! - the start of a server: the sqlite3 shell, which prints all orders
 
 use crate::bare_dropshot;
 use crate::load::{Load, request};

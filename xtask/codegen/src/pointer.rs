@@ -50,8 +50,11 @@ pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     document.pointer(reference.strip_prefix('#')?)
 }
 
-/// Returns a value with each reference replaced by its target. A reference stays if its target is
-/// not in the document. A reference within its own target also stays, because of the cycle.
+/// Returns `value` with each reference replaced by its target. A target that is an object also gets
+/// a member with the reference, which `component` reads.
+///
+/// Two kinds of references stay: those whose target is not in the document, and those within their
+/// own target, because of the cycle.
 pub fn resolve_references(document: &Value, value: &Value) -> Value {
     resolve_within(document, value, &[])
 }

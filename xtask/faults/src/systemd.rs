@@ -134,8 +134,9 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// that systemd makes for `DynamicUser=`.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the directory. Stop the server before the import. While a server
-    // runs, an import of 2,000 orders makes several changes instead of one.
+    // The first start creates the directory. Then stop the server, so that the import is one
+    // change, as in the runbook's sessions. While a server runs, an import of 2,000 orders makes
+    // several changes.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(

@@ -71,7 +71,9 @@ fn parse_row(line: &str) -> Option<&str> {
     name.trim_matches(['[', ']']).strip_prefix('`')?.strip_suffix('`')
 }
 
-/// Each import as its file, the top-level module of this file, and the imported top-level module.
+/// Where one module uses another. Each use has three parts: the file, the top-level module that
+/// contains the file, and the top-level module that is used. Paths in expressions count like `use`
+/// declarations.
 pub type Uses = Vec<(PathBuf, String, String)>;
 
 fn read(file: &Path) -> anyhow::Result<String> {

@@ -195,8 +195,9 @@ fn low_version(
     })
 }
 
-/// Checks that a section of the changelog names each addition and each breaking change. The
-/// section's version is `version` or `least`, whichever is higher.
+/// Checks that the changelog names each addition and each breaking change, in the section of the
+/// version to be published. This is `version`, or `least` if `version` is too low. `least` is the
+/// lowest version that the changes allow.
 fn missing_entries(
     text: &str,
     version: &Version,

@@ -165,8 +165,8 @@ fn values_out_of_bounds(
     wrong.collect()
 }
 
-/// Returns the parameters and headers whose schemas contain a default or a bound, each with its
-/// pointer.
+/// Returns the parameters and headers that have a default, a bound or a bounded length, each with
+/// its pointer. The texts about them must not contradict these numbers.
 fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
     let all = pointers(document).into_iter();
     let values = all.filter_map(|pointer| Some((pointer.clone(), document.pointer(&pointer)?)));
@@ -239,9 +239,10 @@ fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
 }
 
 /// Returns the heading and the first paragraph that the guide must have for an error code. Returns
-/// an empty string if no document lists the code. The heading contains the status of an example in
-/// the documents. If no document has an example of the code, the heading contains `current`, the
-/// guide's present status.
+/// an empty string if no document lists the code.
+///
+/// The heading contains a status. It comes from the first example of the code in the documents.
+/// Without an example, it is `current`, the status that the guide has now.
 fn section(documents: &[Value], code: &str, current: &str) -> String {
     let has_code = |document: &Value| codes(document).any(|other| other == code);
     let versions = DOCUMENTS.iter().map(|of| of.module.trim_start_matches('v')).zip(documents);

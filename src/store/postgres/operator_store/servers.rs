@@ -32,8 +32,8 @@ pub struct ReplicaRow {
 }
 
 impl PostgresOperatorStore {
-    /// Returns the servers that have a row in `replicas`. The server that wrote its row last comes
-    /// first.
+    /// Returns the servers that have a row in `replicas`. The server whose row was updated last
+    /// comes first. A live server updates its row about every 10 seconds, not with every heartbeat.
     pub fn replicas(&self) -> Result<Vec<ReplicaRow>, StoreError> {
         let query = "
             SELECT id, program, address, list_change_number,

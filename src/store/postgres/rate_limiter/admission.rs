@@ -27,8 +27,8 @@ const SETTINGS: &str = "
 pub struct Admission(Statement);
 
 impl Admission {
-    /// Prepares the statement, and applies `SETTINGS` to the connection. With these settings, the
-    /// connection must be used only for the request counts.
+    /// Prepares the statement, and applies `SETTINGS` to the connection. Use this connection only
+    /// for request counts: with these settings, a crash can lose the last commits.
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission(client.prepare(include_str!("count.sql")).await?))

@@ -26,8 +26,9 @@ use tokio_postgres::{Client, Error, Statement};
 /// the row, because each update leaves a dead row.
 const ROW_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The minimum time between two updates of the row if the address or the list has changed. The time
-/// is short so that the command `status` soon shows the change.
+/// The minimum time between two updates of the replica's row if its values have changed: the
+/// address, or the last change that the replica's list reflects. The time is short so that the
+/// command `status` soon shows the change.
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sends heartbeats on a connection that nothing else uses while the session is open. The

@@ -22,9 +22,10 @@ pub struct Figures {
     /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
-    /// The time of the last success of each kind of request at each server. A comparison of the
-    /// lists sets these times to its own time, except those of lists. Otherwise, the pauses of
-    /// writers and limited clients during the comparison would count as outages.
+    /// The time of the last success of each kind of request at each server. Writers and limited
+    /// clients pause while the lists are compared. So that such a pause does not count as an
+    /// outage, each comparison sets these times to the time of the comparison. It leaves the times
+    /// of list requests as they are.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }

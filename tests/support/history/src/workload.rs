@@ -16,8 +16,9 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use testbed::Key;
 use tokio::task::JoinSet;
 
-/// The numbers of writers, listers and walkers. A load also has one caller for each server, and
-/// limited clients for each key with a limit.
+/// The clients whose number can be set. A load also has two other kinds: one caller for each
+/// server, which uses the keys that the operator issues and revokes, and the clients that use up
+/// the limited keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub writers: usize,

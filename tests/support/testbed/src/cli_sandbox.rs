@@ -62,9 +62,9 @@ impl CliSandbox {
         run(&mut self.command(arguments), input).unwrap()
     }
 
-    /// Runs a session's commands in a shell, and asserts their output. In the session, each line of
-    /// standard error begins with `! `. If the command failed, its exit status, such as `(3) `,
-    /// replaces `! `.
+    /// Runs the commands of the session `expected`, and asserts that they print what the session
+    /// shows. In the session, a line of standard error begins with `! `. If the command failed, the
+    /// line begins with its exit status instead, such as `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

@@ -21,8 +21,8 @@ impl CommandOutput {
         })
     }
 
-    /// Returns standard output. If the exit status is not 0, fails with the status and standard
-    /// error.
+    /// Returns standard output if the command succeeded. The error otherwise shows why the command
+    /// failed.
     pub fn success(self) -> anyhow::Result<String> {
         if self.status != 0 {
             bail!("exit status {}: {}", self.status, self.stderr.trim());

@@ -46,7 +46,7 @@ pub async fn run(
     let other_authority = Authority::new()?;
 
     // Each step has the file to mount, the command, the store's URL, a word of the expected error,
-    // and the claim.
+    // and the claim. Without a word, the command must succeed.
     let hosts = format!("127.0.0.1 localhost {HOST}\n");
     let steps = [
         (None, "check", &url, Some("name"), "without names, the name is what it cannot find"),

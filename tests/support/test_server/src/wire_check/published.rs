@@ -109,8 +109,9 @@ fn is_beta(operation: &Operation) -> bool {
     matches!(operation.document["x-stability"].as_str(), Some("beta" | "experimental"))
 }
 
-/// Returns how these requests and responses break the promises of published documents. `today` is
-/// the check for today's documents, and `day` is today's date.
+/// Returns the ways in which these requests and responses break promises of published documents.
+/// `today` has the current documents. `day` is the current date, which decides whether a sunset has
+/// passed.
 pub fn replay(
     published: &[PublishedDocument],
     today: &WireCheck,
