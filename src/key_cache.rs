@@ -259,8 +259,8 @@ impl KeyCache {
     }
 
     /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. If a refresh is late, the
-    /// cache refuses all keys. The other threads may be busy with lists, so refreshes use their own
-    /// thread and runtime.
+    /// cache refuses all keys. So refreshes run on their own thread and runtime, because the
+    /// server's other threads may be busy with lists.
     pub fn keep_current(self: Arc<Self>, log: Logger) -> io::Result<KeyRefresh> {
         let (stop, stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_time().build()?;

@@ -339,7 +339,8 @@ mod tests {
         assert!(Arc::ptr_eq(&pages(&first), &pages(&second)), "the list was refreshed twice");
     }
 
-    /// The list must be as fresh as the store was at the query, even if the list is awaited later.
+    /// A list must reflect the changes that were committed before its freshness query. It need not
+    /// reflect later changes, even if the caller awaits the list later.
     #[tokio::test]
     async fn a_list_is_as_fresh_as_the_store_at_the_time_of_the_query() {
         let (orders, store, _directory) = one_order().await;

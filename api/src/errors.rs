@@ -13,8 +13,8 @@ use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// Returns the status of a code. The codes in the list below belong to no operation, because the
-/// middleware or a proxy sends them.
+/// Returns the status of a code. The codes that the `match` names belong to no operation, because
+/// the middleware or a proxy sends them.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,

@@ -39,8 +39,9 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
 }
 
 /// Changes each value of each document, and asserts that the check reports the change. `changes`
-/// returns the new values to try, each after the pointer that the check must report. Returns the
-/// number of changes in the document with the fewest.
+/// gets the pointer and the present value. It returns pairs: the pointer that the check must
+/// report, and a new value to try. Returns the number of changes in the document with the fewest
+/// changes.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }

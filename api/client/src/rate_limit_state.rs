@@ -144,7 +144,7 @@ impl RateLimitState {
 
     /// Records a request without a response, or with a response that reports no limit. If the
     /// server may have counted the request, subtracts 1 from the remaining requests that an earlier
-    /// response reported. The result is at least 1.
+    /// response reported. Never lowers this number from 1 to 0.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {

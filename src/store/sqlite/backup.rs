@@ -106,8 +106,9 @@ pub fn back_up(
     Ok(length)
 }
 
-/// Returns the time of the last backup of the store in this directory, or `None` if no backup is
-/// known.
+/// Returns the time of the last backup of the store in this directory. A backup sets this time as
+/// the modification time of the file `LAST_BACKUP`. Returns `None` if the file is missing or its
+/// time cannot be read.
 pub fn last_backup(directory: &Path) -> Option<SystemTime> {
     directory.join(LAST_BACKUP).metadata().and_then(|file| file.modified()).ok()
 }

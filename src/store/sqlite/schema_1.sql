@@ -40,8 +40,8 @@ CREATE TABLE pets (
     name TEXT NOT NULL
 ) STRICT;
 
--- Dates are in the format of orders. closed_at is NULL while the account is open. A closed account
--- has no valid key and gets no new key.
+-- Dates have the same format as in the table orders. closed_at is NULL while the account is open. A
+-- closed account has no valid key and gets no new key.
 CREATE TABLE accounts (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     name          TEXT NOT NULL UNIQUE CHECK (name <> ''),

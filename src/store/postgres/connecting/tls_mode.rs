@@ -28,7 +28,8 @@ pub enum TlsMode {
     /// TLS without verification of the server. If `sslrootcert` names a file, this mode is the same
     /// as `verify-ca`.
     Require,
-    /// TLS with a server that has a certificate from a trusted authority, for any host name.
+    /// TLS with a server whose certificate is from a trusted authority. The certificate may be for
+    /// any host name.
     VerifyCa,
     /// TLS with a server whose certificate is from a trusted authority and valid for the name of
     /// the host.

@@ -121,8 +121,8 @@ CREATE INDEX keys_by_account ON keys (account);
 CREATE INDEX keys_by_change ON keys (change_number);
 
 -- The servers that use this store. Each heartbeat locks or updates the server's own row, to test
--- whether the server can write. At least one heartbeat in 10 seconds updates the row. Times are by
--- the database's clock.
+-- whether the server can write. A heartbeat updates the row about every 10 seconds, or earlier if
+-- the address or the list has changed. Times are by the database's clock.
 CREATE TABLE replicas (
     id                 text        PRIMARY KEY,
     program            text        NOT NULL,

@@ -291,8 +291,10 @@ impl Workload {
         }
     }
 
-    /// Returns the server for the next request of a writer or lister. The first clients use one
-    /// server each, so a server gets requests even while others hang.
+    /// Returns the server for the next request of a writer or lister. Client `number` always uses
+    /// the server with this index, if there is one. Other clients choose a server at random, so all
+    /// of them may be waiting for a server that hangs. The other servers still get requests from
+    /// the first clients.
     fn server_of(&self, number: usize, random: &mut fastrand::Rng) -> usize {
         match number < self.servers.len() {
             true => number,

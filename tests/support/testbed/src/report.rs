@@ -4,8 +4,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-/// Longer stalls of the machine excuse the violations that a stall may explain. For example, a
-/// stalled server reads its store too late and refuses requests.
+/// If the machine stalls for longer than this, the violations that a stall may explain are excused.
+/// For example, a stalled server reads its store too late and refuses requests.
 pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]

@@ -133,9 +133,11 @@ impl ResponseReader {
         self.head(Some(asked)).map(|(response, ..)| response.status)
     }
 
-    /// Returns the next response without its body, the framing of the body, and the length of the
-    /// head. Returns `None` if the head is incomplete or invalid. Also returns `None` if responses
-    /// can no longer be matched with requests.
+    /// Parses the head of the next response. Returns the response with an empty body. Also returns
+    /// the framing of the body and the length of the head in bytes.
+    ///
+    /// Returns `None` if the head is incomplete or invalid, or if responses can no longer be
+    /// matched with requests.
     fn head(&self, asked: Option<&SentRequest>) -> Option<(ReceivedResponse, Framing, usize)> {
         if self.is_desynchronised {
             return None;
