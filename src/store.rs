@@ -55,8 +55,8 @@ use std::time::Duration;
 use store_orders_api::types::Pet;
 use tokio::sync::mpsc;
 
-/// The position of data that was never read. No store has this history, so the data is out of date
-/// even if the store has no changes.
+/// The position of a list or cache that has not read the store yet. No store has this history, so
+/// the position never equals the position of a store, even of a store without changes.
 pub const UNREAD: Position = Position { history: u64::MAX, number: 0 };
 
 /// The longest time that a request may wait for the store, counted from the request's arrival.

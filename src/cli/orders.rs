@@ -52,7 +52,7 @@ Examples:
     /// Mark orders as shipped, so that they can no longer be cancelled
     ///
     /// All orders are checked first. If an order does not exist or is cancelled, no order is
-    /// marked. Many orders are marked in steps, as in an import.
+    /// marked. If there are many orders, they are marked in steps, as in an import.
     ///
     /// Orders that have already shipped stay as they are. The output lists the first 20 such
     /// orders, or all with --json.

@@ -141,8 +141,8 @@ fn llms(document: &Value) -> String {
     include_str!("docs/generated/llms.txt").replace(BASE_URLS, &base_urls)
 }
 
-/// Formats each server of the document. `line` gets the server's URL, and ` (description)` or an
-/// empty string.
+/// Formats each server of the document with `line`. The first argument of `line` is the server's
+/// URL. The second is ` (description)`, or empty if the server has no description.
 fn base_urls(document: &Value, line: impl Fn(&str, &str) -> String) -> String {
     let servers = document["servers"].as_array().into_iter().flatten();
     let line = |server: &Value| {

@@ -167,7 +167,8 @@ impl RequestScope {
     }
 
     fn set_headers(&self, status: StatusCode, set: &mut HeaderMap) {
-        // Reserve space in one allocation for the headers set here, the request id and the date.
+        // Reserve space in one allocation for the usual headers: those set here for an operation
+        // that is not deprecated, the request id and the date.
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         let cached = if self.reads_list && has_tag {

@@ -282,8 +282,8 @@ mod tests {
         KeyRecord { key, account }
     }
 
-    /// A poll's answer arrives after a lookup has read a later revocation. The answer must not make
-    /// the key valid again.
+    /// A lookup reads a revocation. Then the answer of a poll arrives that does not yet include
+    /// this revocation. The answer must not make the key valid again.
     #[test]
     fn a_late_refresh_does_not_replace_the_rows_of_a_lookup() {
         let position = |number| Position { history: 0, number };

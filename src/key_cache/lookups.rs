@@ -55,8 +55,9 @@ impl Default for Lookups {
 }
 
 impl Lookups {
-    /// For the time `lasts`, lookups for this address come after lookups for addresses that are
-    /// within their limit.
+    /// Gives lookups for this address a low priority, because the address is over its limit of
+    /// requests without a valid key. For the duration `lasts`, they come after lookups for all
+    /// other addresses that are within this limit.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }

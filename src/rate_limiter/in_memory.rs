@@ -37,8 +37,8 @@ pub struct InMemoryRateLimiter {
 }
 
 impl InMemoryRateLimiter {
-    /// Creates a limiter without counts, which logs bans to `log`. `unauthenticated_per_minute` is
-    /// the limit per address for requests without a valid key.
+    /// Creates a limiter that has counted no requests yet. It logs bans to `log`.
+    /// `unauthenticated_per_minute` is the limit per address for requests without a valid key.
     pub fn new(unauthenticated_per_minute: u32, log: Logger) -> InMemoryRateLimiter {
         InMemoryRateLimiter {
             accounts: Rows::default(),

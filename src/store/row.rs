@@ -40,8 +40,9 @@ pub fn join(columns: &[StoredColumn], text: impl FnMut(&StoredColumn) -> String)
     columns.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// Defines a struct with its columns: `field: Type = [column sql_type, ...]`. If a field has
-/// several columns, its type reads and writes all of them as a [`Field`].
+/// Defines a struct that is stored as a row. Each field names its columns: `field: Type = [column
+/// sql_type, ...]`. The type must implement [`Field`], which reads and writes all columns of the
+/// field.
 macro_rules! row {
     (
         $(#[$meta:meta])*

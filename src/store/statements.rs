@@ -29,8 +29,8 @@ pub trait Statements {
 }
 
 impl dyn Statements + '_ {
-    /// Inserts a row without its id ([`UNASSIGNED`]), because the store assigns the id. The id must
-    /// be the first column. `change_number` is an SQL expression for the number of the change.
+    /// Inserts a row. Leaves out the first column, which must be the id, because the store assigns
+    /// the id. `change_number` is an SQL expression for the number of the change.
     pub fn insert<T: StoredRow>(
         &self,
         table: &str,

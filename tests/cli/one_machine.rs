@@ -102,7 +102,8 @@ $ for attempt in 1 2 3; do
 "#;
 
 /// If no server runs, nginx tries the server's address twice. Then nginx responds with its own 502.
-/// The log of nginx shows that no server received a request.
+/// The log shows for each attempt that no connection was opened (`-`) and that 0 bytes were sent.
+/// So no server received the request.
 const WITHOUT_SERVER: &str = r#"$ call --request DELETE https://orders.example.com/v1/store/orders/2?a
 {"code":"service_unavailable","message":"The service cannot be reached at the moment. Try again after the seconds in Retry-After.","status":502}
 $ call https://orders.example.com/v1/store/orders

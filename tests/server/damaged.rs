@@ -15,7 +15,8 @@ fn data() -> (DataDir, Key) {
     (data, key)
 }
 
-/// Opens the store's file. Returns it with the positions of the first and the last page of orders.
+/// Opens the store's file. Returns it with the byte offsets of the first and the last leaf page of
+/// orders.
 fn pages_of_orders(data: &DataDir) -> (File, [u64; 2]) {
     let path = data.path().join("store.sqlite");
     let page_at = |page: u32| u64::from(page - 1) * 4096;

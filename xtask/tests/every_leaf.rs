@@ -93,8 +93,8 @@ fn a_change_of_any_leaf_is_noticed() {
             Value::Object(members) if members.is_empty() => vec![json!([]), Value::Null],
             Value::Array(_) | Value::Object(_) => vec![],
         };
-        // Only the compatibility rules check values that have a kind. The rules are slow, so make
-        // only one change to each such value.
+        // Values that dropshot does not emit are checked only by the compatibility rules. These
+        // rules are slow, so make only one change to each such value.
         if kind_of(pointer).is_some() {
             others.truncate(1);
         }

@@ -81,7 +81,8 @@ impl Error {
         self.0.cursor.as_deref()
     }
 
-    /// The kind of failure, for example an error response, a lost connection or an expired limit.
+    /// The kind of failure, for example an error response, a lost connection or an exceeded time
+    /// limit.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

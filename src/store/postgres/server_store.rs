@@ -126,7 +126,8 @@ impl PostgresStore {
     }
 }
 
-/// Returns the error for a list or a change from a history that the session does not follow.
+/// Returns the error for a call that refers to a different history than that of the current
+/// session.
 fn changes_were_lost() -> StoreError {
     unreachable_because("the store failed over, and changes were lost")
 }

@@ -84,8 +84,8 @@ pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// opening a new session.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After a server has written its row, it is treated as running for this time. A running server
-/// writes its row at least every 10 s.
+/// After a server has written its row, long commands assume for this time that the server runs, and
+/// spare it. A running server writes its row at least every 10 s.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
 /// If a server has sent no heartbeat for at least this time, the other servers remove its row. A
@@ -165,8 +165,9 @@ const _: () = {
     assert!(HEARTBEAT.lock_ms <= ms(HEARTBEAT_INTERVAL));
     // A command polls more often than servers send heartbeats, so the command misses no heartbeat.
     assert!(ms(HEARTBEAT_POLL_INTERVAL) < ms(HEARTBEAT_INTERVAL));
-    // If a server's commit has waited for standbys for longer than `STANDBY_LIMIT`, the server's
-    // lease has expired.
+    // A server's heartbeats are commits too, so they wait for the same standbys as its other
+    // commits. If a commit has waited for longer than `STANDBY_LIMIT`, no heartbeat has been
+    // confirmed during this time. So the server's lease has expired.
     assert!(ms(LEASE) <= ms(STANDBY_LIMIT));
     // A lost peer is detected after the same time with and without unacknowledged data.
     let silent_ms = ms(KEEPALIVE_IDLE) + KEEPALIVE_RETRIES as u64 * ms(KEEPALIVE_INTERVAL);

@@ -140,8 +140,8 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     })
 }
 
-/// Measures three kinds of request. The server counts the list and the 404 in PostgreSQL, but not
-/// the 429.
+/// Measures requests for a list, for an unknown path (404), and with a key whose limits are zero
+/// (429). For the rate limit, the server counts the first two in PostgreSQL, but not the third.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

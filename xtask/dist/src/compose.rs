@@ -16,8 +16,8 @@ pub const PROGRAM: &str = "/usr/local/bin/store-orders";
 /// The image's default command, which a service runs if it sets no command.
 const DEFAULT_COMMAND: &str = "serve";
 
-/// Checks all services of the example that run the image. At least one service must run the server.
-/// `page` is the text of the handbook's page.
+/// Checks all services of the example `compose.yaml` that run the image. At least one service must
+/// run the server. `page` is the text of `containers.md`, which contains the example.
 pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()> {
     let mut runs_server = false;
     for (name, service) in services(page, version)? {

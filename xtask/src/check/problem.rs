@@ -8,8 +8,8 @@ const PLACE: Style = Style::new().bold();
 
 pub(super) const ABSENT: &str = "absent";
 
-/// The maximum number of characters in a line of a diff. Longer lines are cut if `--fix` can write
-/// the file, because generated lines can be very long.
+/// The maximum number of characters in a line of a diff. Applies only if `--fix` can write the
+/// file. Then nobody has to copy the lines, and generated lines can be very long.
 const MAX_CHARS: usize = 100;
 
 /// The difference between what a check expected in a place and what it found there, with the fix.
@@ -34,8 +34,7 @@ pub enum Fix {
 }
 
 impl Problem {
-    /// Returns the problem that a file contains `found` instead of `expected`. `--fix` can write
-    /// the expected content.
+    /// Returns a problem in the content of a whole file. `--fix` can write the expected content.
     pub(super) fn for_file(file: &str, expected: String, found: String) -> Self {
         let fix = Fix::Write { file: file.to_string(), text: expected.clone() };
         Self { place: file.to_string(), expected, found, reasons: Vec::new(), fix }

@@ -66,8 +66,8 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { old, new, ..self.clone() }
     }
 
-    /// Returns the place of the member `key`, with the name of this place. A member of the root has
-    /// `key` as its name instead.
+    /// Returns the place of the member `key`. Its name is the name of `self`, or `key` if `self` is
+    /// the root.
     fn member<'b>(&self, key: &'b str) -> ComparedPlace<'b>
     where
         'a: 'b,

@@ -1,6 +1,6 @@
 //! Replaces each reference of a document with its target, and copies the document's `security` to
 //! operations without their own. So a change of a shared component is found wherever the component
-//! is used. Replacing a reference with its target is not a change.
+//! is used. A document is also equal to one that contains the target in place of the reference.
 
 use codegen::pointer;
 use serde_json::{Value, json};

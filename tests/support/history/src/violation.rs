@@ -55,8 +55,8 @@ pub enum Rule {
     /// 503.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
-    /// A valid key gets no 401. It gets a 429 only if its account has a limit that can be reached.
-    /// A key is valid after the command that issues it and before a command that revokes it.
+    /// A valid key gets no 401. It gets a 429 only if its account has a limit that the clients can
+    /// reach. A key is valid after the command that issues it and before a command that revokes it.
     #[strum(message = "a valid key is refused")]
     ValidKeyRefused,
     /// Accounts stay within their limits per minute and per day.

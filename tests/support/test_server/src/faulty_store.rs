@@ -27,8 +27,8 @@ pub enum Fault {
     Fails,
     Panics,
     /// Cancellations, lookups of rows and some other calls wait until another fault is set.
-    /// Freshness queries wait for [`FaultyStore::answer_queries`] instead. Lookups of keys wait
-    /// until either happens.
+    /// Freshness queries wait for [`FaultyStore::answer_queries`]. Lookups of keys wait until
+    /// another fault is set or `answer_queries` is called.
     Silent,
     /// Cancellations reach the store only after their deadline.
     Late,

@@ -1,8 +1,8 @@
 //! A server in the test's process, and methods to send requests to the server. Each response is
 //! checked against the API document.
 //!
-//! Over HTTP/1.1, a proxy checks the bytes. Over TLS and HTTP/2, the check runs after the HTTP
-//! client has received the response.
+//! Over HTTP/1.1 without TLS, a proxy checks the bytes. Over HTTP/2 with TLS, the check runs after
+//! the HTTP client has received the response.
 
 use crate::wire_check::{
     Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, WireCheckProxy,

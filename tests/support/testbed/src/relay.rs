@@ -31,9 +31,9 @@ pub enum Fault {
     CutAtCommit,
 }
 
-/// Reads and may change the bytes of one connection before the relay forwards them. If no bytes
-/// remain, the relay closes the connection. When a direction ends, the relay calls that direction's
-/// method with no bytes.
+/// Reads the bytes of one connection before the relay forwards them, and may change them. If a
+/// method leaves no bytes, the relay closes the connection. At the end of a direction, the relay
+/// calls the direction's method once with an empty buffer.
 pub trait ReadAlong: Send + 'static {
     /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}

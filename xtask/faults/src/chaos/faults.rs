@@ -166,11 +166,13 @@ pub struct Fault {
     pub duration: Duration,
     /// A random number that selects the affected server.
     pub server_choice: usize,
-    /// The meaning depends on the kind of fault. If true:
+    /// The meaning depends on the kind of fault.
     ///
-    /// - a fault of the network between servers and PostgreSQL affects all servers;
-    /// - `PromoteKilled` and `PromotePaused` cut off all servers but one from the old primary;
-    /// - `ServerClock` moves the clock forward.
+    /// - For a fault of the network between servers and PostgreSQL: true if it affects all servers,
+    ///   false if it affects only the selected one.
+    /// - For `PromoteKilled` and `PromotePaused`: true if all servers but one are cut off from the
+    ///   old primary.
+    /// - For `ServerClock`: true if the clock moves forward, false if it moves back.
     pub affects_all: bool,
     /// The delay of `ClientsDelay` and `DiskSlow`. The delay of `StoreDelay` is a quarter of this
     /// value.

@@ -28,9 +28,9 @@ const ORDERS: usize = 400;
 /// Time without faults at the beginning and at the end of the run.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// The time limit for the servers to execute requests after a fault, and then for their lists to
-/// agree. A timeout does not end the run, because the history's rules have shorter limits and
-/// report a violation.
+/// The limit of each of two waits after a fault: until the servers execute requests, and until
+/// their lists agree. A timeout does not end the run, because the history's rules have shorter
+/// limits and report a violation.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The id of an order that does not exist. Its cancellation commits a transaction, so the response
@@ -214,11 +214,11 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready. Then waits until all servers have executed requests. Then
-/// waits until all servers list the same orders. Each wait has a time limit, after which the next
-/// wait begins.
+/// Waits until all servers are ready, then until all servers have executed requests (see
+/// [`expect_service`]), and then until all servers list the same orders. Each wait has a time
+/// limit, after which the next wait begins.
 ///
-/// Returns the time until all servers have executed requests.
+/// Returns the time from the call until the second wait ended.
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();

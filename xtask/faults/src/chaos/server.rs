@@ -101,8 +101,8 @@ impl Server {
         replica.unready_because().await.is_none()
     }
 
-    /// Requests the list directly from the server. Returns its body, or `None` without a response
-    /// of status 200.
+    /// Requests the list directly from the server. Returns the body of the response, or `None` if
+    /// there is no response with status 200.
     pub async fn list(&self, key: &Key) -> Option<Vec<u8>> {
         self.running().ok()?.list(key).await.ok()
     }

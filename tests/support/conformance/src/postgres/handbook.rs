@@ -35,7 +35,7 @@ struct Site {
 
 impl Site {
     /// Starts the databases and the server, and waits until the server is ready. If `is_relayed` is
-    /// true, the server connects to `db1` through the relay.
+    /// true, the server connects to `db1` through the relay `network`.
     fn start(is_relayed: bool) -> anyhow::Result<(Site, Postgres, Postgres)> {
         let (servers, sandbox, program) =
             (OwnServers::new()?, CliSandbox::new(), Program::built()?);
