@@ -65,7 +65,7 @@ Examples:
     /// Cancel orders without a customer's key
     ///
     /// All orders are checked first. If an order does not exist or has shipped, no order is
-    /// cancelled. Many orders are cancelled in steps, as in an import.
+    /// cancelled. If there are many orders, they are cancelled in steps, as in an import.
     ///
     /// Orders that are already cancelled stay as they are. The output lists the first 20 such
     /// orders, or all with --json.
@@ -91,8 +91,8 @@ Examples:
     /// store.
     ///
     /// The whole file is checked first. If a record is bad, or its order does not exist or is
-    /// cancelled, nothing is changed. Many orders are changed in steps, as in an import. If an
-    /// update ends early, run the same command again to change the rest.
+    /// cancelled, nothing is changed. If there are many orders, they are changed in steps, as in an
+    /// import. If an update ends early, run the same command again to change the rest.
     #[command(after_help = "\
 Examples:
   store-orders orders update shipped.csv
