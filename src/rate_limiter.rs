@@ -29,11 +29,11 @@
 //!   longer than a window. The window keeps its count, so setting the clock back gives no new
 //!   quota. Setting the clock forward closes windows early.
 //! - Windows belong to the account, so another key gives no further quota. Strikes and bans belong
-//!   to the key (`Strikes::strike`). A key's first 429 begins a minute. Further 429s in the first
-//!   two seconds of that minute are not strikes, because the client may have sent those requests
-//!   before it read the first 429. If the strikes of that minute reach the account's limit per
-//!   minute, the key is banned for 300 s. Each further ban is twice as long, up to an hour, until a
-//!   key has gone 24 hours without a ban.
+//!   to the key (`Strikes::strike`). A key's first 429 begins a minute and is not a strike. Further
+//!   429s in the first two seconds of that minute are not strikes either, because the client may
+//!   have sent those requests before it read the first 429. Later 429s in that minute are strikes.
+//!   If they reach the account's limit per minute, the key is banned for 300 s. Each further ban is
+//!   twice as long, up to an hour, until a key has gone 24 hours without a ban.
 //! - A ban takes effect at this server as soon as it is decided. It is checked before the windows,
 //!   so requests during a ban add no strikes and do not lengthen it. The server also writes the ban
 //!   to the key's row ([`BegunBans`]), where other servers find it as they find a revocation.

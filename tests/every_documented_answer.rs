@@ -88,7 +88,8 @@ fn next_page(page: &Value) -> String {
 /// Paths whose responses have an entity tag. They are requested after `ANSWERS`.
 const TAGGED: [&str; 3] = ["/v1/store/orders", FIRST_PAGE, "/v2/store/orders/2"];
 
-/// Creates the setup of a server that uses either HTTP/1.1 without TLS or HTTP/2 over TLS.
+/// A function that creates the setup of a server. One such function is for HTTP/1.1 without TLS,
+/// the other for HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
 
 fn tls_setup() -> TestSetup {

@@ -240,8 +240,9 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// Needed by operations whose parameters accept every value. The document lists no 400 for these
-/// operations, so their errors are `Failure`s.
+/// The code that reads parameters can return `Invalid` for every operation. If the parameters of an
+/// operation accept every value, its document lists no 400, so the operation has no documented
+/// error for `Invalid`. Such an `Invalid` becomes a `Failure`.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))

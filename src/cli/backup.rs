@@ -1,6 +1,6 @@
-//! The commands `backup` and `restore`. `backup` copies an embedded store while a server may use
-//! it. It refuses a store in PostgreSQL, which is backed up with its own tools. `restore` creates a
-//! store from such a copy, and can also move it into PostgreSQL.
+//! The commands `backup` and `restore`. `backup` copies an embedded store, even while a server uses
+//! the store. `backup` refuses a store in PostgreSQL, because PostgreSQL has its own tools for
+//! backups. `restore` creates a store from such a copy, either embedded or in PostgreSQL.
 
 use super::audit::{Change, record, record_in};
 use super::check::{CheckOutput, format_counts};

@@ -97,7 +97,8 @@ fn is_wrong_value(error: &clap::Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation)
 }
 
-/// Hides the invalid value in the error if the setting may contain a password.
+/// Replaces the value in the error with `***` if the setting may contain a password. Clap would
+/// print the value.
 fn hide_password(mut error: clap::Error) -> clap::Error {
     let settings = all_settings();
     let flag = flag_of(&error).unwrap_or_default();

@@ -183,7 +183,7 @@ struct KeyNotShown {
     source: std::io::Error,
 }
 
-/// The JSON output for an issued key, with the key itself.
+/// The JSON output of `keys issue`. Only this output contains the key itself.
 #[derive(Serialize)]
 struct IssuedJson<'a> {
     key: &'a str,

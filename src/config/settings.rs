@@ -210,7 +210,7 @@ impl ServerConfig {
         self.outdated_lists_mib as usize * 1024 * 1024
     }
 
-    /// The time that requests in progress have to finish after the stop delay.
+    /// The time limit for requests in progress. It begins at the end of the stop delay.
     pub fn drain_timeout(&self) -> Duration {
         self.shutdown_timeout - self.final_flush_reserve()
     }

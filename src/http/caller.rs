@@ -165,8 +165,8 @@ impl TrustedProxies {
             .collect();
         let mut client = peer;
         for entry in entries.into_iter().rev() {
-            // Entries before an unreadable entry may be forged, so return the proxy that added the
-            // unreadable entry.
+            // An unreadable entry names no trusted proxy, so the entries before it may be forged.
+            // Return the proxy that added the unreadable entry.
             let Some(address) = parse_address(entry.trim_ascii()) else { return client };
             client = address.to_canonical();
             if !self.trusts(client) {

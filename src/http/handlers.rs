@@ -237,7 +237,8 @@ fn cancel_failure(request: &Request<'_>, error: CancelError) -> HandlerFailure {
     }
 }
 
-/// True if `If-None-Match` is `*` or contains this tag. The client then already has the response.
+/// True if `If-None-Match` is `*` or contains this tag. If it contains the tag, the client already
+/// has the response.
 fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))

@@ -140,7 +140,8 @@ fn order_json(order: &Order) -> Value {
     json
 }
 
-/// Generates a valid name: any characters except control characters.
+/// Generates a valid name: any characters except control characters, then `Rex`, so that the name
+/// is not blank.
 fn name() -> impl Strategy<Value = String> {
     prop::collection::vec(any::<char>(), 0..20).prop_map(|letters| {
         letters.into_iter().filter(|letter| !letter.is_control()).chain("Rex".chars()).collect()

@@ -53,7 +53,7 @@ pub struct Requests {
 
 #[derive(Debug)]
 struct RouteMetrics {
-    /// `operationId`, `public` or `unknown`.
+    /// The `operationId` of the route's operation, or one of [`OTHER_ROUTES`].
     name: String,
     /// The counters by method, then by status. Each counter is created at its first request, so
     /// that unused counters are not exposed.

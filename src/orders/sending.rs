@@ -109,7 +109,8 @@ fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> 
                 yield rest.split_to(turn_bytes.min(rest.len()));
                 // `yield_now` lets tokio poll I/O; waking this task directly would not.
                 tokio::task::yield_now().await;
-                // Fails if the list was cut off during the yield.
+                // This returns an error if the list was cut off while this task was paused. The
+                // response then ends.
                 reader.snapshot()?;
             }
         }

@@ -34,8 +34,8 @@ impl SentList {
 }
 
 impl SentLists {
-    /// Returns the reference that all responses with this snapshot share. Creates a reference if no
-    /// response sends the snapshot, or if those responses were cut off.
+    /// Returns the reference that all responses with this snapshot share. Creates a new reference
+    /// if no response sends the snapshot, or if the responses that sent it were cut off.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let sends_snapshot = |sent: &Arc<SentList>| {
             sent.snapshot().is_ok_and(|sent_snapshot| Arc::ptr_eq(&sent_snapshot, snapshot))

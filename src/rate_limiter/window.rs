@@ -54,9 +54,9 @@ impl FixedWindow {
 
     /// Counts a request unless `limit` is reached.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
-        // Record the end of the window even if the request is refused. If the clock was set back,
-        // `remaining` computes a new end. Without this line, each refusal would postpone the end
-        // again.
+        // Record the end of the window even if the request is refused. After the clock was set
+        // back, `remaining` limits the end to one window length from `now`. If this end were not
+        // recorded, each refusal would compute a later one.
         *self = self.remaining(now, window);
         let mut current = self.current(now, window);
         if let Some((status, window)) = current.exhausted(now, window, limit) {

@@ -28,7 +28,7 @@ pub enum StoreError {
         _0.display()
     )]
     NoStore(PathBuf),
-    /// The store cannot be used as it is. For example, the store is empty or this program does not
+    /// The store cannot be used as it is. For example, its file is empty, or this program does not
     /// support its version.
     #[error("{0}")]
     Unusable(String),

@@ -77,9 +77,10 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     }
 }
 
-/// Returns the outcome of an import that stored `stored` of the records. `existing_id` is the first
-/// id of a record that the store already had. If `existing_id` is `None` and a record was not
-/// stored, two of the records have the same id.
+/// Returns the outcome of an import that stored `stored` of the records. With `skip_existing`, the
+/// other records were skipped. Otherwise the import fails if a record was not stored. The error
+/// then names `existing_id`, an id that the store already had. If `existing_id` is `None`, the
+/// error says that two of the records have the same id.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,

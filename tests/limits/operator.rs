@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use test_server::wire_check::WireCheckProxy;
 use testbed::{DataDir, Key, ServerProcess, wait_until};
 
-/// Sends a request. If the request is refused, returns the error code.
+/// Requests the list of orders with this key. Returns the error code, or `None` if the response is
+/// 200.
 async fn refusal(server: &ServerProcess, key: &Key) -> Option<String> {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let list = reqwest::Client::new().get(format!("{}/store/orders", proxy.base_url()));

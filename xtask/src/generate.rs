@@ -63,8 +63,8 @@ fn check_has_sections(guide: &str, documents: &[Value]) -> Result<(), Error> {
     if refusals.is_empty() { Ok(()) } else { Err(Refusals(refusals).into()) }
 }
 
-/// Prefixes the pointers in the error with the document's file. Errors of the clients' generator
-/// already have this prefix.
+/// Prefixes the pointers in the error with the document's file. Do not pass errors of the clients'
+/// generator, because their pointers already have this prefix.
 fn prefix_places(error: Error, source: &str) -> Error {
     let Error::Refused(mut refusals) = error else { return error };
     for refusal in &mut refusals.0 {

@@ -33,7 +33,8 @@ pub fn error_sections(guide: &str) -> Vec<ErrorSection<'_>> {
     sections.collect()
 }
 
-/// Parses the status and the error code in the title of an error's section.
+/// Parses the title of an error's section, such as ``409 `order_already_shipped` ``. Returns the
+/// status and the error code.
 pub fn code_title(title: &str) -> Option<(&str, &str)> {
     let (status, code) = title.split_once(" `")?;
     Some((status, code.strip_suffix('`')?))

@@ -23,8 +23,9 @@ fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// Asserts that `changed` differs from the emitted document at `pointer` and nowhere else. If the
-/// documents do not differ at all, asserts that the compatibility rules find the change.
+/// Asserts that the check of `changed` against the emitted document reports `pointer` and nothing
+/// else. If the check reports nothing, asserts that the compatibility rules find the change from
+/// `real` to `changed`.
 #[track_caller]
 fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str) {
     let places = places(emitted, changed);

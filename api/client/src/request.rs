@@ -31,7 +31,8 @@ pub(crate) type Span = tracing::Span;
 #[cfg(not(feature = "tracing"))]
 pub(crate) struct Span;
 
-/// Creates the span of a call, with the operation's identifiers as fields.
+/// Creates the span of a call, with the operation's identifiers as fields. `status` and `attempts`
+/// are filled in later.
 #[cfg(feature = "tracing")]
 macro_rules! call_span {
     ($operation:literal $(, $identifier:ident = $value:expr)*) => {

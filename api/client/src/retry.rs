@@ -7,10 +7,10 @@ use std::time::Duration;
 ///
 /// A request is retried after 429, 500, 502, 503 or 504. It is also retried if the connection is
 /// lost or silent for too long before the response begins. Retries are safe, because this API has
-/// only `GET` and `DELETE` requests. The wait is the time in `Retry-After`. Without this header,
-/// the wait doubles with each attempt and has jitter.
+/// only `GET` and `DELETE` requests. Before a retry, the call waits for the time in `Retry-After`.
+/// Without this header, the wait doubles with each attempt and has jitter.
 ///
-/// A call fails with the error of its last attempt if no attempts remain, or if the wait would end
+/// A call fails with the error of its last attempt if no attempts remain, or if this wait would end
 /// after [`total`](Self::total). A call that waits for the rate limit fails with
 /// [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the limit lasts longer than the
 /// remaining time.

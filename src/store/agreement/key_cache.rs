@@ -11,7 +11,7 @@ use std::time::Duration;
 /// the store answers again.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
-/// Returns the time until which keys are valid if they were current at `as_of`.
+/// Returns the time until which cached keys may be used, if they were current at `as_of`.
 pub fn keys_valid_until<T: Time>(as_of: T) -> T {
     as_of + KEYS_CURRENT_FOR
 }

@@ -1,4 +1,5 @@
-//! Connects to the primary, which is the first server that is neither in recovery nor read-only.
+//! Connects to the primary. This is the first server, in the order of the URL, that is neither in
+//! recovery nor read-only.
 //!
 //! Tries each address in a separate call, with a timeout. With all hosts in one call,
 //! tokio-postgres waited 12 s for a suspended primary.
@@ -38,7 +39,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 ///
 /// Also sets two settings that cannot be startup options:
 ///
-/// - `search_path` becomes the store's schema, whose name only PostgreSQL knows.
+/// - `search_path` becomes the current schema alone. Its name is not known before the connection is
+///   open.
 /// - `transaction_timeout` becomes 0. PostgreSQL before version 17 does not know this setting, and
 ///   would refuse a connection with it.
 const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
@@ -96,9 +98,10 @@ pub struct ServerIdentity {
 #[error("{text}")]
 pub struct ConnectError {
     pub text: String,
-    /// True if another attempt with the same settings would fail too, for example because the
-    /// server refuses the password. False for a wrong name or certificate of a host, because
-    /// somebody may correct the name or certificate later.
+    /// True if retries are pointless: PostgreSQL refuses the role or its password, the database
+    /// does not exist, or the password file cannot be read. False for every other error. For
+    /// example, an unknown host name or a wrong certificate may be corrected while the program
+    /// retries.
     pub is_final: bool,
 }
 

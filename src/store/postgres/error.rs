@@ -75,7 +75,8 @@ pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> St
     move |error| {
         let error = PostgresError::from(error);
         if error.state == Some(SqlState::READ_ONLY_SQL_TRANSACTION) {
-            // The server was made read-only, so another host may be the primary now.
+            // PostgreSQL was made read-only, so another host may be the primary now. Treat the
+            // store as unreachable, so that the session ends.
             return unreachable_because(error.with_advice());
         }
         match advice(&error) {

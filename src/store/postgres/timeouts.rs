@@ -32,7 +32,8 @@ pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The time that an unsent batch waits for a session.
+/// The maximum time that a batch waits for a session before its first attempt. Then its clients get
+/// a 503.
 pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 
 /// Pause after a failed attempt to open a session, and before a batch is sent again.

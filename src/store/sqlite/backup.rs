@@ -262,7 +262,7 @@ impl StagedCopy {
         Ok(copy)
     }
 
-    /// Closes and syncs the copy. Returns its length in bytes.
+    /// Closes the copy, and syncs it so that it survives a power cut. Returns its length in bytes.
     fn complete(&self, connection: Connection) -> Result<u64, StoreError> {
         connection.close().map_err(|(_, error)| doing("written")(error.into()))?;
         let sync = || {

@@ -143,9 +143,9 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // Check before the first write. If the index was replaced, another process may be writing
-        // to the log. The transaction is then rolled back without a write, which does not disturb
-        // that process.
+        // Check before the first write. If the index of the write-ahead log (the file `-shm`) was
+        // replaced, its locks no longer exclude other processes, and one may be writing to the log.
+        // The transaction is then rolled back without a write, which does not disturb that process.
         self.access.files.require_index()?;
         Ok(transaction)
     }

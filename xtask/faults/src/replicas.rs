@@ -106,7 +106,8 @@ impl Replica {
         }
     }
 
-    /// Waits until the server is ready, and returns how long this took. Fails after `limit`.
+    /// Waits until the server is ready, and returns how long this took. If it is not ready within
+    /// `limit`, fails with the reason and the server's log.
     pub async fn ready(&self, limit: Duration) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let mut why = None;

@@ -1,6 +1,7 @@
-//! Replaces each reference of a document with its target, and copies the document's `security` to
-//! operations without their own. So a change of a shared component is found wherever the component
-//! is used. A document is also equal to one that contains the target in place of the reference.
+//! Replaces each reference below `paths` with its target, except a reference within its own target.
+//! Copies the document's `security` to operations without their own. So a change of a shared
+//! component is found at each use. The comparison finds no difference between a reference and a
+//! copy of its target.
 
 use codegen::pointer;
 use serde_json::{Value, json};

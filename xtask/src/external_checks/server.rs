@@ -1,4 +1,5 @@
-//! Starts live servers for the external checks and `cargo xtask browser`. Each has its own data.
+//! Starts live servers for the external checks and `cargo xtask browser`. Each server has its own
+//! data.
 
 use serde_json::{Value, json};
 use std::path::Path;

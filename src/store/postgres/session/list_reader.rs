@@ -144,8 +144,9 @@ impl ListReader {
     }
 
     /// Sends queries and answers list requests until the session ends. If `commits` is true, each
-    /// query also locks the row of this replica ([`select`]). The lock makes the query's commit
-    /// wait for the synchronous standby. A query whose commit the standby has not confirmed fails.
+    /// query also locks the row of this replica ([`select`]). The lock writes to the WAL, so the
+    /// query's commit waits for the synchronous standby. If the standby does not confirm the
+    /// commit, the query fails.
     pub async fn answer_requests(&self, connection: &Connection, commits: bool) {
         if let Err(error) = self.answer_until_ended(connection, commits).await {
             self.state.end(&ErrorChain(&error));

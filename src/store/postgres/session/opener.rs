@@ -1,5 +1,6 @@
-//! Opens the next session whenever a session ends. If the journal of the new session's primary
-//! lacks the last change that this server has seen, a new history begins.
+//! Opens the next session whenever a session ends. Looks up the last change that this server has
+//! seen in the journal of the new primary. If the journal lacks it, a new history begins: the
+//! server discards its cached keys and reads all orders again.
 
 use super::durability::Durability;
 use super::heartbeat::{deregister, register};

@@ -216,8 +216,10 @@ impl Batch {
         vec![Err(NotExecuted::Expired); self.slots.len()]
     }
 
-    /// Returns, for each order, the highest change number with which it may still be cancelled. A
-    /// position of another history allows no cancellation, because its number cannot be compared.
+    /// Returns a bound for each order of the batch. The order is cancelled only if the change
+    /// number of its row is at most this bound. If the cancellation names a position of another
+    /// history, the bound excludes every order, because the numbers of two histories cannot be
+    /// compared.
     fn highest_numbers(&self, history: u64) -> Vec<i64> {
         let highest = |since: &Option<Position>| match since {
             None => i64::MAX,

@@ -87,8 +87,8 @@ impl Checker {
         }
     }
 
-    /// Returns the first few violations of each rule. Omits exceeded time limits and unexpected
-    /// 503s that recorded stalls explain.
+    /// Returns the first few violations of each rule. If recorded stalls explain an exceeded time
+    /// limit or an unexpected 503, it is omitted.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
     }

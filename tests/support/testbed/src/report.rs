@@ -25,7 +25,7 @@ struct ReportedViolation {
 }
 
 impl Report {
-    /// Adds a line to print in the report.
+    /// Adds a line that the report prints before the violations.
     pub fn figure(&mut self, text: impl Into<String>) {
         self.figures.push(text.into());
     }

@@ -7,7 +7,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::BTreeMap;
 
-/// Writes the method `status`, which maps error codes to HTTP statuses.
+/// Writes the method `status`, which maps each error code to its HTTP status. Uses the operations
+/// and the shared responses.
 pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     let operation_errors = contract.operations.iter().flat_map(|operation| &operation.errors);
     let shared = contract.shared_errors.iter().flat_map(|response| &response.variants);

@@ -25,8 +25,8 @@ enum NegativeControl {
     Uncounted,
     /// Syncs of an embedded store succeed without effect, and then the power is cut
     LyingDisk,
-    /// When an embedded store's disk should hang, its syncs succeed without effect, so the server
-    /// sends responses too early
+    /// During the fault `DiskHung`, syncs of an embedded store succeed without effect instead of
+    /// waiting. So the server sends responses too early
     UnheldAnswers,
     /// The key cache does not notice changes of keys, so revoked keys are accepted
     KeyCache,

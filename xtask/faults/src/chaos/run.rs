@@ -179,9 +179,9 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // A lost cancellation is found only after all faults, so this loop would never see it.
-            // The negative control for `CancellationLost` therefore stops at a violation of any
-            // rule, as a normal run does.
+            // A lost cancellation is found only by the check after all faults, so this loop would
+            // never see it. The negative control for `CancellationLost` therefore ends its faults
+            // at a violation of any rule, as a normal run does. The check then finds the loss.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };

@@ -87,8 +87,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts PostgreSQL, creates the tables of request counts, runs [`CLOCK`], and returns a
-/// connection.
+/// Starts PostgreSQL with the tables of request counts and the functions of [`CLOCK`]. The returned
+/// cluster and server must be kept, because dropping them ends PostgreSQL.
 async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)> {
     let cluster = Cluster::create(&tools.postgres()?)?;
     let server = cluster.primary("primary", &[]).await?;

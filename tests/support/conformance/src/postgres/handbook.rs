@@ -75,8 +75,8 @@ impl Site {
         })
     }
 
-    /// Runs `setup` and the commands of the session `text`, and compares their output with the
-    /// page. Names on the page, such as `db1`, stand for the real addresses.
+    /// Runs `setup`, then the session `text` of the page. Compares the output of the session's
+    /// commands with the page. Names on the page, such as `db1`, stand for the real addresses.
     fn console(&self, page: &str, text: &str, setup: &str) -> anyhow::Result<()> {
         let [db1, db2] = self.ports.map(|port| format!("127.0.0.1:{port}"));
         let (store, admin, [port, _]) = (url(self.ports), &self.admin, self.ports);

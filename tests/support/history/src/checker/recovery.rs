@@ -35,8 +35,8 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// The time from the start of the first request to the end of the last refused one, or to the
-    /// end of the first executed one.
+    /// Begins at the start of the first request. Ends at the end of the last request so far. The
+    /// last request was refused, or it is the first executed one (`is_served`).
     refused: Interval,
     is_served: bool,
 }

@@ -51,7 +51,8 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// The answer times of the requests that the daily window certainly counted.
+    /// When the answer to each request arrived. Contains only requests that the daily window
+    /// certainly counted.
     admitted: Vec<u64>,
     /// Maximum number of requests that the daily window may have counted so far.
     may_be_admitted: usize,

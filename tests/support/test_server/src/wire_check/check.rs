@@ -98,8 +98,8 @@ impl WireCheck {
         }
     }
 
-    /// Returns the promises that the document of this version makes. Includes listed error codes
-    /// that no operation documents, except codes that only a proxy sends.
+    /// Returns the promises that the document of this version makes. Each error code in the
+    /// document's list that no operation documents is also a promise, unless only a proxy sends it.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();
