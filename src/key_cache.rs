@@ -63,10 +63,12 @@
 //! the client that its key is invalid. The same happens after the process was stopped or the
 //! machine was suspended for a second or longer. [`BootInstant`] advances during that time, so
 //! requests get 503 until a poll is answered. But if its host pauses a virtual machine, the machine
-//! cannot notice the pause. A revoked key can then work for longer.
+//! cannot notice the pause. A revoked key can then work for longer. The same is true if a replaced
+//! primary can still confirm commits, because `synchronous_standby_names` does not require every
+//! standby that may be promoted.
 //!
-//! If no standby confirms the commit of `keys revoke`, the command fails, and a failover may undo the
-//! revocation. The operator must then run the command again.
+//! If no standby confirms the commit of `keys revoke`, the command fails, and a failover may undo
+//! the revocation. The operator must then run the command again.
 //!
 //! If a failover lost changes, the store has a new history, and the cache is emptied. A request
 //! whose key was accepted runs to its end, even if the key is revoked before that.

@@ -51,7 +51,8 @@
 //!
 //! - A list request gets a snapshot only if the snapshot has reached the position that the query
 //!   returned (`ListInMemory::current`). So if the shortcut is not possible, the next list request
-//!   waits for a refresh that reads the store. It never gets an outdated list.
+//!   waits for a refresh that reads the store. It gets no outdated list, except in the last two
+//!   cases in `store/agreement/lease.rs`.
 //! - Only one refresh runs at a time (`refresh_lock`). Requests that have waited for the lock
 //!   compare the positions again. An order that is cancelled during the refresh stays a pending
 //!   removal, unless the refresh has already read its cancellation (`ListState::publish`).

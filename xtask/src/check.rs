@@ -11,9 +11,8 @@
 //! dropshot emitted. For these parts, the check compared the document with a copy of itself, and
 //! could not fail.
 //!
-//! Now the emitted document contains no such copies. The generated code has types instead of these
-//! constants. Dropshot and schemars never see the document in `spec/`. They derive another document
-//! from the compiled types:
+//! Now the generated code has types instead of these constants. Dropshot and schemars never see the
+//! document in `spec/`. They derive another document from the compiled types:
 //!
 //! ```text
 //! spec/openapi-v2.json --generate--> api/src/v2.rs --dropshot, schemars--> emitted document

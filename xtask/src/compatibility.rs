@@ -12,10 +12,10 @@
 //! programs that know only the old values.
 //!
 //! So the default is the opposite: a difference is breaking unless a rule covers it
-//! (`Findings::other`). The one exception is a new `x-` field. The rules for values depend on
-//! whether callers send or receive them (`Direction`). References are resolved first. So a change
-//! of a shared component counts wherever the component is used, and it makes no difference whether
-//! an operation refers to a definition or contains it.
+//! (`Findings::other`). The exceptions are text for people and a new `x-` field. The rules for
+//! values depend on whether callers send or receive them (`Direction`). References are resolved
+//! first. So a change of a shared component counts wherever the component is used, and it makes no
+//! difference whether an operation refers to a definition or contains it.
 //!
 //! What is always true:
 //!

@@ -47,7 +47,7 @@
 //!
 //! What is always true:
 //!
-//! - A list uses an answer only if the lease is valid when the answer arrives
+//! - A list uses an answer only if the lease is valid when A processes the answer
 //!   ([`accept_under_lease`](super::journal::Answer::accept_under_lease)). If A is suspended after
 //!   this check, its response may show order 7, but it was requested before the lease expired, and
 //!   so before the 204.
@@ -75,8 +75,8 @@
 //!   the lease expires. A list request whose answer from P1 arrives after that gets a 503, and the
 //!   session ends. The session also ends if a heartbeat has no answer for two seconds. Then A tries
 //!   the hosts of its URL in order, until one is a primary and confirms a commit (`Opener`). A
-//!   replaced primary cannot confirm a commit. If A reaches P2, list requests that arrive during
-//!   A's wait are answered after this wait.
+//!   replaced primary cannot confirm a commit, except in the last case of this list. If A reaches
+//!   P2, list requests that arrive during A's wait are answered after this wait.
 //! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
 //!   (`Instant`), which only prolongs the wait. Wall clocks are not used.
 //! - A virtual machine is paused together with its clock, which the server cannot notice. Then a

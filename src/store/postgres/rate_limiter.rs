@@ -47,8 +47,10 @@
 //! - Each batch brings the limits of its accounts. For up to a second after the operator changed a
 //!   plan, two servers may send different limits. Each then admits up to its own limit, but both
 //!   add to the same counts.
-//! - A suspended server holds no lock. Its batch is one statement, whose answer fits into the
-//!   buffers of the connection (`MAX_ACCOUNTS`), so PostgreSQL can commit without the server.
+//! - Batches of several accounts cannot deadlock, because each batch locks the rows in the order of
+//!   their accounts. A suspended server holds no lock. Its batch is one statement, whose answer
+//!   fits into the buffers of the connection (`MAX_ACCOUNTS`), so PostgreSQL can commit without the
+//!   server.
 //! - Windows follow only the database's clock. A batch that waited for a row does not count at an
 //!   earlier time than the batch before it (`counted_at`), unless the clock was set back.
 //!
@@ -61,9 +63,9 @@
 //! replaced primary may count there. Without a synchronous standby there is no such bound, because
 //! a failover loses every count that the standby has not received.
 //!
-//! Strikes, bans and requests without a valid key are counted in each server's memory, so that a
-//! flood does not reach PostgreSQL. So with four servers, a client may get four times as many
-//! refusals before it is banned.
+//! Strikes and requests without a valid key are counted in each server's memory, so that a flood
+//! does not reach PostgreSQL. So with four servers, a client may get four times as many refusals
+//! before it is banned. A ban is written to the key's row, so it takes effect on all servers.
 //!
 //! Each batch leaves dead versions of its rows, and PostgreSQL keeps them as long as a snapshot of
 //! the same database may need them ([routine vacuuming]). During a `pg_dump` of the store, each

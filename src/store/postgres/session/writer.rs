@@ -5,13 +5,13 @@
 //! sent without waiting for replies in between. If the connection breaks before the replies arrive,
 //! nobody knows whether the transaction was committed. The batch must not fail in this case.
 //! Otherwise its callers would get a 503 at every failover, although their orders may be cancelled.
-//! The same transaction must not be executed again either. The second attempt would find the orders
+//! Nor is it enough to execute the same transaction again. The second attempt would find the orders
 //! cancelled, and callers whose orders the first attempt cancelled would get a 404.
 //!
 //! So a [`Batch`] has a random id, and the update stores the id in each order that it cancels, in
 //! `orders.cancelled_in`. All attempts to execute the batch use this id. If an attempt finds an
-//! order with this id, an earlier attempt has cancelled the order. The request for the order then
-//! gets the outcome `Cancelled`.
+//! order with this id, an earlier attempt has cancelled the order. The first request for the order
+//! in the batch then gets the outcome `Cancelled`, and further requests for it get `NotFound`.
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -63,8 +63,8 @@
 //! - If no session is open for the first attempt, the batch waits at most a second for a session
 //!   (`SESSION_WAIT`). Then its clients get a 503. The batch has not cancelled anything.
 //! - If the session ends after an attempt was sent, that attempt may have cancelled the orders.
-//!   Only another attempt can find out. So the batch waits for the next session until its earliest
-//!   deadline.
+//!   Only another attempt can find out. So the batch waits for the next session while another
+//!   attempt is possible.
 //! - If a backend of PostgreSQL is suspended, it may execute an attempt after the client got the
 //!   503. The order is then cancelled, as is possible after any 503. If the client's retry was
 //!   executed first, the late attempt changes nothing.
