@@ -61,7 +61,9 @@
 //!   session, so list requests would fail. The batch is sent again in the same session
 //!   (`PostgresStore::execute`).
 //! - If no session is open for the first attempt, the batch waits at most a second for a session
-//!   (`SESSION_WAIT`). Then its clients get a 503. The batch has not cancelled anything.
+//!   (`SESSION_WAIT`). Then its clients get a 503. The batch has not cancelled anything. If the
+//!   session is open but still waits for old leases, the batch waits longer, until it can be sent
+//!   or its earliest deadline has passed.
 //! - If the session ends after an attempt was sent, that attempt may have cancelled the orders.
 //!   Only another attempt can find out. So the batch waits for the next session while another
 //!   attempt is possible.
