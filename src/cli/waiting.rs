@@ -38,9 +38,9 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     work(&|| _ = progress.send(()))
 }
 
-/// Calls `work` with a function, and shows the progress of `work`. After each step, `work` must
-/// call the function with the number of items written so far. The function returns `Break` after a
-/// signal.
+/// Like [`show_progress`], for `work` that writes `items` items in steps. After each step, `work`
+/// must call the function with the number of items written so far. The function returns `Break`
+/// after a signal.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,

@@ -30,9 +30,8 @@ pub(crate) enum Next {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReportedLimit {
     pub(crate) remaining: Option<u64>,
-    /// The time until the limit resets. `None` if the time is unknown, has passed, or is longer
-    /// than about a minute. A later reset usually ends a day window or a ban, for which calls do
-    /// not wait.
+    /// The result of [`RateLimit::resets_in`](crate::RateLimit::resets_in). `None` also if the
+    /// response reports no limit.
     pub(crate) resets_in: Option<Duration>,
     /// The time for which a 429 forbids requests. Without `Retry-After`, this is the wait that the
     /// retry policy chose.

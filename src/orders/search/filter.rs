@@ -1,4 +1,4 @@
-//! The filter of version 2's list of orders. An order must meet all conditions that the query sets.
+//! The filter of version 2's list of orders. Reads the filter from a query and matches orders.
 
 use crate::store::{Order, OrderStatus};
 use chrono::{DateTime, Utc};
