@@ -17,9 +17,9 @@
 //!
 //! So each answer of the store contains two facts. Its position says which changes the answer
 //! includes. With it, the cache can tell whether a row is newer than the cached row. Its `as_of` is
-//! a time. The answer includes every change that was acknowledged before this time. The cached keys
-//! are valid until a second after the `as_of` of the last poll. The server polls again 200 ms after
-//! each answer (`REFRESH_INTERVAL`).
+//! a time: the answer includes every change that was acknowledged before. The cached keys are valid
+//! until a second after the `as_of` of the last poll. The server polls again 200 ms after each
+//! answer (`REFRESH_INTERVAL`). On SQLite, for example:
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -36,45 +36,38 @@
 //!
 //! What is always true:
 //!
-//! - If `keys revoke` succeeds at the time R, every server refuses the key from R + 1 s on, although
-//!   the command does not wait for servers. There are two cases. If the `as_of` of a server's last
-//!   poll is later than R, the poll's answer includes the revocation. Otherwise, the cached keys
-//!   are valid until a second after this `as_of`, so they expire by R + 1 s.
-//!   [`KeyCache::is_current`] checks for each request that the cached keys have not expired. For a
-//!   key that was just looked up, `look_up` also checks that less than a second has passed since
-//!   the `as_of` of that lookup.
-//! - `as_of` is never too late, which means that the answer includes every change that was
-//!   acknowledged before `as_of`. On SQLite, `as_of` is the time at which the query started. On
-//!   PostgreSQL, it is the earlier of this time and the time at which the last confirmed heartbeat
-//!   was sent (`Lease::as_of`). A heartbeat is a commit, which a replaced primary with a
-//!   synchronous standby cannot confirm. So when that heartbeat was sent, the primary had not been
-//!   replaced. Its answers include every change that was acknowledged until then.
-//! - A poll replaces rows before it extends their validity (`refresh`). It does not replace a row
-//!   that was read at a later position than the poll's position.
-//! - A row that was looked up enters the cache only if the row reflects every change that the cache
-//!   reflects. Otherwise, only the requests that waited for the lookup use the row, until a second
-//!   after its own `as_of`. The next request looks the key up again. [`CachedKeys`] does this by
-//!   the decisions in `store::agreement::key_cache`.
+//! - If `keys revoke` succeeds at the time R, every server refuses the key from R + 1 s on. If the
+//!   `as_of` of a server's last poll is later than R, the poll's answer includes the revocation.
+//!   Otherwise the cached keys expire by R + 1 s, which [`KeyCache::is_current`] checks for each
+//!   request. For a key that was just looked up, `look_up` checks the `as_of` of the lookup.
+//! - `as_of` is never too late. On SQLite, it is the time at which the query started. On
+//!   PostgreSQL,
+//!   it is the earlier of this time and the time at which the last confirmed heartbeat was sent
+//!   (`Lease::as_of`). A heartbeat is a commit, which a replaced primary cannot confirm. So when it
+//!   was sent, the primary had not been replaced, and had every change acknowledged until then.
+//! - A poll replaces rows before it extends their validity (`refresh`).
+//! - A row that was looked up enters the cache only if it reflects every change that the cache
+//!   reflects ([`CachedKeys`]). Otherwise, only the requests that waited for the lookup use it.
 //! - A new key works as soon as `keys issue` has returned, because a lookup never joins a statement
 //!   that began before the request arrived (`Lookups::join`). On PostgreSQL the command also waits
 //!   until no server can read from a replaced primary (`await_servers`).
 //!
-//! If the store does not answer for a second, requests with a key get 503, because a 401 would tell
-//! the client that its key is invalid. The same happens after the process was stopped or the
-//! machine was suspended for a second or longer. [`BootInstant`] advances during that time, so
-//! requests get 503 until a poll is answered. But if its host pauses a virtual machine, the machine
-//! cannot notice the pause. A revoked key can then work for longer. The same is true if a replaced
-//! primary can still confirm commits, because `synchronous_standby_names` does not require every
-//! standby that may be promoted.
+//! What happens when something fails:
 //!
-//! If no standby confirms the commit of `keys revoke`, the command fails, and a failover may undo
-//! the revocation. The operator must then run the command again.
+//! - The store does not answer for a second, or the machine was suspended for as long: requests
+//!   with
+//!   a key get 503 until a poll is answered. A 401 would tell the client that its key is invalid.
+//! - No standby confirms the commit of `keys revoke`: the command fails, and a failover may undo
+//!   the
+//!   revocation. The operator must then run the command again.
+//! - A failover lost changes: the store has a new history, and the cache is emptied.
+//! - A virtual machine is paused together with its clock, or a replaced primary can still confirm
+//!   commits: a revoked key can work for longer (see `store/agreement/lease.rs`).
 //!
-//! If a failover lost changes, the store has a new history, and the cache is emptied. A request
-//! whose key was accepted runs to its end, even if the key is revoked before that.
+//! A request whose key was accepted runs to its end, even if the key is revoked before that.
 //!
 //! An earlier server kept all keys in memory. With a million keys it took 27 s to start and 415 MB
-//! of memory, so this cache reads keys when they are used, and holds at most [`MAX_CACHED_KEYS`].
+//! of memory, so this cache holds at most [`MAX_CACHED_KEYS`].
 
 mod cached_keys;
 mod lookups;

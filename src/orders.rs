@@ -6,69 +6,57 @@
 //! was acknowledged before the list was requested.
 //!
 //! The obvious solution asks the store for its last change. All list requests that arrive while
-//! this query runs share its result. But this is wrong, as an example shows. The query reads change
-//! 8. Then a cancellation commits as change 9. Its caller gets the 204 and requests the list. This
+//! this query runs share its result. An example shows why this is wrong. The query reads change 8.
+//! Then a cancellation commits as change 9. Its caller gets the 204 and requests the list. This
 //! request joins the running query, whose result is change 8. So the server sends a list at change
 //! 8, which still shows the cancelled order.
 //!
 //! Therefore each list request needs a freshness query that is sent after the request has arrived.
-//! Several requests can share one query only if all of them arrived before the query was sent
-//! ([`SharedQueries`](crate::store::agreement::shared_queries::SharedQueries)).
+//! Several requests share one query only if all of them arrived before the query was sent
+//! ([`SharedQueries`](crate::store::agreement::shared_queries::SharedQueries)). If the snapshot has
+//! reached the position that the query returns, the server sends the snapshot. Otherwise one
+//! refresh brings the snapshot up to date for all waiting requests.
 //!
-//! The query returns the store's last position. If the snapshot has reached this position, the
-//! server sends the snapshot. Otherwise one refresh brings the snapshot up to date for all waiting
-//! requests.
+//! - With SQLite, the query reads the header of the WAL index, which changes with every commit of
+//!   any process (`store/sqlite/last_changes.rs`). This takes one system call, so each request makes
+//!   its own query. A refresh reads the changed rows in one transaction.
+//! - With PostgreSQL, the query is one statement (`store/postgres/session/list_reader.rs`). It
+//!   reads
+//!   the last position and the orders that changed since the list's position. It runs while the rate
+//!   limiter counts the request, so a list request waits for only one round trip, even if another
+//!   replica has just cancelled an order. In an earlier design, a second transaction read the orders,
+//!   and a list request waited for 8.5 round trips. The answer is used only under the session's
+//!   [`lease`](crate::store::agreement::lease).
 //!
-//! - On one machine with SQLite, the query reads the header of the WAL index, which changes with
-//!   every commit of any process (`store/sqlite/last_changes.rs`). It queries SQLite only if the
-//!   header has changed. Reading the header takes just one system call, so each request makes its
-//!   own query. A refresh reads the changed rows in one transaction.
-//! - With replicas on PostgreSQL, the query is one statement
-//!   (`store/postgres/session/list_reader.rs`). It reads the last position and the orders that
-//!   changed since the list's position. Both come from the same database snapshot. The query runs
-//!   while the rate limiter counts the request. So a list request waits for only one round trip to
-//!   PostgreSQL, even if another replica has just cancelled an order. In an earlier design, a
-//!   separate transaction read the rows after the query, and a list request waited for 8.5 round
-//!   trips. If more than 1,024 orders have changed, the refresh reads them with further statements,
-//!   on another connection to the same primary. The query's result is used only under the session's
-//!   [`lease`](crate::store::agreement::lease). Cached keys may be a second old, but a list must be
-//!   as new as its request.
-//!
-//! The server's own cancellations take a shortcut, because this server already knows which orders
-//! they remove. The list in memory consists of a snapshot and of pending removals, which are
-//! cancelled orders that the snapshot still contains. The snapshot and the list each have a
-//! position, and the list's position can be ahead ([`ListState`]). Before the writer responds to
-//! the requests of a batch, it adds the cancelled orders to the pending removals. It also moves the
-//! list's position past the batch. The snapshot and its position stay as they are, because editing
-//! the snapshot for each batch would copy pages even if nobody requests a list. If nothing else has
-//! changed, the next refresh removes these orders from the snapshot without reading the store.
-//!
-//! The shortcut is possible only if the list was at the position just before the batch. For
-//! example, the list may lack a change that another process made before the batch. The writer then
-//! leaves the list as it is, and a refresh reads both changes from the store.
+//! The server's own cancellations take a shortcut, because the server knows which orders they
+//! remove. Before the writer responds to the requests of a batch, it adds the cancelled orders to
+//! the list's pending removals, and moves the list's position past the batch ([`ListState`]). The
+//! next refresh removes these orders from the snapshot without reading the store. Editing the
+//! snapshot for each batch would copy pages even if nobody requests a list. If the list lacked a
+//! change of another process when the batch was committed, the writer leaves the list as it is. A
+//! refresh then reads that change and the batch from the store.
 //!
 //! What is always true:
 //!
 //! - A list request gets a snapshot only if the snapshot has reached the position that the query
-//!   returned (`ListInMemory::current`). So if the shortcut is not possible, the next list request
-//!   waits for a refresh that reads the store. It gets no outdated list, except in the last two
-//!   cases in `store/agreement/lease.rs`.
-//! - Only one refresh runs at a time (`refresh_lock`). Requests that have waited for the lock
-//!   compare the positions again. An order that is cancelled during the refresh stays a pending
-//!   removal, unless the refresh has already read its cancellation (`ListState::publish`).
+//!   returned (`ListInMemory::current`). So no list is outdated, except in the last two cases in
+//!   `store/agreement/lease.rs`.
+//! - Only one refresh runs at a time (`refresh_lock`). An order that is cancelled during the
+//!   refresh
+//!   stays a pending removal, unless the refresh has already read its cancellation
+//!   (`ListState::publish`).
 //!
 //! What happens when something fails:
 //!
 //! - The store does not respond, or the lease has expired: the response is a 503, not an outdated
 //!   list.
-//! - The client disconnects: a long refresh continues, because the next list needs it too. If a
-//!   refresh panics, the snapshot and the pending removals stay, and the next request tries again.
-//! - A failover lost changes: the history in the query's result differs from the list's history
-//!   (see [`journal`](crate::store::agreement::journal)). So the refresh discards the pending
-//!   removals and reads every order.
+//! - A refresh panics: the snapshot and the pending removals stay, and the next request tries
+//!   again.
+//! - A failover lost changes: the next session begins a new history (see
+//!   [`journal`](crate::store::agreement::journal)). The refresh then discards the pending removals
+//!   and reads every order.
 //! - PostgreSQL cannot be reached at the start: the list is empty and has the position [`UNREAD`].
-//!   The history of this position differs from that of every store, so the first refresh reads
-//!   every order.
+//!   No store has the history of this position, so the first refresh reads every order.
 //!
 //! [`ListState`]: crate::store::agreement::list::ListState
 

@@ -3,62 +3,56 @@
 //! and a key by its row number, and does not use the store.
 //!
 //! Callers rely on its numbers: a plan of 60 requests per minute admits exactly 60, however many
-//! arrive together, and a client that waits for `Retry-After` gets in. A restart must not give an
-//! account a second quota.
+//! arrive together, and a client that waits for `Retry-After` gets in. An orderly restart must not
+//! give an account a second quota.
 //!
 //! The obvious solution is two counters for each account, which a timer clears every minute and
 //! every day. But two concurrent requests can both read 59 and both write 60, so 61 are admitted. A
 //! request may be counted in the minute before the day turns out to be exhausted, so a refused
-//! request uses up part of the minute. And after a crash, the day begins again.
+//! request uses up part of the minute. And after a restart, the day begins again.
 //!
 //! So a window is only an end and a number of requests (`FixedWindow`). The first counted request
 //! opens the window by setting its end. Once this time has passed, the window counts as empty, so
-//! no timer has to clear it, and only these two values must be saved to survive a restart. One
-//! function without I/O, `AccountWindows::admit`, checks both windows of an account and, if both
-//! have room, counts the request in both. [`InMemoryRateLimiter`] calls it while the account's
-//! windows are locked. Servers that share a store count in PostgreSQL, which follows the same
-//! rules, and each server then repeats the decision with this function.
+//! no timer has to clear it, and only these two values must be saved. One function without I/O,
+//! `AccountWindows::admit`, checks both windows of an account and, if both have room, counts the
+//! request in both. [`InMemoryRateLimiter`] calls it while the account's windows are locked.
+//! Servers that share a store count in PostgreSQL, by the same rules.
 //!
 //! What is always true:
 //!
 //! - An admitted request counts in both windows. A request that gets a 429 counts in neither.
-//! - Windows use the wall clock, because it continues while no server runs and during a reboot. A
-//!   window closes when the clock reaches its recorded end. If the clock is set back, the recorded
-//!   end may be further away than the window is long. Then the account's next request moves the end
-//!   to one window length from now (`FixedWindow::remaining`), so that nobody is locked out for
-//!   longer than a window. The window keeps its count, so setting the clock back gives no new
-//!   quota. Setting the clock forward closes windows early.
+//! - Windows use the wall clock, because it continues while no server runs. If the clock was set
+//!   back, a window's end may be further away than the window is long. The account's next request
+//!   then moves the end to one window length from now (`FixedWindow::remaining`), so that nobody is
+//!   locked out for longer. The window keeps its count. Setting the clock forward closes windows
+//!   early.
 //! - Windows belong to the account, so another key gives no further quota. Strikes and bans belong
-//!   to the key (`Strikes::strike`). A key's first 429 begins a minute and is not a strike. Further
-//!   429s in the first two seconds of that minute are not strikes either, because the client may
-//!   have sent those requests before it read the first 429. Later 429s in that minute are strikes.
-//!   If they reach the account's limit per minute, the key is banned for 300 s. Each further ban is
-//!   twice as long, up to an hour, until a key has gone 24 hours without a ban.
-//! - A ban takes effect at this server as soon as it is decided. It is checked before the windows,
-//!   so requests during a ban add no strikes and do not lengthen it. The server also writes the ban
-//!   to the key's row ([`BegunBans`]), where other servers find it as they find a revocation.
-//!   [`KeyBan::number`] rises with each ban and each `keys unban`, so a server can tell which is
-//!   the latest.
+//!   to the key.
+//! - A key's first 429 begins a minute. Later 429s in that minute are strikes, but not those of its
+//!   first two seconds, because the client may have sent these requests before it read the first
+//!   429. If the strikes reach the account's limit per minute, the key is banned for 300 s. Each
+//!   further ban is twice as long, up to an hour, until a key has gone 24 hours without a ban
+//!   (`Strikes::strike`).
+//! - A ban is checked before the windows, so requests during a ban add no strikes and do not
+//!   lengthen it. The server writes the ban to the key's row ([`BegunBans`]), where other servers
+//!   find it as they find a revocation. [`KeyBan::number`] rises with each ban and each
+//!   `keys unban`, so a server can tell which is the latest.
 //!
-//! If something fails:
+//! What happens when something fails:
 //!
-//! - On one machine, a thread saves the windows in `limits.snapshot` half a second after the
-//!   previous write, if they have changed ([`CountsFile`]). A crash loses the requests that were
-//!   counted since the last complete write began: less than a second of them, if a write takes less
-//!   than half a second. It also loses all strikes, and the bans that were not in the store yet. An
-//!   orderly stop saves counts and bans a last time.
-//! - If the disk is full or hangs, counting continues in memory, and the log warns that a restart
-//!   or a crash would lose the counts. If the file cannot be read at the start, the server starts
-//!   with empty windows and tries again at each write. Once it can read the file, it adds the saved
-//!   requests of windows that are still open to what it has counted since (`FixedWindow::merge`). A
+//! - The server is killed: the requests that were counted since the last complete write of
+//!   `limits.snapshot` began are lost, usually less than a second of them. A thread writes the file
+//!   half a second after the previous write ([`CountsFile`]). All strikes are lost too, and the bans
+//!   that were not in the store yet. An orderly stop saves counts and bans a last time.
+//! - The disk is full or hangs: counting continues in memory, and the log warns that a restart
+//!   would
+//!   lose the counts.
+//! - The file cannot be read at the start: the server starts with empty windows. Once it can read
+//!   the file, it adds the saved requests to what it has counted since (`FixedWindow::merge`). A
 //!   damaged file, or one of another store, is renamed, and windows start at zero.
 //!
 //! Windows once used the time since boot, which nobody can set. To save them, the server then
-//! needed the boot's id, the age of the file and the drift between two clocks, and PostgreSQL's
-//! windows still behaved differently. Bans were once kept with the counts instead of in the keys'
-//! rows. On PostgreSQL, a banned key then slowed down the other keys of its account: their requests
-//! were counted only after another statement had read the bans, so they waited for up to three
-//! round trips.
+//! needed the boot's id, the age of the file and the drift between two clocks.
 
 mod account_usage;
 mod addresses;

@@ -5,13 +5,9 @@
 //! Callers rely on what a document in `spec/` promises, so the check must find where the code
 //! differs from the document. The obvious check generates the code again and compares it with the
 //! files in `api/src`. This proves only that nobody has edited a file. If the generator overlooks a
-//! `maximum`, it overlooks the `maximum` both times. The next idea is to compare the document with
-//! the one that dropshot, the server's HTTP library, emits. But for a time the generated Rust
-//! module (the contract) contained parts of the document as constants, and added them to what
-//! dropshot emitted. For these parts, the check compared the document with a copy of itself, and
-//! could not fail.
+//! `maximum`, it overlooks the `maximum` both times.
 //!
-//! Now the generated code has types instead of these constants. Dropshot and schemars never see the
+//! So the check asks dropshot, the server's HTTP library. Dropshot and schemars never see the
 //! document in `spec/`. They derive another document from the compiled types:
 //!
 //! ```text
@@ -21,8 +17,8 @@
 //! ```
 //!
 //! If the generator overlooks a `maximum`, the type has no bound, so the emitted document lacks the
-//! `maximum`. The check then names the JSON pointer of this `maximum`. If the check passes, one of
-//! two statements is true of each leaf of the document:
+//! `maximum`. The check then names its JSON pointer. If the check passes, one of two statements is
+//! true of each leaf of the document:
 //!
 //! - Dropshot emits the leaf, with the same value. This covers paths, methods, parameters, types,
 //!   formats, bounds and required members. For each operation, it also covers the success response
@@ -30,37 +26,37 @@
 //! - Dropshot cannot emit the leaf, and `codegen::unemitted` lists its kind, with the checks and
 //!   tests that cover this kind instead. `api/UPSTREAM.md` shows the same table.
 //!
-//! The check reports any other leaf as a problem.
+//! For a time, the generated code contained parts of the document as constants, and added them to
+//! what dropshot emitted. The check then compared these parts with a copy of themselves, and could
+//! not fail.
 //!
-//! Types only declare what a server should do. To emit the document, the check compiles the crate
-//! `api` and runs it in a separate process (`emitted.rs`). It never runs the server. Tests prove
-//! what the server does. They rely on the document and not on the generated types:
+//! Types only declare what a server should do. To emit the document, the check runs the crate `api`
+//! in a separate process (`emitted.rs`), and never runs the server. Tests prove what the server
+//! does. They rely on the document and not on the generated types:
 //!
 //! - The wire check (`tests/support/test_server`) reads the responses in the integration tests. If
 //!   the status, a header or the body of a response is not as documented, the test fails.
-//! - `tests/every_documented_answer.rs` sends requests for every operation. It fails unless it has
-//!   received each documented status, header, code, field and listed value, and sent each query
-//!   parameter. Few parts are exempt, such as error codes that only a proxy sends.
+//! - `tests/every_documented_answer.rs` fails unless it has received each documented status,
+//!   header,
+//!   code, field and listed value, and sent each query parameter. Few parts are exempt, such as error
+//!   codes that only a proxy sends.
 //! - Fuzzing (`xtask/src/external_checks/fuzzing.rs`) also sends requests that violate the
-//!   document, and expects errors. This matters for the bounds of parameters, because the generated
-//!   code contains each of these bounds twice. Dropshot emits one, and the parser enforces the
-//!   other.
+//!   document,
+//!   and expects errors. This matters for the bounds of parameters, because dropshot emits one copy
+//!   of each bound, and the parser enforces another.
 //!
 //! The checks themselves are tested with seeded defects. `xtask/tests/every_leaf.rs` changes each
-//! leaf, object and array of the documents, one at a time. Either the comparison with the emitted
-//! document must report the place of the change, or the rules of
-//! [`compatibility`](crate::compatibility) must report a change that needs a new version.
-//! `xtask/tests/seeded_defects.rs` makes mistakes that a person might make in the files, and
-//! `tests/wire_check.rs` sends responses that are wrong.
+//! leaf, object and array of the documents, one at a time. Either the comparison or the rules of
+//! [`compatibility`](crate::compatibility) must report it. `xtask/tests/seeded_defects.rs` makes
+//! mistakes that a person might make, and `tests/wire_check.rs` sends responses that are wrong.
 //!
-//! Text is the weak point. Many descriptions become comments of the generated types, and dropshot
-//! emits them again. This proves that no description was lost, but not that the descriptions are
-//! true. Therefore `check/texts.rs` compares the plans, codes and bounds in texts with the values
-//! that programs read. `check/examples.rs` validates the examples.
+//! Text is the weak point. Dropshot emits descriptions from the comments of the generated types.
+//! This proves that no description was lost, but not that it is true. Therefore `check/texts.rs`
+//! compares the plans, codes and bounds in texts with the values that programs read, and
+//! `check/examples.rs` validates the examples.
 //!
-//! The checks read only their [`Inputs`], so that tests can check any document. An input that
-//! cannot be read stops only the checks that need it. To add a check, write a function for its
-//! claim and a function that finds the problems. Then add both to `CHECKS`.
+//! To add a check, write a function for its claim and a function that finds the problems, and add
+//! both to `CHECKS`. The checks read only their [`Inputs`], so that tests can check any document.
 
 mod canonical;
 mod document;

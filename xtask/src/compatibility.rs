@@ -67,8 +67,8 @@
 //!   new example is a new code and thus an addition, and removing an example is breaking.
 //! - **Names in generated clients** are promised, as the wire format is: `operationId`, tags,
 //!   titles of schemas, parameters (also path parameters), component schemas and security schemes.
-//!   If a `$ref` names a different schema of the same form, the wire format stays the same, but a
-//!   type in generated clients gets a new name. This is an addition. Replacing a `$ref` with a copy
+//!   There is one exception: if a `$ref` names a different schema of the same form, a type in
+//!   generated clients gets a new name, but the change counts as an addition. Replacing a `$ref` with a copy
 //!   of the schema is neutral, but removing the schema from `components` is breaking. Renaming a
 //!   response, a header or a parameter in `components` is neutral.
 //! - **Promises for programs.** Limits in `x-plans` may rise, plans and values of

@@ -8,40 +8,34 @@
 //! standby P2 to confirm the commit, but an administrator or a shutdown cancels this wait. A
 //! replica can then read change 8, although P2 does not have it. Now P2 is promoted, and its own
 //! change 8 is the cancellation of order 6. The replica's list is already at change 8, so the
-//! replica asks P2 only for later changes and gets none. From then on, the list is wrong. It shows
-//! order 6, although a caller has the 204 for its cancellation. It does not show order 5, although
-//! this order is pending again.
+//! replica asks P2 only for later changes and gets none. From then on, the list shows order 6,
+//! although a caller has the 204 for its cancellation. It does not show order 5, although this
+//! order is pending again.
 //!
-//! PostgreSQL's timeline does not reveal this reliably. The timeline also rises at promotions that
-//! lose nothing. Two standbys can be promoted to the same timeline. Rows that are restored into a
-//! running server leave the timeline unchanged.
+//! PostgreSQL's timeline does not reveal this reliably. It also rises at promotions that lose
+//! nothing, two standbys can be promoted to the same timeline, and a restore into a running server
+//! does not change it.
 //!
 //! So each change adds a row with its number and a random id to the journal, the table `changes`,
 //! in the transaction that makes the change. A process remembers the last change that it has seen
-//! ([`Seen`]), across sessions. Each time the process asks the journal for the last change, it also
-//! asks if the journal contains the remembered change, with the same number and id.
-//!
-//! If the journal contains the remembered change, the store has all earlier changes too, because
-//! numbers are committed in ascending order. So the process can catch up from the remembered
-//! change. Otherwise, the process cannot tell which of its changes were lost. It then begins a new
-//! history, discards its pending removals and cached keys, and reads all orders again. Lost changes
-//! that the process never saw are not in its memory, so they do not matter.
+//! ([`Seen`]). Each time it asks the journal for the last change, it also asks if the journal
+//! contains the remembered change, with the same number and id. If so, the store has all earlier
+//! changes too, because numbers are committed in ascending order. So the process can catch up from
+//! the remembered change. Otherwise, the process cannot tell which of its changes were lost. It
+//! begins a new history, discards its pending removals and cached keys, and reads all orders again.
 //!
 //! What is always true:
 //!
 //! - Numbers are committed in ascending order, because each change holds the change lock while it
 //!   takes the next number and commits (`LOCK_CHANGES` in `store/postgres/journal.rs`).
 //! - No row in memory is later than the last seen change, because [`Seen::accept`] records the
-//!   change before the rows of the same answer are used. The last seen change never goes back,
-//!   although answers of several connections are accepted in any order.
+//!   change before the rows of the same answer are used.
 //! - A session follows one history. If the journal lacks the last seen change, the session ends
-//!   ([`AnswerRejected::OtherHistory`]). Only [`Answer::opening`] begins a new history.
-//! - A process that opens a session reads the primary's last change, but does not remember it yet.
-//!   The process remembers this change only after the primary has confirmed a commit, which a
-//!   replaced primary cannot do ([`Opening::record`]). Otherwise, the process could remember a
-//!   change of a replaced primary whose session never opens. If the new primary lacks this change,
-//!   the next session would begin a new history, and the process would read all orders again
-//!   without need.
+//!   ([`AnswerRejected::OtherHistory`]). Only the next session begins a new history
+//!   ([`Answer::opening`]).
+//! - A process does not remember a change of a new primary before this primary has confirmed a
+//!   commit ([`Opening::record`]). Otherwise it could remember a change that only a replaced primary
+//!   has, and read all orders again without need.
 //! - Numbers of different histories are never compared ([`Position`](super::position::Position)).
 //!
 //! What happens when something fails:
@@ -50,14 +44,13 @@
 //!   random id together with the table's oid (`CHANGE_ID`), so running servers notice the restore.
 //! - A replica that was away for more than 10 minutes may find its last seen change removed from
 //!   the journal (`remove_old`). It then reads everything again, which is slow but correct.
-//! - A process that restarts remembers nothing and reads everything. With SQLite the history is
-//!   always 0, because there is no failover.
+//! - A process that restarts remembers nothing and reads everything.
 //!
-//! Each step of an import is an ordinary change, and its orders are listed as soon as it is stored.
-//! An earlier version gave imported orders numbers above the last change. Replicas could then read
-//! these orders early, but hid them until the whole import was stored. If such an order was
-//! cancelled while it was hidden, lists showed it later and never removed it. This happened in 40
-//! of 40 attempts.
+//! With SQLite the history is always 0, because there is no failover.
+//!
+//! An earlier version numbered imported orders above the last change, and hid them until the whole
+//! import was stored. If a hidden order was cancelled, lists showed it later and never removed it,
+//! in 40 of 40 attempts. Now each step of an import is an ordinary change.
 
 use super::key_cache::ChangesAsOf;
 use super::lease::{Confirmed, Lease, Time};

@@ -29,21 +29,12 @@
 //! Heartbeats are commits, four a second. A primary confirms a commit only after its [synchronous
 //! standby] has written it to disk. P2 wrote A's heartbeat to disk as a standby, so it was promoted
 //! later than time s. B's wait begins after the promotion and lasts a second, so A's lease has
-//! expired before this wait ends.
+//! expired before this wait ends. The lease starts when the heartbeat is sent, and not when its
+//! confirmation arrives, because A may read the confirmation long after the promotion.
 //!
-//! PostgreSQL makes one exception. If a commit's wait for the standby is cancelled, PostgreSQL
-//! reports the commit as successful, but with a warning. Servers treat such a commit as failed, so
-//! a heartbeat with this warning does not renew the lease and ends the session
-//! (`Link::require_confirmed_since`).
-//!
-//! The lease starts when the heartbeat is sent, and not when its confirmation arrives, because A
-//! may read the confirmation long after the promotion.
-//!
-//! A measures its second with its own clock, and B with another. The two clocks may show different
-//! times, because each measures only a duration. But they must advance at nearly the same rate
-//! during the second. If A's clock was slower, A's lease could outlast B's wait. A small difference
-//! does no harm in practice, because the promotion of P2 and the connection to P2 take much longer.
-//! Both happen after s and before B's wait begins.
+//! A and B each measure a second with a clock of their own, so the two clocks must advance at
+//! nearly the same rate. A small difference does no harm, because the promotion of P2 and the
+//! connection to P2 take much longer. Both happen after s and before B's wait begins.
 //!
 //! What is always true:
 //!
@@ -51,34 +42,29 @@
 //!   ([`accept_under_lease`](super::journal::Answer::accept_under_lease)). If A is suspended after
 //!   this check, its response may show order 7, but it was requested before the lease expired, and
 //!   so before the 204.
-//! - `getOrder` first looks for the order in a list, under the same rule. If the order is not there,
+//! - `getOrder` first looks for the order in a list, under the same rule. If the order is not
+//!   there,
 //!   the server reads it from the store, and shows it as cancelled only once a heartbeat has
 //!   confirmed the cancellation (`Session::cancelled_order`).
-//! - Cached keys may be a second old, so they need no valid lease. This second begins at
-//!   [`Lease::as_of`], and never later than the time at which the last confirmed heartbeat was
-//!   sent.
 //! - No code can skip the wait, because the functions that send cancellations and freshness queries
-//!   require a [`WaitIsOver`]. Lists must wait too, because P2 may have a cancellation that P1
-//!   never confirmed. P1 does not show such a cancellation. Without the wait, B could send a list
-//!   without the cancelled order. A's lease on P1 may still be valid, so A could then send a list
-//!   that contains the order.
+//!   require a [`WaitIsOver`]. Lists wait too, because P2 may have a cancellation that P1 never
+//!   confirmed. Otherwise B could send a list without the cancelled order, and then A a list with it.
 //! - The first session of a process waits. A later session waits again if its primary is not the
-//!   primary of the session before. Two primaries are different if their address, system
-//!   identifier, timeline or start time differs (`ServerIdentity`). So B waits even between two
-//!   sessions to P1, if P1 was a standby in between and was promoted again. If the primary is the
-//!   same, the session only waits for the rest of an earlier wait ([`OldLeaseWait::for_session`]),
-//!   because all leases on older primaries have expired when that wait ends.
+//!   one
+//!   before, or was a standby in between (`ServerIdentity`). Otherwise it only waits for the rest of
+//!   an earlier wait ([`OldLeaseWait::for_session`]).
 //!
 //! What happens when something fails:
 //!
-//! - Heartbeats are not confirmed: a lease outlives two missing confirmations. If more are missing,
-//!   the lease expires. A list request whose answer from P1 arrives after that gets a 503, and the
-//!   session ends. The session also ends if a heartbeat has no answer for two seconds. Then A tries
-//!   the hosts of its URL in order, until one is a primary and confirms a commit (`Opener`). A
-//!   replaced primary cannot confirm a commit, except in the last case of this list. If A reaches
-//!   P2, list requests that arrive during A's wait are answered after this wait.
+//! - Heartbeats are not confirmed: the lease outlives two missing confirmations, and then expires.
+//!   A
+//!   list request whose answer from P1 arrives later gets a 503, and the session ends. A then tries the hosts of its
+//!   URL in order, until one is a primary and confirms a commit (`Opener`).
+//! - An administrator cancels a commit's wait for the standby: PostgreSQL reports the commit as
+//!   successful, with a warning. Servers treat such a commit as failed. If it is a heartbeat, it does
+//!   not renew the lease, and the session ends (`Link::require_confirmed_since`).
 //! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
-//!   (`Instant`), which only prolongs the wait. Wall clocks are not used.
+//!   (`Instant`), which only prolongs the wait.
 //! - A virtual machine is paused together with its clock, which the server cannot notice. Then a
 //!   list may be outdated, unless the server runs with `--confirm-lists`. With this option, each
 //!   freshness query is a commit, which a replaced primary cannot confirm.

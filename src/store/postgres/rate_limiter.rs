@@ -26,18 +26,12 @@
 //!     P-->>B: 60 before the batch, so both get 429
 //! ```
 //!
-//! Requests that wait at one server are counted together, as one batch in one statement. The
-//! statement does not say which of them are admitted. It returns, for each account, the counts
-//! before the batch and the time at which it has counted. From these, the server decides on one
-//! request after the other with [`AccountWindows::admit`], the function that the limiter in memory
-//! uses. So each request gets the decision and the headers that a single server would give it
-//! ([`Admission::run`]).
-//!
-//! If the answer arrives in time, the server admits exactly as many requests as PostgreSQL has
-//! counted, because `count.sql` follows the same rules as `admit`. A window whose end has passed is
-//! empty, and the first counted request opens a new one. The statement counts as many requests of a
-//! batch as fit into both windows, and adds them to both. `xtask/faults/src/limits/agreement.rs`
-//! compares the two limiters on 100,000 random requests, while plans change and time passes.
+//! Requests that wait at one server are counted as one batch. The statement counts as many requests
+//! of the batch as fit into both windows. It returns, for each account, the counts before the batch
+//! and the time at which it has counted. From these, the server decides on one request after the
+//! other with [`AccountWindows::admit`], the function that the limiter in memory uses. So if the
+//! answer arrives, the server admits exactly as many requests as PostgreSQL has counted.
+//! `xtask/faults/src/limits/agreement.rs` compares both limiters on 100,000 random requests.
 //!
 //! What is always true:
 //!
@@ -54,17 +48,14 @@
 //! - Windows follow only the database's clock. A batch that waited for a row does not count at an
 //!   earlier time than the batch before it (`counted_at`), unless the clock was set back.
 //!
-//! Commits of counts do not wait for the disk or a standby, so a crash or a failover can lose some.
-//! But the session's heartbeat is a commit that does wait for the standby, four times a second. The
-//! standby then has everything that the cluster wrote before the heartbeat, counts included. A
-//! second after the last confirmed heartbeat was sent, the session's [`lease`] expires. From then
-//! on, requests get 503, even if PostgreSQL has counted them. So with a synchronous standby, at
-//! most the counts of a second are lost. During that second, a server that still reaches the
-//! replaced primary may count there. Without a synchronous standby there is no such bound, because
-//! a failover loses every count that the standby has not received.
+//! Commits of counts do not wait for the disk or a standby, so a failover can lose some. But the
+//! session's heartbeat waits for the standby, which then has everything that the cluster wrote
+//! before. Without a confirmed heartbeat, the session's [`lease`] expires within a second, and
+//! requests get 503. So with a synchronous standby, at most the counts of a second are lost.
+//! Without one, a failover loses every count that the standby has not received.
 //!
-//! Strikes and requests without a valid key are counted in each server's memory, so that a flood
-//! does not reach PostgreSQL. So with four servers, a client may get four times as many refusals
+//! Strikes, and requests without a valid key, are counted in each server's memory, so that a flood
+//! does not reach PostgreSQL. With four servers, a client may thus get four times as many refusals
 //! before it is banned. A ban is written to the key's row, so it takes effect on all servers.
 //!
 //! Each batch leaves dead versions of its rows, and PostgreSQL keeps them as long as a snapshot of
@@ -74,10 +65,7 @@
 //! admitted 4,000 requests a second when 1 request waited, 105,000 when 64 waited, and 130,000 when
 //! 256 waited.
 //!
-//! Two earlier designs were given up. First the counts were in Redis, a second system to run
-//! although each request needs PostgreSQL anyway. Then a setting chose between the store's database
-//! and one for the counts. Servers with and without the setting counted separately, so a plan of 60
-//! admitted 120.
+//! Counts were once in Redis, a second system to run although each request needs PostgreSQL anyway.
 //!
 //! [`lease`]: crate::store::agreement::lease
 //! [`AccountWindows::admit`]: crate::rate_limiter::AccountWindows::admit

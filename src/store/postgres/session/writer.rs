@@ -1,5 +1,5 @@
-//! Cancels a batch of orders in PostgreSQL exactly once, even if PostgreSQL's reply to COMMIT is
-//! lost.
+//! Cancels a batch of orders in PostgreSQL, and learns the outcome even if PostgreSQL's reply to
+//! COMMIT is lost.
 //!
 //! A batch is one transaction in one round trip. BEGIN, the change lock, the update and COMMIT are
 //! sent without waiting for replies in between. If the connection breaks before the replies arrive,
@@ -27,17 +27,14 @@
 //! ```
 //!
 //! If P2 does not have the commit, order 7 is still pending on P2, and the second attempt cancels
-//! it. If order 7 has changed on P2 by then, the client gets the response to the new state. For
-//! example, the client gets a 404 if another batch has cancelled the order, or a 409 if the order
-//! has shipped.
+//! it. If another batch has cancelled the order by then, the client gets a 404. If the order has
+//! shipped, the client gets a 409.
 //!
-//! If an attempt fails because the session ended or a lock was not free, another attempt begins.
-//! The last time for this is half a second ([`MIN_BATCH_TIME`]) before the earliest deadline in the
-//! batch. If no attempt succeeds, the client gets a 503 with `Retry-After` (`CancelError::Store` or
-//! `CancelError::TimedOut`). The client then sends the request again, and this retry becomes part
-//! of a new batch with a new id. If an attempt of the first batch was committed, the retry gets a
-//! 404. The API's document says to take this 404 as success. If no attempt was committed, the retry
-//! cancels the order and gets the 204, or gets a 409 if the order has shipped since.
+//! Another attempt begins until half a second ([`MIN_BATCH_TIME`]) before the earliest deadline in
+//! the batch. If no attempt succeeds, the client gets a 503 and sends the request again. This retry
+//! is in a new batch with a new id. If the first batch was committed, the retry gets a 404, which
+//! the client takes as success, as the API's document says. Otherwise the retry gets what a first
+//! request would get.
 //!
 //! What is always true:
 //!
@@ -46,33 +43,24 @@
 //! - A 204 is durable, even if the last attempt changed nothing. The change lock is a [row lock],
 //!   which PostgreSQL writes to the WAL. So COMMIT waits for the standby, which then has all
 //!   earlier commits too. If this wait is cancelled, COMMIT succeeds with a warning, and the batch
-//!   is treated as if no reply had arrived (`Link::require_confirmed_since`). Every connection sets
-//!   `client_min_messages`, so that PostgreSQL sends the warning. An earlier version did not set
-//!   it. For a role with the value `error`, PostgreSQL sent no warning, and an acknowledged
-//!   cancellation was lost.
+//!   is treated as if no reply had arrived (`Link::require_confirmed_since`).
 //! - If an earlier attempt cancelled the orders, the last attempt does not know the position of
 //!   that change. So the list gets no pending removals, and learns of the change from the next
 //!   freshness query.
 //!
 //! What happens when something fails:
 //!
-//! - If a lock is not free in time, PostgreSQL ends the wait before the earliest deadline in the
-//!   batch ([`lock_wait`]). Otherwise PostgreSQL's reply would be late, and a late reply closes the
-//!   session, so list requests would fail. The batch is sent again in the same session
-//!   (`PostgresStore::execute`).
-//! - If no session is open for the first attempt, the batch waits at most a second for a session
-//!   (`SESSION_WAIT`). Then its clients get a 503. The batch has not cancelled anything. If the
-//!   session is open but still waits for old leases, the batch waits longer, until it can be sent
-//!   or its earliest deadline has passed.
-//! - If the session ends after an attempt was sent, that attempt may have cancelled the orders.
-//!   Only another attempt can find out. So the batch waits for the next session while another
-//!   attempt is possible.
-//! - If a backend of PostgreSQL is suspended, it may execute an attempt after the client got the
-//!   503. The order is then cancelled, as is possible after any 503. If the client's retry was
-//!   executed first, the late attempt changes nothing.
+//! - A lock is not free in time: PostgreSQL ends the wait before the earliest deadline in the batch
+//!   ([`lock_wait`]), and the batch is sent again in the same session (`PostgresStore::execute`).
+//!   PostgreSQL must end the wait, because a late reply closes the session for lists too.
+//! - No session is open for the first attempt: the batch waits at most a second (`SESSION_WAIT`).
+//!   Then its clients get a 503, and nothing was cancelled.
+//! - The session ends after an attempt was sent: the batch waits for the next session, because only
+//!   another attempt can find out whether this one was committed.
+//! - A backend of PostgreSQL is suspended: it may execute an attempt after the client got the 503.
+//!   The order is then cancelled, as is possible after any 503.
 //!
 //! [READ COMMITTED]: https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED
-//!
 //! [row lock]: https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-ROWS
 
 use super::heartbeat::deregister;
