@@ -122,7 +122,6 @@ fn api() -> Result<ApiDescription<Arc<AdminContext>>, ApiDescriptionRegisterErro
     Ok(api)
 }
 
-/// Opens the admin listener. Returns `None` if the setting turns it off.
 pub fn listen(
     setting: &AdminListen,
     context: &Arc<AdminContext>,

@@ -24,7 +24,7 @@ impl Now {
         }
     }
 
-    /// Returns the wall time in whole milliseconds, which is the unit of times in the store.
+    /// Returns the wall time in whole milliseconds, the unit of the times in a key's row.
     pub fn wall_ms(&self) -> i64 {
         i64::try_from(self.wall.as_millis()).unwrap_or(i64::MAX)
     }
@@ -85,8 +85,8 @@ impl Clock for ManualClock {
     }
 }
 
-/// A clock that advances while the machine is suspended. Linux's `CLOCK_MONOTONIC` stops then, so a
-/// ban would last longer than `Retry-After` says. The monotonic clock of macOS does not stop.
+/// A clock that advances while the machine is suspended. `CLOCK_MONOTONIC` does so on macOS, but
+/// not on Linux. If the clock stopped, a ban would last longer than `Retry-After` says.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
@@ -108,7 +108,7 @@ impl BootInstant {
         BootInstant::now().since(self)
     }
 
-    /// The time from `earlier` to this instant. Zero if `earlier` is later.
+    /// The time from `earlier` to this instant. Zero if this instant comes first.
     pub fn since(self, earlier: BootInstant) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

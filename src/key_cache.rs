@@ -16,7 +16,7 @@
 //!   row. Later polls ask only for changes after 6, so the key works forever.
 //!
 //! So each answer of the store contains two facts. Its position says which changes the answer
-//! includes. With it, the cache can tell whether a row is newer than the cached row. Its `as_of` is
+//! includes. With the position, the cache can tell whether a row is newer than the cached row. Its `as_of` is
 //! a time: the answer includes every change that was acknowledged before. The cached keys are valid
 //! until a second after the `as_of` of the last poll. The server polls again 200 ms after each
 //! answer (`REFRESH_INTERVAL`). On SQLite, for example:
@@ -66,7 +66,7 @@
 //!
 //! A request whose key was accepted runs to its end, even if the key is revoked before that.
 //!
-//! An earlier server kept all keys in memory. With a million keys it took 27 s to start and 415 MB
+//! An earlier version kept all keys in memory. With a million keys it took 27 s to start and 415 MB
 //! of memory, so this cache holds at most [`MAX_CACHED_KEYS`].
 
 mod cached_keys;
@@ -253,9 +253,9 @@ impl KeyCache {
         self.elapsed_ms() < self.valid_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. If a refresh is late, the
-    /// cache refuses all keys. So refreshes run on their own thread and runtime, because the
-    /// server's other threads may be busy with lists.
+    /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. Refreshes have their own
+    /// thread, because lists may keep the other threads busy. While a refresh is late, the cache
+    /// refuses all keys.
     pub fn keep_current(self: Arc<Self>, log: Logger) -> io::Result<KeyRefresh> {
         let (stop, stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_time().build()?;

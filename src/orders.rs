@@ -112,7 +112,6 @@ pub struct OrderList {
     /// Never locked across an `await`, nor while a snapshot is built or dropped. So list requests
     /// and the writer wait only briefly.
     state: Arc<Mutex<ListInMemory>>,
-    /// Locked during a refresh of the snapshot, so that only one refresh runs at a time.
     refresh_lock: Arc<tokio::sync::Mutex<()>>,
     readers: Arc<Readers>,
     writer: Writer,
@@ -146,7 +145,8 @@ impl OrderList {
     }
 
     /// Queries the store for its last changes and, on PostgreSQL, for the orders that the list
-    /// lacks. The result includes every change that was committed before this call.
+    /// lacks, unless these are too many. The last changes include every change that was committed
+    /// before this call.
     pub fn query_freshness(&self) -> Result<Freshness, StoreError> {
         let reflected = self.position();
         self.store.query_freshness(Some(reflected))
@@ -251,7 +251,8 @@ impl OrderList {
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
-            // Errors are ignored, because the next request for a list returns them.
+            // Ignore errors, because the next request for a list tries again and returns its own
+            // error.
             if let Ok(freshness) = self.query_freshness()
                 && let Ok(latest) = freshness.wait().await
                 && latest.last_changes.orders.has_more_than(self.position())
@@ -281,8 +282,8 @@ impl OrderList {
     }
 }
 
-/// Publishes a refreshed list. If outdated lists now use too much memory, cuts off the oldest
-/// outdated lists.
+/// Publishes a refreshed list. If outdated lists now use too much memory, ends the responses that
+/// send the oldest outdated lists.
 fn publish(read: ReadRefresh, state: &Mutex<ListInMemory>, readers: &Readers) -> Arc<Snapshot> {
     let snapshot = read.apply(state);
     readers.cut_off_excess();

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 /// Opens a file of the data directory for reading and writing. Creates a missing file with mode
-/// 0600, for the directory's owner.
+/// 0600, owned by the directory's owner.
 pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     match open_private_file(path, OpenOptions::new().read(true).write(true)) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -32,8 +32,8 @@ pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens the directory `path` in the data directory. Creates a missing directory with mode 0700,
-/// for the data directory's owner. Fails if `path` is a symbolic link.
+/// Opens the directory `path` in the data directory. Creates a missing directory with mode 0700. A
+/// directory that root creates gets the data directory's owner. Fails if `path` is a symbolic link.
 pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
     let created = match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => false,

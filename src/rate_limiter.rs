@@ -7,9 +7,9 @@
 //! give an account a second quota.
 //!
 //! The obvious solution is two counters for each account, which a timer clears every minute and
-//! every day. But two concurrent requests can both read 59 and both write 60, so 61 are admitted. A
-//! request may be counted in the minute before the day turns out to be exhausted, so a refused
-//! request uses up part of the minute. And after a restart, the day begins again.
+//! every day. But two concurrent requests can both read 59 and both write 60, so 61 are admitted. If
+//! the minute is counted before the day is found to be exhausted, a refused request uses up part of
+//! the minute. And after a restart, the day begins again.
 //!
 //! So a window is only an end and a number of requests (`FixedWindow`). The first counted request
 //! opens the window by setting its end. Once this time has passed, the window counts as empty, so
@@ -165,7 +165,8 @@ pub enum Decision {
         begins: bool,
     },
     /// 503 `service_unavailable`: the counts are unavailable, so the request was not counted. The
-    /// headers show the limit per minute, and 0 remaining requests until the time of `Retry-After`.
+    /// headers show the limit per minute and 0 remaining requests. `X-RateLimit-Reset` agrees with
+    /// `Retry-After`.
     Unavailable(RateLimitStatus),
 }
 
@@ -184,7 +185,8 @@ impl Decision {
     }
 }
 
-/// A rate limiter. A single server counts in memory, and several servers count in PostgreSQL.
+/// A rate limiter. It counts in memory with an embedded store, and in PostgreSQL with a store in
+/// PostgreSQL.
 #[async_trait]
 pub trait RateLimiter: Send + Sync {
     /// Atomically counts a request with a valid key in both windows of its account, or rejects the

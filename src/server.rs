@@ -40,9 +40,9 @@ const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 /// The last part of the stop delay. In this part, the server ignores new connections and serves
 /// existing ones.
 ///
-/// A client whose TCP handshake has begun can still connect and send the head of its request. A
-/// client that the server ignores repeats its packet after a second. Because this part is shorter
-/// than a second, the server then refuses the connection.
+/// A client whose TCP handshake has begun can still send a request. A client that the server
+/// ignores repeats its packet after a second. By then the socket is closed, so the client's
+/// connection is refused.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time for closing the admin listener, once the API's listener is closed.
@@ -102,8 +102,8 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
-        // Find the socket now, because this searches all open files of the process. It would take
-        // longer after more files are opened.
+        // Find the socket now, because the search covers all open files of the process. The search
+        // would take longer after more files are opened.
         let socket = ListeningSocket::find_and_configure(
             http.local_addr(),
             config.client_stall_timeout,
@@ -176,7 +176,7 @@ impl Server {
         self.admin.as_ref().map(HttpServer::local_addr)
     }
 
-    /// The TLS certificate, or `None` if the server does not use TLS.
+    /// `None` if the server does not use TLS.
     pub fn certificate(&self) -> Option<&ReloadableCertificate> {
         self.certificate.as_deref()
     }
@@ -238,8 +238,8 @@ async fn open(
     let batches = metrics.batches.clone();
     let orders = OrderList::open(Arc::clone(&store), batches, outdated_bytes, &log).await;
     let orders = orders.context("the orders cannot be read")?;
-    // Start the check after the orders are read. If reading has found damage, no check is needed,
-    // so none starts.
+    // Start the damage check after the orders are read, because reading them may already find
+    // damage.
     let damage_check = DamageCheck::start(Arc::clone(&store), config.serve_damaged, &log);
     // Open the key cache last, because it refuses all keys if its last query is more than a second
     // old. Opening the other parts may take longer than a second.
@@ -269,7 +269,7 @@ async fn drain(http: HttpServer<Arc<ServerContext>>, socket: Option<ListeningSoc
         return;
     }
     if let Some(socket) = socket {
-        // An error means that the socket is already closed.
+        // Ignore an error, because it means that the socket is already closed.
         let _ = socket.close();
     }
     let _ = closing.await;

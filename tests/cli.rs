@@ -52,7 +52,6 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// Inverts every byte of one page (4,096 bytes) of a database file.
 fn damage(file: &Path, page: usize) {
     let mut content = std::fs::read(file).unwrap();
     let bytes = &mut content[page * 4096..(page + 1) * 4096];

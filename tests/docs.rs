@@ -15,7 +15,6 @@ use testbed::{CliSandbox, ServerProcess};
 
 const GZIP: (&str, &str) = ("accept-encoding", "br, gzip;q=0.9");
 
-/// Returns the sources that the content security policy allows for this directive.
 fn sources<'a>(answer: &'a Answer, directive: &str) -> Option<Vec<&'a str>> {
     let policy = answer.text("content-security-policy");
     let mut directives = policy.split(';').map(|part| part.split_whitespace().collect::<Vec<_>>());
@@ -242,8 +241,8 @@ async fn without_javascript_the_reference_is_the_whole_document_as_text() {
     }
 }
 
-/// Returns the section of the page that the `<h3>` heading `anchor` begins. Panics unless the page
-/// has exactly one such heading.
+/// Returns the section that begins with the `<h3>` heading `anchor`. Panics unless the page has
+/// exactly one such heading.
 fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
     let heading = format!("<h3 id=\"{anchor}\">");
     let matches: Vec<_> = page.match_indices(&heading).collect();
@@ -325,8 +324,8 @@ fn responses(document: &Value) -> impl Iterator<Item = Value> {
     responses.map(|response| resolve_references(document, response))
 }
 
-/// Returns a size in bytes that a reference page must not reach after compression with gzip. The
-/// limit is about 12,000 bytes.
+/// Returns the size in bytes below which a reference page must stay after gzip. For the current
+/// documents, the size is about 12,000.
 fn most_bytes(document: &Value) -> usize {
     let paths = document["paths"].as_object().unwrap().values();
     let operations: Vec<_> = paths.flat_map(|path| path.as_object().unwrap().values()).collect();

@@ -108,8 +108,8 @@ async fn assert_refuses_without_file(
     for id in 2..=21 {
         assert_eq!(error_of(client.cancel_order(id).await).0, 503, "{}", file.display());
     }
-    // Wait, because a read may rely on a check of the files for 50 ms after the check. So a check
-    // from before the loss may still be valid here.
+    // Wait until the last check of the files is older than 50 ms. Until then, a read may rely on a
+    // check from before the file was lost.
     wait_until("the loss is noticed", || async { ask(admin, "/readyz").await.0 == 503 }).await;
     let (status, body) = ask(admin, "/readyz").await;
     let why = format!("{} was removed or moved", file.display());
@@ -147,8 +147,8 @@ async fn without_its_files_a_server_acknowledges_nothing() {
 }
 
 /// SQLite's locks are in the file `store.sqlite-shm`. If this file is removed, the next command
-/// creates a new file with separate locks. So the server must stop writing, because SQLite no
-/// longer makes it and the command exclude each other.
+/// creates a new file with separate locks. The server and the command could then write at the same
+/// time, so the server must stop writing.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_logs_index_was_removed_only_one_process_writes() {
     for signal in [Signal::KILL, Signal::TERM] {
@@ -181,7 +181,8 @@ async fn after_the_logs_index_was_removed_only_one_process_writes() {
     }
 }
 
-/// `cp` overwrites the file but keeps its inode, so SQLite does not notice the change.
+/// Like `cp`, `std::fs::copy` keeps the inode of the overwritten store, so SQLite does not notice
+/// the change.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_overwritten_under_a_server_is_not_served() {
     let (data, _, server, (_proxy, client), admin) = serve_with_one_cancelled().await;

@@ -88,8 +88,7 @@ fn next_page(page: &Value) -> String {
 /// Paths whose responses have an entity tag. They are requested after `ANSWERS`.
 const TAGGED: [&str; 3] = ["/v1/store/orders", FIRST_PAGE, "/v2/store/orders/2"];
 
-/// A function that creates the setup of a server. One such function is for HTTP/1.1 without TLS,
-/// the other for HTTP/2 over TLS.
+/// Creates the setup of a server that speaks either HTTP/1.1 without TLS or HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
 
 fn tls_setup() -> TestSetup {
@@ -126,9 +125,9 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     server.exchanges()
 }
 
-/// Collects two 429s of each operation: one because the limit is exhausted, and one because the key
-/// is banned. The account may send one request a minute. The ban begins when a request is refused
-/// [`BURST`] after the first refusal.
+/// Collects both kinds of 429 of each operation: for an exhausted limit, and for a banned key. The
+/// account may send one request a minute. The ban begins when a request is refused [`BURST`] after
+/// the first refusal.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in requests() {
@@ -240,9 +239,9 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Several operations use the same schema or response. If it gets a new part, each of these
-    // operations must list the part as unseen. The closure finds the operations with the help of
-    // `part`, an older part of the same schema or response. The last loop calls it with `like`.
+    // Returns the beginnings of all labels that end in `part`, a part of a schema or response.
+    // Several operations share a schema or response, so each of them must list a new part as
+    // unseen.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

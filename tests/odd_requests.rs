@@ -1,6 +1,6 @@
 //! Sends random invalid and unusual requests, several on each connection. The server must survive
-//! corrupted requests. It must cancel an order only if a request with a valid key has the order's
-//! id. The wire check verifies the responses to valid HTTP.
+//! corrupted requests. It must not cancel an order unless a request with a valid key has the
+//! order's id. The wire check verifies the responses to valid HTTP.
 
 use fastrand::Rng;
 use futures::future::join_all;
@@ -15,9 +15,9 @@ use tokio::time::timeout;
 const ROUNDS: usize = 100;
 const CONNECTIONS_AT_ONCE: usize = 32;
 
-/// The ids of orders in requests with a valid key. Other requests use `NAMED_WITHOUT_KEY`, so the
-/// orders with those ids must stay pending. The ranges are far apart. So a corrupted request with a
-/// valid key almost never names an order of `NAMED_WITHOUT_KEY`.
+/// The ids of orders in requests with a valid key. Other requests name the orders of
+/// `NAMED_WITHOUT_KEY`, which no request may cancel. The ranges are far apart, so that a corrupted
+/// id rarely falls into the other range.
 const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
 const NAMED_WITHOUT_KEY: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
 

@@ -160,7 +160,8 @@ async fn a_page_is_as_fresh_as_a_list() {
     let server = setup.serve().await;
     let first = page(&server, &key, "?limit=5").await.json();
     assert_eq!(ids(&first), [1, 3, 5, 7, 9]);
-    // Change orders between the two pages. The second page must show the changes after the cursor.
+    // Change orders between the two pages. The second page must show the changes of orders above id
+    // 9.
     let cancelled = server.send_with(&key, "DELETE", "/v2/store/orders/11").await;
     assert_eq!(cancelled.status, 204);
     let store = &server.setup.store;

@@ -12,7 +12,7 @@ const STAMPS: &str = "x-ratelimit-limit: 60\r\nx-ratelimit-remaining: 59\r\n\
                       cache-control: no-store\r\n\
                       x-request-id: 5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11\r\n";
 
-/// Returns a response that has the headers of every counted response, in addition to `headers`.
+/// Returns a response with `headers` and the headers that every response to a counted request has.
 fn response(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{STAMPS}{headers}content-length: {length}\r\n\r\n{body}")
@@ -32,7 +32,6 @@ fn error(status: &str, headers: &str, code: &str, status_in_body: u16) -> String
     response(status, &format!("{JSON}{LINK}{headers}"), &body)
 }
 
-/// Returns the violations that the proxy reports for this exchange.
 async fn violations(request: &str, answer: &str) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxy = WireCheckProxy::before(listener.local_addr().unwrap());

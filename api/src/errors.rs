@@ -1,7 +1,7 @@
 //! The error responses that the middleware sends itself, and the messages of errors.
 //!
-//! Some messages are examples from the document. If an example contains numbers, [`message`]
-//! replaces them. The other messages are written in this module.
+//! Some messages are examples from the document. [`message`] replaces the numbers in such an
+//! example with the real ones. The other messages are written in this module.
 
 use crate::documents::{DOCUMENTS, Document, V1};
 use crate::headers;
@@ -27,7 +27,8 @@ pub fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// Replaces the numbers in `example`, a message from the document, by `numbers` in the same order.
+/// Replaces the numbers in `example` with `numbers`, in order. `example` is a message from the
+/// document.
 pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     let (mut message, mut rest) = (String::new(), example);
     for number in numbers {

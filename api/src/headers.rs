@@ -53,7 +53,6 @@ mod tests {
     use chrono::DateTime;
     use serde_json::Value;
 
-    /// Resolves a `$ref` of the document. Returns `value` itself if it is not a reference.
     fn target<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
         let reference = value["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
         reference.map_or(value, |pointer| document.pointer(pointer).unwrap())

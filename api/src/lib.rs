@@ -16,7 +16,6 @@ pub mod plans;
 pub mod schemas;
 pub mod types;
 
-/// Declares the generated module of each version.
 macro_rules! contracts {
     ($($module:ident $name:ident $row:tt)*) => {
         $(

@@ -47,10 +47,10 @@ impl<'a, C, K> Request<'a, C, K> {
 /// The possible successes of an operation. The API document that the code emits describes only one
 /// of them: the success with `STATUS` and `Body`.
 pub trait Success: Send + Sync + 'static {
-    /// The body of the documented success, or [`NoContent`].
+    /// The body of the documented success. [`NoContent`] if the success has no body.
     type Body: JsonSchema + 'static;
     const STATUS: StatusCode;
-    /// The description of the documented success, as in the document.
+    /// The `description` of the success response in the OpenAPI document.
     const DESCRIPTION: &'static str;
 
     /// Converts the success to a response. Fails if the body cannot be serialized.
@@ -160,7 +160,6 @@ pub fn json_response(status: StatusCode, body: &impl Serialize) -> Result<Respon
     Ok(encoded_response(status, Body::from(body)))
 }
 
-/// Returns a response with this status and JSON that is already encoded.
 fn encoded_response(status: StatusCode, json: Body) -> Response<Body> {
     let mut response = Response::new(json);
     *response.status_mut() = status;
@@ -240,9 +239,8 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// The code that reads parameters can return `Invalid` for every operation. If the parameters of an
-/// operation accept every value, its document lists no 400, so the operation has no documented
-/// error for `Invalid`. Such an `Invalid` becomes a `Failure`.
+/// The code that reads parameters can return `Invalid` for every operation. An operation whose
+/// parameters accept every value documents no 400. So its `Invalid` becomes a `Failure`.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))

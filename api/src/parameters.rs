@@ -86,7 +86,7 @@ impl std::error::Error for Invalid {}
 /// name.
 const CURSOR: &str = "cursor";
 
-/// The parameters of an operation in one location.
+/// An operation's parameters in one location, such as the query.
 pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
     const LOCATION: Location;
     /// The names of the parameters, as in the document.
@@ -97,7 +97,8 @@ pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid>;
 }
 
-/// The names and values that a request has in one location.
+/// The names and values of a request's parameters in one location: the path, the query or the
+/// headers.
 #[derive(Debug)]
 pub struct SentParameters<'a> {
     location: Location,

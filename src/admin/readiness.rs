@@ -1,5 +1,5 @@
-//! Checks whether requests should be sent to this server. `/readyz` and the metrics show the
-//! result. So a monitor notices a failure even while clients send no requests.
+//! Checks whether requests should be sent to this server, for `/readyz` and the metrics. The check
+//! queries the store, so a monitor notices a failure even while clients send no requests.
 
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
@@ -192,6 +192,7 @@ impl Readiness {
         let answer = async {
             let guard = Arc::clone(&self.query_lock).lock_owned().await;
             // The task keeps the lock until the store answers, even if this caller stops waiting.
+            // So a slow store gets only one query at a time.
             let query = async move {
                 let _guard = guard;
                 check_store(&server, &lag).await
@@ -258,7 +259,7 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
 /// The time at which the list began to lag behind the store, with the store's last change at that
 /// time. `None` if the list has every change.
 ///
-/// Once the list has this change, the lag ends. If the list lacks a later change by then, a new lag
+/// The lag ends when the list has that change. If the list then lacks a later change, a new lag
 /// begins.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, Position)>);
@@ -269,8 +270,8 @@ impl ListLag {
     fn observe(&mut self, now: Instant, stored: Position, listed: Position) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
-            // A new history began, but the lag continues. Replace the change, because numbers of
-            // different histories cannot be compared.
+            // A new history began, but the lag continues. Replace the lacked change with the last
+            // one, because numbers of different histories cannot be compared.
             Some((since, lacked)) if lacked.history != stored.history => Some((since, stored)),
             Some((since, lacked)) if lacked.has_more_than(listed) => Some((since, lacked)),
             _ => Some((now, stored)),

@@ -104,7 +104,8 @@ proptest! {
                 Mutation::Case => changed[index] ^= 0x20,
             }
         }
-        // Also try the changed key with a correct checksum.
+        // Also try the changed key with a correct checksum. Otherwise, the checksum alone would
+        // refuse nearly every changed key.
         let mut repaired = changed.clone();
         repaired.truncate(39);
         repaired.extend(checksum(&repaired).bytes());

@@ -92,8 +92,8 @@ Examples:
     },
 }
 
-/// The plan of an account. Only the plan `enterprise` has limits of its own. So only this plan
-/// takes `--per-minute` and `--per-day`, and it requires both.
+/// The plan of an account. The limits of an Enterprise account are agreed individually. So
+/// `--per-minute` and `--per-day` are required for `enterprise`, and refused for other plans.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
     /// The customer's plan

@@ -173,8 +173,8 @@ pub fn change_pending(
     Ok(pending.show(&changed_now, &changed_before, printer)?)
 }
 
-/// Adds `changed`, which says what the command had changed before the error. Keeps the error's
-/// kind, because the kind decides the exit status.
+/// Adds `changed`, which says what the command has changed, to the message of a `NotFound` or
+/// `Refused`. Keeps the error's kind, because the kind decides the exit status.
 fn with_changes(error: StoreError, changed: &str) -> StoreError {
     let whole = |why| format!("{why}; {changed}");
     match error {

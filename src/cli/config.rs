@@ -70,8 +70,8 @@ impl ConfigCommand {
     }
 }
 
-/// True if the served documents name no absolute URL of the server although clients on other
-/// machines can reach it. Such clients may come directly or through a proxy.
+/// True if clients on other machines can reach the server, directly or through a proxy, but the
+/// served documents name no absolute URL of the server.
 fn serves_relative_address(config: &ServerConfig) -> bool {
     let DocumentSettings { production_url, staging_url, .. } = &config.document;
     let is_local = config.listen.resolve("--listen").is_ok_and(|listen| listen.ip().is_loopback());

@@ -11,7 +11,7 @@ use std::io;
 
 #[derive(Serialize)]
 pub struct Failure {
-    /// A fixed word for the kind of failure, which programs can compare.
+    /// The kind of failure, as a fixed word that programs can compare.
     pub code: FailureCode,
     /// The message for people, without keys and passwords.
     pub message: String,
@@ -44,7 +44,7 @@ impl Failure {
     }
 
     /// Prints the failure as JSON, if the command has `--json` and has not begun to print a record.
-    /// The command also returns the error, so a failure after the first record is still reported.
+    /// The caller also returns the error, so standard error shows later failures too.
     pub fn show(&self, printer: &mut Printer<'_>) -> io::Result<()> {
         if printer.is_json() && !printer.has_shown() {
             printer.show(&json!({ "error": self }), "")?;

@@ -16,7 +16,7 @@ pub struct HandbookArgs {
 enum HandbookPage {
     /// From scratch to a server with TLS, backups and alerts
     OneMachine,
-    /// Server behaviour: metrics, TLS, proxy, data directory, stopping
+    /// Server behavior: metrics, TLS, proxy, data directory, stopping
     Operating,
     /// Steps after an alert, with the commands
     Runbook,
@@ -30,7 +30,7 @@ enum HandbookPage {
     Kubernetes,
     /// Steps to upgrade to each version, and to go back
     Upgrading,
-    /// Sources of settings, and which to set first
+    /// Sources of settings, and the settings to set first
     Settings,
 }
 

@@ -105,8 +105,8 @@ fn describe_state(status: u16, body: &str) -> String {
 }
 
 /// Sends `GET /readyz`, and returns the status and the body. If the address is unspecified, such as
-/// 0.0.0.0, the operating system connects to the loopback address. After a timeout, the thread that
-/// waits for the response lasts until the program ends.
+/// 0.0.0.0, the operating system connects to the loopback address. A timeout does not end the
+/// thread that waits for the response.
 fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(send_request(&address)));
@@ -128,7 +128,6 @@ fn send_request(address: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// Parses the status and the body of a response. Returns `None` if the response is not HTTP/1.
 fn parse_response(answer: &str) -> Option<(u16, String)> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let mut words = head.split(' ');

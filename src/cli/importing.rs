@@ -72,8 +72,8 @@ pub(super) fn import<R: NewRecord>(
     report::<R>(&imported, printer)
 }
 
-/// Removes the rows whose id is in the store, and returns their number. Without --skip-existing,
-/// these rows are bad rows.
+/// Drops the rows of the file whose id is already in the store, and returns their number. Without
+/// --skip-existing, such a row is a bad row.
 fn remove_existing<R: NewRecord>(
     store: &dyn OperatorStore,
     rows: &mut Vec<ParsedRow<R>>,

@@ -1,6 +1,6 @@
 //! Handles signals during long commands. After the first SIGINT, SIGTERM or SIGHUP, a command
 //! finishes its current step and ends. A later signal ends the command immediately. Signals within
-//! half a second after the first one are ignored, because they repeat it.
+//! half a second after the first one are ignored, because shells and supervisors may signal twice.
 //!
 //! SIGTSTP (Ctrl-Z) does not suspend a command during a step, because each step locks the store.
 
@@ -16,8 +16,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-/// The pause after the process sends SIGSTOP to itself. SIGSTOP may not stop all threads at once,
-/// so the pause keeps the next step from beginning.
+/// The pause after the process sends SIGSTOP to itself. Without the pause, the next step might
+/// begin before SIGSTOP has stopped all threads.
 const SUSPENDED_WITHIN: Duration = Duration::from_millis(10);
 
 pub struct Interrupts {

@@ -61,8 +61,8 @@ impl Invocation {
         Ok(Invocation { cli, effective })
     }
 
-    /// Runs the command and writes its output to `out`. First, `serve` and `config check` check all
-    /// settings, and report every problem that they find. Other commands skip this check.
+    /// Runs the command and writes its output to `out`. Before that, `serve` and `config check`
+    /// report every problem in the settings. Other commands run even with unusable settings.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if matches!(self.cli.command, Command::Serve(_)) {
             ignore_hang_up()?;

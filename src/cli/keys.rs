@@ -73,7 +73,7 @@ Examples:
 Example:
   store-orders keys revoke key_4fQm0ZxW7yTb")]
     Revoke {
-        /// The id of the key
+        /// The id of the key, such as key_4fQm0ZxW7yTb; `keys list` shows it
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
@@ -183,7 +183,7 @@ struct KeyNotShown {
     source: std::io::Error,
 }
 
-/// The JSON output of `keys issue`. Only this output contains the key itself.
+/// The JSON output of `keys issue` and `keys rotate`. No other JSON output contains the key itself.
 #[derive(Serialize)]
 struct IssuedJson<'a> {
     key: &'a str,

@@ -1,4 +1,5 @@
-//! `nginx-conf` prints the nginx configuration of a proxy, either as a whole or for one site.
+//! `nginx-conf` prints a proxy's nginx configuration: the whole file, or with `--site` a file for
+//! one site.
 
 use clap::Args;
 

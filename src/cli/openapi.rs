@@ -11,8 +11,7 @@ use store_orders_api::documents::{DOCUMENTS, Document, V1, text};
 
 #[derive(Args, Debug)]
 pub struct OpenapiArgs {
-    /// Print the document as served, with the addresses and the contact of the settings instead of
-    /// the examples
+    /// Print the document as served, with the addresses and contact from the settings
     #[arg(long)]
     served: bool,
     /// Version of the API

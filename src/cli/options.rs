@@ -8,7 +8,6 @@ use crate::store::{OperatorStore, StoreError};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// The heading of the global options in the help of each command.
 const GLOBAL: &str = "Global options";
 
 /// If a command with this niceness competes with a server for a CPU, the server gets nine tenths of

@@ -104,7 +104,7 @@ Examples:
 Example:
   store-orders orders show 1001 --json")]
     Show {
-        /// The order's id
+        /// The order's id, as `orders list` shows it
         #[arg(value_name = "ID", value_parser = values::id, allow_negative_numbers = true)]
         id: i64,
     },

@@ -1,4 +1,4 @@
-//! Reads files of records or ids, and reports the problems with them as text and as JSON.
+//! Reads files of records or ids. Reports bad rows as text, and with `--json` also as JSON.
 
 use super::failure::{Failure, without_secrets};
 use super::printer::Printer;
@@ -55,7 +55,7 @@ pub fn read_records<R: Record>(
     })
 }
 
-/// Decides how many bad rows the message shows.
+/// Decides how many bad rows an error message shows.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ShownErrors {
     /// Show all bad rows of the file instead of the first 20
@@ -78,8 +78,8 @@ pub fn require_valid(
         return Ok(());
     }
     let text = describe_bad_rows(file, &bad, shown, done);
-    // If orders that the store lacks are the file's only problem, the command exits with the same
-    // status as for such orders on the command line.
+    // If every bad row names a missing order, the exit status is the same as for a missing order on
+    // the command line.
     let error = match bad.are_missing_orders() {
         true => StoreError::NotFound(text).into(),
         false => anyhow::Error::msg(text),

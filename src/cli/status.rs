@@ -72,7 +72,7 @@ struct SharedStatus {
     store: String,
     id: String,
     orders_change_number: i64,
-    /// The replica with the most recent heartbeat is first.
+    /// The replica whose row was updated most recently is first.
     replicas: Vec<ReplicaStatus>,
 }
 

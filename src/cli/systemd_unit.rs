@@ -4,7 +4,6 @@ use clap::Args;
 
 const UNIT: &str = include_str!("store-orders.service");
 
-/// The comment at the top of the template.
 const TEMPLATE_HEADER: &str = "\
 # Put the program at /usr/local/bin/store-orders and this file at
 # /etc/systemd/system/store-orders@.service. For a server with the name NAME, write its settings to

@@ -60,7 +60,6 @@ impl Column {
     }
 }
 
-/// Formats the value that a record has in a column of this name.
 fn cell(record: &Value, name: &str) -> String {
     // Replace control characters, because a terminal would obey them. Another program may have
     // written such characters to the store.
@@ -81,7 +80,8 @@ fn cell(record: &Value, name: &str) -> String {
 /// The text for null and for an empty array.
 const NONE: &str = "-";
 
-/// Formats a record as one line per column. Leaves out columns without a value.
+/// Formats a record as one line per column. Leaves out columns that are missing or empty in the
+/// record.
 pub fn record_text(
     columns: impl IntoIterator<Item = Column>,
     record: &impl Serialize,

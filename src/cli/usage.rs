@@ -12,8 +12,8 @@ use store_orders_api::plans::PlanLimits;
 pub struct UsageJson {
     minute: WindowJson,
     day: WindowJson,
-    /// The age of the counts in seconds. For counts in PostgreSQL, 0. Otherwise, the time since a
-    /// server wrote the counts file; absent if there is no counts file.
+    /// The age of the counts in seconds: the time since a server wrote the counts file. Always 0
+    /// for counts in PostgreSQL. Absent if there is no counts file.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_seconds: Option<u64>,
     /// True if servers count requests in PostgreSQL. They then count each request before its
@@ -27,7 +27,6 @@ pub struct UsageJson {
 struct WindowJson {
     used: u32,
     limit: u32,
-    /// The end of the window. Absent if no window is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     resets_at: Option<String>,
 }

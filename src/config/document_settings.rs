@@ -27,8 +27,8 @@ pub struct DocumentSettings {
     pub contact_email: Option<String>,
 }
 
-/// The HTTP URL of a host followed by the base path. Nothing may stand between host and base path,
-/// because links start at the host's root.
+/// The `http` or `https` URL of a host, followed by the base path. No other path may precede the
+/// base path, because links start at the host's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(String);
 

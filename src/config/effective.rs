@@ -18,7 +18,7 @@ pub struct EffectiveSettings(Vec<Setting>);
 pub struct Setting {
     /// The setting's key in the configuration file.
     pub key: String,
-    /// The value without passwords; null if there is none.
+    /// The value, without passwords. Null if the setting has no value.
     pub value: serde_json::Value,
     /// The origin of the value: "flag", "environment VARIABLE", "file:line" or "default".
     pub origin: String,

@@ -1,4 +1,4 @@
-//! Reads the configuration file, checks each key, and passes the values to clap as defaults.
+//! Reads the configuration file, checks its settings, and passes their values to clap as defaults.
 
 use super::InvalidSettings;
 use super::settings::{all_settings, is_list, may_hold_password, with_set_variables};
@@ -126,7 +126,6 @@ pub fn why_invalid(error: &clap::Error) -> String {
     }
 }
 
-/// Returns the message for an unknown key. Suggests a similar setting if there is one.
 fn describe_unknown(settings: &Command, key: &str) -> String {
     match find_similar(settings, key) {
         Some(arg) => format!("unknown setting; did you mean {}?", arg.get_id()),
@@ -177,7 +176,6 @@ pub fn unknown_variables() -> Option<String> {
     (!unknown.is_empty()).then(|| unknown.join(", "))
 }
 
-/// Parses one flag, and ignores environment variables.
 fn parse_flag(settings: &Command, flag: &str) -> Result<clap::ArgMatches, clap::Error> {
     let command = settings.clone().no_binary_name(true).mut_args(|arg| arg.env(None::<&str>));
     command.try_get_matches_from([flag])

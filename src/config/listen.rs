@@ -119,7 +119,6 @@ impl ListenError {
     }
 }
 
-/// Finds the operating system's error in the chain of causes.
 fn system_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
     let io_error = error.downcast_ref();
     io_error.or_else(|| error.source().and_then(system_error))

@@ -23,8 +23,8 @@ const SHORTEST_STALL: Duration = Duration::from_secs(1);
 /// half to 32,767 s.
 const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 
-/// The minimum shutdown timeout. A quarter of it is reserved for the last bans, counts and log
-/// lines.
+/// The minimum shutdown timeout. A quarter of the timeout, here 25 ms, is reserved for the last
+/// bans, counts and log lines.
 const SHORTEST_STOP: Duration = Duration::from_millis(100);
 
 /// The maximum stop delay, and the maximum shutdown timeout. A server that takes a day to stop
@@ -129,8 +129,8 @@ pub struct ServerConfig {
     pub stop_delay: Duration,
     /// Maximum time that the server takes to stop, after the stop delay
     ///
-    /// The end of this time is reserved for the last bans, counts and log lines. The reserved part
-    /// is one second, but at most a quarter of the time. Requests in progress have the rest.
+    /// The last second is reserved for bans, counts and log lines. If the time is shorter than 4
+    /// seconds, only its last quarter is reserved. Requests in progress may use the time before.
     #[arg(
         long,
         value_name = "DURATION",
@@ -143,7 +143,8 @@ pub struct ServerConfig {
     pub document: DocumentSettings,
 }
 
-/// Returns a clap command that defines every setting.
+/// Returns all settings that the configuration file or an environment variable can set, as
+/// arguments of a clap command.
 pub fn all_settings() -> Command {
     with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
 }
@@ -226,12 +227,11 @@ impl ServerConfig {
     }
 }
 
-/// The lines that are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
     /// Nothing.
     Off,
-    /// Errors.
+    /// Only errors.
     Error,
     /// Errors and warnings.
     #[value(alias = "warn")]
@@ -263,7 +263,6 @@ pub fn duration(text: &str, examples: &str) -> Result<Duration, String> {
     })
 }
 
-/// Returns a parser for clap that accepts durations from `shortest` to `longest`, including both.
 pub fn duration_within(
     shortest: Duration,
     longest: Duration,

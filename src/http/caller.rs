@@ -91,7 +91,6 @@ pub fn unauthorized(
     response
 }
 
-/// Classifies the credentials of a request without a bearer token.
 fn credentials_without_key(request: &RequestInfo) -> SentCredentials {
     if let Some(value) = request.headers().get(header::AUTHORIZATION) {
         let scheme = value.as_bytes().split(u8::is_ascii_whitespace).next().unwrap_or_default();
@@ -165,8 +164,9 @@ impl TrustedProxies {
             .collect();
         let mut client = peer;
         for entry in entries.into_iter().rev() {
-            // An unreadable entry names no trusted proxy, so the entries before it may be forged.
-            // Return the proxy that added the unreadable entry.
+            // Each proxy appends the address of its sender. An unreadable entry may hide an
+            // untrusted sender, which can forge all entries before it. So return the proxy that
+            // added the unreadable entry.
             let Some(address) = parse_address(entry.trim_ascii()) else { return client };
             client = address.to_canonical();
             if !self.trusts(client) {

@@ -44,8 +44,8 @@ with_versions!(references);
 pub struct Docs(Vec<(&'static str, ServedPage)>);
 
 impl Docs {
-    /// Builds the pages. `documents` are the API documents of all versions, in the order of
-    /// `DOCUMENTS`. They must contain the operator's settings.
+    /// Builds the pages. `documents` are the results of [`served_documents`], in the order of
+    /// `DOCUMENTS`.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
         let asset = |kind, text| ServedPage::plain(kind, Policy::Asset, text);
         let changelog = include_str!("docs/generated/changelog.html");

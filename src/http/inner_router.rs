@@ -1,11 +1,12 @@
 //! Finds and calls the operations of the API traits. Dropshot has no middleware, so this server has
-//! its own. The outer dropshot server registers only a catch-all route for each method. These
-//! routes call the server's middleware, which finds and calls the operation through this module.
+//! its own middleware. The outer dropshot server registers only a catch-all route for each method.
+//! These routes call the server's middleware, which finds and calls the operation through this
+//! module.
 //!
 //! Only this file uses dropshot's internals. It uses items that dropshot 0.18 leaves public by
 //! accident: `ApiDescription::into_router`, `HttpRouter::lookup_route` and `endpoints`,
 //! `RouteHandler::handle_request`, and the field `RequestContext::endpoint`. So dropshot's minor
-//! version is pinned, and tests check the behaviour.
+//! version is pinned, and tests check the behavior.
 
 use super::handlers::{Handlers, reads_list};
 use crate::context::ServerContext;
@@ -377,8 +378,6 @@ mod tests {
     use super::{InnerRouter, is_plain, relative_path};
     use store_orders_api::documents::{DOCUMENTS, Document, V1};
 
-    /// Returns the path without the base path of `document`, or `None` if the router rejects the
-    /// path.
     fn plain_relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
         relative_path(document, path).filter(|path| is_plain(path))
     }

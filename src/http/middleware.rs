@@ -97,8 +97,8 @@ impl Middleware {
             Ok(response) => response,
             Err(panic) => {
                 if scope.limit_status.is_none() {
-                    // Even a 500 has rate limit headers. Without a decision of the rate limiter,
-                    // show the status of the client's address.
+                    // Even a 500 has rate limit headers. If the rate limiter has not decided, the
+                    // headers show the limit of the client's address.
                     show_status_of_address(&mut scope);
                 }
                 let why = panic.downcast_ref::<String>().map(String::as_str);
@@ -152,10 +152,8 @@ async fn admit(
     }
 }
 
-/// The rate limiter's decision, and the answer to the freshness query or a receiver for it.
-/// `freshness` is `None` if no query was sent.
-///
-/// The limiter may have to query PostgreSQL. The freshness query then runs at the same time.
+/// The rate limiter's decision and the freshness query. Both may query PostgreSQL, so they run at
+/// the same time. `freshness` is `None` if no query was sent.
 struct Counted {
     decision: Decision,
     decided_at: Now,
@@ -232,8 +230,8 @@ fn enforce(
     ControlFlow::Break(response)
 }
 
-/// Sets the rate limit headers of an uncounted request. The headers show the status of the client's
-/// address.
+/// Sets the response's rate limit headers to the status of the client's address. Used if the rate
+/// limiter did not decide on the request.
 fn show_status_of_address(scope: &mut RequestScope) {
     let now = scope.server().clock.now();
     let status = scope.server().rate_limiter.unauthenticated_status(scope.client, now);

@@ -131,7 +131,7 @@ mod tests {
         ] {
             assert!(!field_matches_tag(field, "W/\"a-1\""), "{field:?}");
         }
-        // A comma inside a tag does not end it.
+        // A comma inside a tag does not end the tag.
         assert!(
             field_matches_tag("\"a, b\"", "\"a, b\"") && !field_matches_tag("\"a, b\"", "\"b\"")
         );

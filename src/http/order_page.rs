@@ -31,7 +31,7 @@ impl PageRequest {
     /// Reads the query parameters. Fails if the cursor is invalid or was issued for other filters.
     pub fn from_query(query: &ListOrdersQuery) -> Result<PageRequest, Invalid> {
         let filter = OrderFilter::from(query);
-        // The schema limits `limit` to 1 to 1,000, so the conversion does not fail.
+        // The conversion cannot fail, because the schema allows only 1 to 1,000.
         let limit = query.limit.try_into().unwrap_or(usize::MAX);
         let from = query.cursor.as_ref().map_or(Some(i64::MIN), |cursor| decode(cursor, &filter));
         let from = from.ok_or_else(|| {
@@ -56,7 +56,6 @@ impl PageRequest {
     }
 }
 
-/// Formats the `Link` header to the page at this cursor.
 fn next_link(cursor: &str, limit: usize, filter: &OrderFilter) -> String {
     let (base_path, filters) = (V2.base_path, filter.query());
     format!("<{base_path}/store/orders?cursor={cursor}&limit={limit}{filters}>; rel=\"next\"")

@@ -23,8 +23,8 @@ use store_orders_api::{errors, headers};
 /// The default `Retry-After` of a 503, in seconds.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 
-/// The logged and measured status if the client disconnects before the response, as in nginx. The
-/// server never sends this status.
+/// The status in the log and the metrics if the client disconnects before the response, as in
+/// nginx. The server never sends 499.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// `Cache-Control` of responses with an entity tag. Caches must revalidate, or they would show
@@ -55,8 +55,8 @@ pub struct RequestScope {
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
-    /// True if the operation always reads the list. Its 200 and 304 responses then have an entity
-    /// tag.
+    /// True if the operation always reads the list. If so, the operation's 200 and 304 responses
+    /// have an entity tag.
     reads_list: bool,
     /// The route under which metrics count the request.
     pub route: RouteId,
@@ -111,7 +111,7 @@ impl RequestScope {
         self.document
     }
 
-    /// True if the method is safe: the request changes nothing.
+    /// True if the method is safe (RFC 9110, section 9.2.1).
     pub fn is_read(&self) -> bool {
         self.method.is_safe()
     }
@@ -167,8 +167,8 @@ impl RequestScope {
     }
 
     fn set_headers(&self, status: StatusCode, set: &mut HeaderMap) {
-        // Reserve space in one allocation for the usual headers: those set here for an operation
-        // that is not deprecated, the request id and the date.
+        // Reserve space for the usual headers in one allocation, including the request id and the
+        // date. Only deprecated operations need more.
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         let cached = if self.reads_list && has_tag {

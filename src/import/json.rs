@@ -56,7 +56,7 @@ fn split_elements(text: &str) -> Option<Vec<&str>> {
     is_whole.then_some(elements)
 }
 
-/// Parses an object from every line that is not blank.
+/// Parses NDJSON: one object on each line. Ignores blank lines.
 pub fn read_lines<R: Record>(text: &str, parsed: &mut Parsed<R>) {
     for (line, text) in (1..).zip(text.split('\n')).filter(|(_, text)| !text.trim().is_empty()) {
         let record = record(text, &mut parsed.unknown);

@@ -13,8 +13,6 @@ pub struct Parsed<R> {
     /// The valid records in ascending order of id, each id once.
     pub rows: Vec<ParsedRow<R>>,
     pub bad: BadRows,
-    /// Whether unknown fields were refused or ignored. Contains the names of the first ignored
-    /// fields.
     pub unknown: Unknown,
 }
 
@@ -45,7 +43,6 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// Returns the line of the error, or `None` if no line is known.
     pub fn line(&self) -> Option<u64> {
         match self {
             ParseError::Empty | ParseError::Gzip => None,

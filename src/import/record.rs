@@ -72,7 +72,7 @@ const MAX_NAMES: usize = 20;
 #[derive(Debug)]
 pub enum Unknown {
     Refused,
-    /// Unknown fields are ignored. Contains the names of the first ones.
+    /// Unknown fields are ignored. Contains the names of the first `MAX_NAMES` unknown fields.
     Ignored(BTreeSet<String>),
 }
 
@@ -123,7 +123,8 @@ impl From<String> for FieldProblem {
 }
 
 impl<'a> RecordFields<'a> {
-    /// Pairs the names with the values. `problems` are the problems with the names.
+    /// Pairs the fields with the values. Drops a value whose name is unknown (`None`). `problems`
+    /// are the problems that [`field_names`] found.
     pub fn new(
         names: &[Option<&'static str>],
         values: impl Iterator<Item = FieldValue<'a>>,
@@ -138,7 +139,7 @@ impl<'a> RecordFields<'a> {
         record.filter(|_| self.problems.is_empty()).ok_or(self.problems)
     }
 
-    /// Adds a problem with the whole record, unless there is another problem.
+    /// Adds a problem with the whole record, unless the record already has a problem.
     pub fn refuse(&mut self, problem: &str) {
         if self.problems.is_empty() {
             self.problems.push(problem.to_string().into());
@@ -185,7 +186,6 @@ pub enum FieldValue<'a> {
 type ReadValue<T> = fn(FieldValue<'_>) -> Result<T, &'static str>;
 
 impl<'a> FieldValue<'a> {
-    /// Deserializes a JSON value, or parses a CSV cell with the function `cell`.
     pub fn read<T: Deserialize<'a>>(self, cell: fn(&'a str) -> Option<T>) -> Option<T> {
         match self {
             FieldValue::Cell(text) => cell(text),

@@ -1,5 +1,5 @@
-//! The records that a file can have: orders, updates of orders, and pets. Defines their fields and
-//! the valid values.
+//! The records that an import file can contain: orders, updates of orders, and pets. Their fields
+//! and valid values.
 
 use super::record::quote;
 use super::{BadRows, FieldProblem, FieldValue, Location, NewRecord, Record, RecordFields};

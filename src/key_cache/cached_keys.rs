@@ -138,8 +138,8 @@ impl CachedKeys {
     }
 }
 
-/// The reason for refusing a key. Only the log shows whether the key is unknown, revoked or
-/// expired.
+/// The reason for refusing a key. The response does not show whether the key is unknown, revoked or
+/// expired. The log does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRefusal {
     /// The request has no `Authorization` header, or one without a bearer token.
@@ -282,8 +282,8 @@ mod tests {
         KeyRecord { key, account }
     }
 
-    /// A lookup reads a revocation. Then the answer of a poll arrives that does not yet include
-    /// this revocation. The answer must not make the key valid again.
+    /// A lookup reads a revocation. Then an older answer of a poll arrives, without the revocation.
+    /// The answer must not make the key valid again.
     #[test]
     fn a_late_refresh_does_not_replace_the_rows_of_a_lookup() {
         let position = |number| Position { history: 0, number };

@@ -30,17 +30,16 @@ pub struct Waiter {
     pub digest: Digest,
     /// Receives the result. Dropped without a result if the query failed.
     pub answer: oneshot::Sender<LookedUp>,
-    /// True if the client's address is over its limit. Such a request joins a batch only after all
-    /// other waiting requests.
+    /// True if the client's address is over its limit of requests without a valid key. Its lookups
+    /// join a batch after all others.
     is_last: bool,
 }
 
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
-    /// Addresses that are over their limit of requests without a valid key, each with an instant.
-    /// Until that instant, lookups for the address come after lookups for addresses within their
-    /// limit.
+    /// Addresses that are over their limit of requests without a valid key. Until the stored
+    /// instant, lookups for all other addresses go first.
     shed: Cache<AddressKey, BootInstant>,
 }
 
@@ -55,9 +54,8 @@ impl Default for Lookups {
 }
 
 impl Lookups {
-    /// Gives lookups for this address a low priority, because the address is over its limit of
-    /// requests without a valid key. For the duration `lasts`, they come after lookups for all
-    /// other addresses that are within this limit.
+    /// Gives lookups for this address a low priority for the duration `lasts`, because the address
+    /// is over its limit of requests without a valid key.
     pub fn shed(&self, address: IpAddr, lasts: Duration) {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
@@ -73,8 +71,6 @@ impl Lookups {
         receiver.await.ok()
     }
 
-    /// Waits until at least one lookup is queued. Removes the next batch of lookups from the queue
-    /// and returns the batch.
     pub async fn take_batch(&self) -> Vec<Waiter> {
         loop {
             let next = take_next(&mut self.waiting.lock());

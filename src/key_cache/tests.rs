@@ -303,7 +303,6 @@ async fn after_many_changes_keys_are_looked_up_again() {
     assert_eq!(accepts(&cache, [&key, &revoked]).await, [Some(true), Some(false)]);
 }
 
-/// Returns the limits of this key's account, or `None` if the key is refused.
 async fn limits(cache: &Arc<KeyCache>, key: &ApiKey) -> Option<PlanLimits> {
     let [result] = find(cache, [key]).await;
     result.unwrap().ok().map(|key| key.account.plan.limits)

@@ -86,7 +86,6 @@ impl LogBuffer {
         }
     }
 
-    /// Adds a complete line, or drops it if too many bytes are pending.
     pub(super) fn add(&self, line: &[u8]) {
         let mut state = self.state.lock();
         let before = state.pending.len();
@@ -113,7 +112,7 @@ impl LogBuffer {
     }
 }
 
-/// The target to which the JSON encoder writes. It passes complete lines to the buffer.
+/// Receives the output of the JSON encoder and passes complete lines to the buffer.
 #[derive(Debug)]
 pub struct LogTarget {
     buffer: Arc<LogBuffer>,

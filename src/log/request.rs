@@ -20,12 +20,12 @@ const LINE_CAPACITY_BYTES: usize = 512;
 /// Longer paths are cut at this many characters in the log.
 const LOGGED_PATH_CHARS: usize = 200;
 
-/// The maximum length of a logged user agent, in bytes.
+/// Longer user agents are cut to this length in the log.
 const LOGGED_AGENT_BYTES: usize = 120;
 
 /// The maximum length of a run of letters and digits in a path or a user agent. A longer run may be
-/// part of a key, so the whole value is withheld. Key ids are logged, because their run has exactly
-/// this length. Runs of only digits, and of only letters in a user agent, have higher limits.
+/// part of a key, so the whole path or user agent is withheld. A key id is logged, because its
+/// longest run has exactly this length.
 const LONGEST_RUN: usize = 12;
 /// The maximum length of a run of only digits, such as an order id.
 const LONGEST_NUMBER: usize = 19;
@@ -215,7 +215,6 @@ impl TraceContext<'_> {
     }
 }
 
-/// Returns the field if it consists of `digits` lower-case hexadecimal digits.
 fn parse_hex(field: &str, digits: usize) -> Option<&str> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     (field.len() == digits && field.bytes().all(is_digit)).then_some(field)

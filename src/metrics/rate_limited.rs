@@ -12,7 +12,7 @@ use store_orders_api::plans::Plan;
 pub struct RateLimitedRequests {
     /// The counters of each plan, in the order of `Plan::ALL`.
     plans: Arc<[PlanCounters]>,
-    /// The counters of requests without a valid key.
+    /// The counters of 429s to requests without a valid key.
     unauthenticated: WindowCounters,
 }
 

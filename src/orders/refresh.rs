@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The list in memory. It consists of a snapshot and the pending removals, which are the orders
-/// that this server has cancelled since the snapshot was made. `sent` keeps track of the snapshots
-/// that responses are still sending.
+/// The list in memory. It consists of a snapshot and the pending removals, which are orders
+/// cancelled by this server that the snapshot still has. `sent` keeps track of the snapshots that
+/// responses are still sending.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
@@ -58,9 +58,8 @@ impl ListInMemory {
     }
 
     /// Replaces the snapshot with a snapshot at the position `reached`, and returns the old
-    /// snapshot. `removals` is a number: the refresh has applied or discarded this many of the
-    /// pending removals, from the first one on. [`ListState::publish`] decides which other removals
-    /// stay pending.
+    /// snapshot. The refresh has applied or discarded the first `removals` pending removals.
+    /// [`ListState::publish`] decides which other removals stay pending.
     pub fn publish(
         &mut self,
         snapshot: &Arc<Snapshot>,
@@ -90,9 +89,10 @@ impl ListInMemory {
 
     /// Plans how the snapshot catches up with the store.
     ///
-    /// The caller must publish each refresh before it plans the next refresh. If both refreshes
-    /// counted the same pending removals, `publish` would delete these removals twice. The second
-    /// time, it would delete removals that no refresh has applied.
+    /// The caller must publish each refresh before it plans the next refresh. `publish` deletes as
+    /// many pending removals as the refresh counted, from the first one on. If two refreshes
+    /// counted the same removals, the second `publish` would delete removals that no refresh has
+    /// applied.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
@@ -141,8 +141,8 @@ impl Refresh {
         Ok(ReadRefresh { base, reached, planned: self })
     }
 
-    /// Returns the orders in the store's report that this refresh applies. Returns none if the
-    /// refresh needs no changed orders, or reads them from the store.
+    /// Returns the changed orders in the freshness report that this refresh applies. Empty if it
+    /// needs no orders, or reads them with another query.
     fn rows(&self) -> &[Order] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
@@ -154,8 +154,8 @@ impl Refresh {
 /// A refresh that has read everything it needs from the store.
 #[derive(Debug)]
 pub struct ReadRefresh {
-    /// The snapshot before the planned rows and removals are applied. If the plan required a read,
-    /// the snapshot includes the changes that were read.
+    /// The snapshot to which the rows and removals of `planned` are applied. It already includes
+    /// the changes that [`Refresh::read`] read.
     base: Arc<Snapshot>,
     /// The position of the new snapshot, which consists of `base` with the planned rows and
     /// removals.
@@ -192,8 +192,8 @@ impl ReadRefresh {
     }
 }
 
-/// The maximum number of messages with changed orders that wait to be applied to the snapshot.
-/// Bounds the memory if the store sends orders faster than they are applied.
+/// The maximum number of messages that wait to be applied to the snapshot. Each message contains
+/// changed orders. The limit bounds the memory if the store sends faster than the server applies.
 const BATCHES_AHEAD: usize = 4;
 
 /// Reads the changes after the position `after` from the store, and applies them to the snapshot.
@@ -216,8 +216,8 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     // A read may stop early, and may miss a row that changes during the read. So read again until
     // the list is complete.
     while !read.is_all {
-        // A read from the beginning sends no cancelled orders. An old snapshot would keep such
-        // orders, so begin with an empty snapshot.
+        // A read from the beginning sends no cancelled orders. So begin with an empty snapshot,
+        // because the old one may have orders that are now cancelled.
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }
@@ -254,8 +254,8 @@ mod tests {
         Mutex::new(ListInMemory::new(snapshot, change(5)))
     }
 
-    /// Returns the report of a store whose last change is `stored`. If `changes` is given, the
-    /// report also has these orders, which changed after the given change number.
+    /// Returns the report of a store whose last change is `stored`. `changes` are the orders in the
+    /// report, and the change number after which they changed.
     fn latest(stored: Position, changes: Option<(i64, Vec<Order>)>) -> FreshnessReport {
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: change(after), orders }));
@@ -275,7 +275,6 @@ mod tests {
         refresh.read(&store).await.unwrap().apply(state)
     }
 
-    /// For each id, true if the snapshot's JSON contains the order.
     fn contains<const N: usize>(snapshot: &Snapshot, ids: [i64; N]) -> [bool; N] {
         let listed = text(snapshot);
         ids.map(|id| listed.contains(&format!(r#"{{"id":{id},"#)))

@@ -74,8 +74,8 @@ mod tests {
         "9999-12-31T23:59:59.999999999Z",
     ];
 
-    /// The fields of an order except its id. They have few values, so that filters match some
-    /// orders.
+    /// The fields of an order that filters read. Tests choose among few values, so that filters
+    /// match some orders.
     #[derive(Clone, Copy, Debug)]
     struct Fields {
         pet_id: i64,
@@ -182,8 +182,8 @@ mod tests {
     proptest! {
         #![proptest_config(testbed::property_config())]
 
-        /// Each page agrees with a model. So no order is on two pages, and an order that always
-        /// matches is not skipped.
+        /// Each page agrees with a model, although orders change between pages. So no order is on
+        /// two pages, and an order that matches throughout is not skipped.
         #[test]
         fn pages_agree_with_a_model(
             orders in prop::collection::btree_map(ids(), fields(), 0..300),

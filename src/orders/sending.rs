@@ -1,8 +1,8 @@
 //! Sends lists and parts of them, plain or as gzip, and limits the memory that slow clients use.
 //!
 //! A slow client keeps a whole snapshot in memory, even after orders have changed. If such outdated
-//! snapshots use too much memory, the oldest are cut off. Their responses end with an error, and
-//! their memory is freed.
+//! snapshots use too much memory, responses that send the oldest ones end with an error, which
+//! frees the memory.
 
 use super::refresh::ListInMemory;
 use super::sent_lists::{CutOff, SentList};
@@ -109,8 +109,8 @@ fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> 
                 yield rest.split_to(turn_bytes.min(rest.len()));
                 // `yield_now` lets tokio poll I/O; waking this task directly would not.
                 tokio::task::yield_now().await;
-                // This returns an error if the list was cut off while this task was paused. The
-                // response then ends.
+                // The list may have been cut off during the pause. The error then ends the
+                // response.
                 reader.snapshot()?;
             }
         }

@@ -56,11 +56,11 @@ impl SentLists {
         self.outdated(current).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Returns the lists to cut off if the lists other than `current` hold more than `bound` bytes.
-    /// The oldest list comes first.
+    /// Returns the outdated lists to cut off, the oldest first, so that outdated lists hold at most
+    /// `bound` bytes. A list is outdated if it is not `current`.
     ///
-    /// The newest list other than `current` is never returned. If it were, clients could not read a
-    /// list longer than `bound` while orders change.
+    /// Never returns the newest outdated list. Otherwise clients could not read a list of more than
+    /// `bound` bytes while orders change.
     pub fn excess(&self, current: &Arc<Snapshot>, bound: usize) -> Vec<Arc<SentList>> {
         let mut excess = self.outdated_bytes(current).saturating_sub(bound);
         if excess == 0 {

@@ -76,9 +76,9 @@ pub struct Snapshot {
     /// includes the buffer `joined` even before the buffer exists. It excludes compressed bytes and
     /// JSON of version 2 that pages create later.
     held_bytes: usize,
-    /// The number of uncompressed responses that have begun to send the list. It is counted only
-    /// for lists of several pages, because the pages are joined for the second such response. It
-    /// stays 0 for a long list, whose pages are never joined.
+    /// The number of uncompressed responses that have begun to send the list. The second such
+    /// response joins the pages. Not counted for a list of one page, or for a long list, because
+    /// they are never joined.
     plain_responses: AtomicUsize,
     /// The JSON array of a short list in one buffer. The second uncompressed response creates the
     /// buffer.
@@ -135,7 +135,8 @@ impl Snapshot {
         (orders().count() - shipped, shipped)
     }
 
-    /// Returns the array in one buffer, if the list has at most one page.
+    /// Returns the JSON array of all orders in one buffer. Returns `None` if the list has more than
+    /// one page.
     pub fn whole(&self) -> Option<Bytes> {
         match self.pages.as_slice() {
             [] => Some(Bytes::from_static(EMPTY)),

@@ -1,43 +1,40 @@
 //! Group commit: one writer executes the queued cancellations together, up to 1,024 in one
 //! transaction.
 //!
-//! A cancellation must be on the disk before the caller gets the 204. If there is a standby, the
-//! cancellation must also be on the standby. If each request had its own transaction, requests
-//! would wait for each other's fsync, because both engines commit changes one after the other. With
-//! an fsync of 1 ms, SQLite commits 893 such transactions a second. A pause to collect requests
-//! would help under load, but it would delay a client that is alone.
+//! A cancellation must be on the disk, and on the standby if there is one, before the caller gets
+//! the 204. Both engines commit changes one after the other. So with a transaction for each
+//! request, requests would wait for each other's fsync. With an fsync of 1 ms, SQLite commits 893
+//! such transactions a second. A pause to collect requests would help under load, but it would
+//! delay a client that is alone.
 //!
 //! So one task takes what is in the queue, executes it as one batch, and answers. Requests that
 //! arrive in the meantime form the next batch. A client that is alone has a batch to itself. With
 //! 64 clients, which share an fsync, the rate is 20,529 cancellations a second
 //! (`xtask/bench/README.md`). Before a batch begins, the task yields once, so that requests that
-//! arrived together can queue. Without this yield, the first request was often alone in its batch
-//! on a busy machine. This cost 15 % of the cancellations while lists were read.
+//! arrived together can queue. Without the yield, a busy machine executed 15 % fewer cancellations
+//! while lists were read.
 //!
 //! What is always true:
 //!
-//! - A batch is durable before any caller of the batch gets a 204 ([`execute_batch`]). By then, the
-//!   cancelled orders are no longer in the list in memory. There are two exceptions. First, the
-//!   list may lack an earlier change. Second, an earlier attempt in PostgreSQL may have cancelled
-//!   the orders. The result of the later attempt then does not have the position of that change. In
-//!   both cases, the next freshness query reports the change.
+//! - A batch is durable before any caller of the batch gets a 204 ([`execute_batch`]).
+//! - By then, the list in memory lacks the cancelled orders, with two exceptions: the list lacks an
+//!   earlier change, or an earlier attempt in PostgreSQL cancelled the orders. In both cases, the
+//!   next freshness query reports the cancellations.
 //! - Of several requests for one pending order, at most one gets the 204. Requests that are
 //!   executed later get a 404.
 //! - No caller waits past its deadline, which is 5 s after its request arrived
 //!   ([`Writer::cancel`]). The store executes a request only if it gets the write lock before the
-//!   request's deadline. The exception is a batch that was sent to PostgreSQL in time but is
-//!   executed late, for example because PostgreSQL was suspended. So after a timeout, only a
+//!   deadline. PostgreSQL may execute a batch late that was sent in time. So after a timeout, only a
 //!   request in the running batch may still be executed.
-//! - Batches of several servers cannot deadlock in PostgreSQL, even if they lock the rows of their
-//!   orders in different sequences. Each batch takes the change lock first, and keeps it until its
-//!   transaction ends (`LOCK_CHANGES` in `store/postgres/journal.rs`).
+//! - Batches of several servers cannot deadlock in PostgreSQL, because each batch takes the change
+//!   lock first and keeps it until its transaction ends (`LOCK_CHANGES` in
+//!   `store/postgres/journal.rs`).
 //! - Each deadline in a batch differs from the first request's deadline by at most
-//!   [`MAX_DEADLINE_SPREAD`]. A batch in PostgreSQL fails at its earliest deadline. Without this
-//!   limit, one old request made up to 1,023 other requests fail after a stall. Some of them had
-//!   4.9 s left.
+//!   [`MAX_DEADLINE_SPREAD`]. A batch in PostgreSQL fails at its earliest deadline. So without this
+//!   limit, one old request would make up to 1,023 other requests fail.
 //!
 //! If a cancellation has no outcome, the client can always send the request again, and take a 404
-//! as success. The response depends on the [`CancelError`]:
+//! as success. The [`CancelError`] decides the response:
 //!
 //! | Error | Response | Was the order cancelled? |
 //! |---|---|---|

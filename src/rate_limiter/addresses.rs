@@ -80,7 +80,6 @@ impl AddressTable {
         window.current_status(now, Window::Minute, per_minute)
     }
 
-    /// Removes closed windows, at most once per [`SWEEP_INTERVAL`].
     fn sweep(&mut self, now: Timestamp) {
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP_INTERVAL;

@@ -1,6 +1,5 @@
-//! Counts requests in the server's memory. Servers that share a store count the requests of
-//! accounts in PostgreSQL. These servers use this limiter only for strikes, bans and requests
-//! without a valid key.
+//! Counts requests in the server's memory. With a store in PostgreSQL, the server uses this limiter
+//! only for strikes, bans and requests without a valid key.
 
 use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
 use super::begun_bans::{BegunBans, NewBan};
@@ -63,8 +62,8 @@ impl InMemoryRateLimiter {
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Set the flag while the windows are still locked. If `take_changed` then returns true,
-            // `saved_windows` waits for the lock and includes this change.
+            // Set the flag while the windows are still locked. If `take_changed` returns true
+            // before they are unlocked, `saved_windows` waits and includes this change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result

@@ -6,6 +6,5 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedWindows {
-    /// The id and the windows of each account.
     pub accounts: Vec<(i64, AccountWindows)>,
 }

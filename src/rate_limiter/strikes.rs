@@ -174,8 +174,8 @@ mod tests {
         ban_key(after(11), &mut elsewhere);
         elsewhere.apply_stored_ban(here.ban, after(12));
         assert_eq!(elsewhere, Strikes { closes_at: elsewhere.closes_at, ..here });
-        // The operator lifted a ban. The key's row then contains no ban, but its ban number equals
-        // that of this server's ban. The row must win.
+        // After the operator lifts a ban, the key's row has the same ban number but no ban. The row
+        // must win.
         let lifted = KeyBan { number: 1, ..KeyBan::default() };
         here.apply_stored_ban(lifted, after(12));
         assert_eq!(here.ban, lifted);

@@ -21,8 +21,8 @@ impl FixedWindow {
         now < self.closes_at
     }
 
-    /// Returns this window as it is at `now`. A closed window has no requests. If the clock was set
-    /// back, the window may end too late. It then gets a new end, one window length after `now`.
+    /// Returns this window as it is at `now`. A closed window has no requests. The window ends at
+    /// most one window length after `now`, even if the clock was set back.
     pub fn remaining(self, now: Timestamp, window: Window) -> FixedWindow {
         let requests = if self.is_open(now) { self.requests } else { 0 };
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), requests }
@@ -82,8 +82,9 @@ impl FixedWindow {
         (self.requests >= limit).then_some((status, window))
     }
 
-    /// Adds the requests of `other`, which is a separate count of the same window. If both windows
-    /// are open, the earlier end is kept. If only one of them is open, returns that one.
+    /// Adds the requests of `other`, which were counted separately for the same account. If both
+    /// windows are open, the result has the earlier end. If only one is open, returns the open
+    /// window.
     fn merge(self, other: FixedWindow, now: Timestamp) -> FixedWindow {
         match (self.is_open(now), other.is_open(now)) {
             (_, false) => self,

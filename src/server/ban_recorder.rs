@@ -60,9 +60,9 @@ impl BanRecorder {
         BanRecorder { task, deadline }
     }
 
-    /// Waits until all bans are written, at most until the deadline. Logs the number of unwritten
-    /// bans. Drop the sender of new bans first, because otherwise the wait lasts until the
-    /// deadline.
+    /// Waits until the task has handled all bans, at most until the deadline. At the deadline, the
+    /// task logs the number of unwritten bans. Drop the sender of new bans first, because otherwise
+    /// the wait lasts until the deadline.
     pub async fn finish(self, deadline: Instant) {
         // An error means that the task has ended.
         let _ = self.deadline.send(deadline);
@@ -71,8 +71,8 @@ impl BanRecorder {
     }
 }
 
-/// Writes received bans until the channel is closed. `bans` contains the bans that are being
-/// written, so the caller can count them if it stops waiting.
+/// Writes received bans until the channel is closed. `bans` contains the bans of the current batch,
+/// so the caller can count unwritten bans after it drops the future.
 async fn write_bans(
     store: &dyn Store,
     new_bans: &mut UnboundedReceiver<NewBan>,

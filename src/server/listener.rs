@@ -1,16 +1,16 @@
-//! Sets options of dropshot's listening socket. They make connections send without delay, end
-//! stalled connections, and refuse new connections during shutdown. Dropshot itself keeps the
-//! socket open until the last request is done. Clients that connect during this time would wait.
+//! Sets options of dropshot's listening socket, so that connections send without delay and stalled
+//! connections end. Also closes the socket early in a shutdown. Dropshot itself keeps the socket
+//! open until the last request is done. Until then, new clients could connect, but would only wait.
 //!
 //! When a listening socket closes, the system resets the connections that are established but not
 //! yet accepted. The client of such a connection may have sent a request, and cannot know that
-//! nobody read it. So the socket first ignores new connections for a moment. In this time, the
+//! nobody read the request. So the socket first ignores new connections for a moment, while the
 //! process accepts the established connections. A client whose packet was ignored sends the packet
 //! again after a second. By then the socket is closed, so the connection is refused before the
 //! client sends a request.
 //!
-//! Dropshot does not expose the socket. On Linux, /proc lists the files of the process, so this
-//! module finds the socket there and duplicates it. Accepted connections inherit the socket's
+//! Dropshot does not expose the socket. On Linux, this module finds the socket in /proc, which
+//! lists the files of the process, and duplicates it. Accepted connections inherit the socket's
 //! options. On other systems, and without /proc, the options are not set, and the log says so.
 
 use filedescriptor::FileDescriptor;
@@ -115,9 +115,9 @@ mod sockets {
     use std::io;
     use std::net::SocketAddr;
 
-    /// Drops the packets that begin a connection, which have the TCP flag SYN without ACK. The
-    /// kernel applies the filter to the whole TCP header. bpf(4) describes the instructions, and
-    /// <linux/bpf_common.h> their values.
+    /// Drops packets with the TCP flag SYN but not ACK, which begin connections. Offsets count from
+    /// the start of the TCP header. bpf(4) describes the instructions, and <linux/bpf_common.h>
+    /// their values.
     const DROP_SYN: [SockFilter; 5] = [
         // Load the byte at offset 13 of the TCP header, which has the flags.
         SockFilter::new(0x30, 0, 0, 13),
@@ -220,10 +220,9 @@ mod tests {
         drop((waiting, more));
     }
 
-    /// A client that connects shortly before the socket closes must be refused. So its SYN is
-    /// ignored. When the client repeats the SYN, the socket is closed and the client is refused. If
-    /// its connection were reset instead, the client could not know whether its request was
-    /// executed.
+    /// The system ignores the SYN of a client that connects shortly before the socket closes. The
+    /// client repeats the SYN after the close and is refused. After a reset instead, the client
+    /// could not know whether its request was executed.
     #[test]
     fn new_connections_are_ignored_until_the_socket_closes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

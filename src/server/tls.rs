@@ -52,14 +52,14 @@ pub struct ReloadableCertificate {
     reload_requested: Notify,
 }
 
-/// The versions of the certificate file and the key file when they were last loaded, and when they
-/// were last checked. A pair is `None` if either file was missing at that time.
+/// The versions of the certificate file and the key file when they were last read, and when they
+/// were last checked. A pair is `None` if the metadata of either file could not be read.
 #[derive(Debug)]
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
     last_checked: Option<[FileVersion; 2]>,
-    /// True if the last reload could not read a file. While this is true, further reloads do not
-    /// log such a failure again. Before a requested reload, this is set to false.
+    /// True if the last reload could not read a file. Then only a requested reload logs an
+    /// unreadable file again.
     is_unreadable: bool,
 }
 
@@ -184,7 +184,6 @@ impl ResolvesServerCert for ReloadableCertificate {
     }
 }
 
-/// Returns the versions of both files, or `None` while one of the files is missing.
 fn file_versions(files: &TlsFiles) -> Option<[FileVersion; 2]> {
     Some([file_version(&files.certificate)?, file_version(&files.key)?])
 }

@@ -246,7 +246,8 @@ pub struct NewKey<'a> {
     pub label: Option<&'a str>,
 }
 
-/// A key that was just issued. The key itself is never visible again.
+/// A key that was just issued. Only now can its text be shown, because the store has only its
+/// digest.
 #[derive(Debug)]
 pub struct IssuedKey {
     /// The key's public name, `key_…`, which appears in lists and logs.

@@ -59,8 +59,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns the error for a store that a build before 2.0.0, the first release, made. `store`
-    /// names the store, for example by its path.
+    /// Returns the error for a store made by a build before 2.0.0, the first release. `store` names
+    /// the store, for example by its path.
     pub fn earlier_build(store: impl Display) -> StoreError {
         StoreError::Unusable(format!(
             "{store} was made by a build before 2.0.0; create a new store, and import what that \

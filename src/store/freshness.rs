@@ -24,13 +24,13 @@ pub type PolledChanges = key_cache::ChangesAsOf<BootInstant>;
 #[derive(Clone, Debug)]
 pub struct PolledKeys {
     pub polled: PolledChanges,
-    /// All accounts and keys that changed after the change that the caller gave. `None` in each of
-    /// these cases:
+    /// All accounts and keys that changed after the caller's position. `None` in each of these
+    /// cases:
     ///
-    /// - The caller gave no change.
-    /// - Nothing has changed since.
+    /// - The caller gave no position.
+    /// - No account or key has changed since this position.
     /// - More than [`MAX_CHANGED_KEYS`](super::MAX_CHANGED_KEYS) accounts and keys have changed.
-    /// - The caller's change belongs to another history.
+    /// - The position belongs to another history.
     pub changes: Option<Vec<KeyChange>>,
 }
 
@@ -44,10 +44,11 @@ pub struct LookedUpKeys {
 
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// The positions of the store's last changes. They include every change that was committed
-    /// before the query.
+    /// The positions of the store's last changes. No change that was committed before the query
+    /// comes after these positions.
     pub last_changes: LastChanges,
-    /// The orders that changed, if the query also read them.
+    /// The orders that changed after the list's position. `None` if no order changed, or if the
+    /// query did not read orders.
     pub changes: Option<Arc<ChangedOrders>>,
 }
 
@@ -68,7 +69,7 @@ pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 pub enum Freshness {
     /// The result was available immediately.
     Known(FreshnessReport),
-    /// The answer is pending. If the sender is dropped, the query failed.
+    /// The answer is pending. A dropped sender means that the query failed.
     Awaited(watch::Receiver<FreshnessAnswer>),
 }
 

@@ -1,6 +1,5 @@
-//! Defines the fields of a stored row, their columns and their SQL types in one place. The
-//! statements and the parsing of rows of both engines use these definitions, so the order of
-//! columns is always the same.
+//! Defines the fields of each stored row, with their columns and SQL types. Both engines build
+//! statements and parse rows from these definitions, so the columns have the same order in both.
 
 use super::error::StoreError;
 use super::value::{FromValue, Parameter, StoredDate, Value};
@@ -90,7 +89,7 @@ macro_rules! row {
 
 pub(crate) use row;
 
-/// A type to which both engines can convert the value of a column.
+/// A type that both engines can read from a column.
 pub trait Cell:
     FromValue + rusqlite::types::FromSql + for<'a> tokio_postgres::types::FromSql<'a>
 {
@@ -126,7 +125,6 @@ impl<'a, R: Cells> Cursor<'a, R> {
         self.row.cell(self.skip(1))
     }
 
-    /// Parses the text in the next column. Returns `None` for NULL.
     pub fn parse_optional<T: FromStr<Err: Display>>(&mut self) -> Result<Option<T>, StoreError> {
         let column = self.skip(1);
         let parsed = self.row.text(column)?.map(str::parse).transpose();

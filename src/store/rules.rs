@@ -65,8 +65,8 @@ pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// Fails if the order cannot be updated. Unlike a cancelled order, a shipped one can be. `status`
-/// is `None` if the order does not exist.
+/// Fails if the order is cancelled or does not exist. A shipped order can be updated. `status` is
+/// `None` if the order does not exist.
 pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     match status {
         Some(Status::Pending | Status::Shipped) => Ok(()),
@@ -77,10 +77,9 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     }
 }
 
-/// Returns the outcome of an import that stored `stored` of the records. With `skip_existing`, the
-/// other records were skipped. Otherwise the import fails if a record was not stored. The error
-/// then names `existing_id`, an id that the store already had. If `existing_id` is `None`, the
-/// error says that two of the records have the same id.
+/// Returns the outcome of an import that stored `stored` of the records. Without `skip_existing`,
+/// fails unless all records were stored. `existing_id` is an id that the store already had. If it
+/// is `None`, two of the records have the same id.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,
@@ -141,8 +140,8 @@ pub fn account_closed(name: &str) -> StoreError {
     refused(format!("the account {name:?} is closed, and gets no keys; create another account"))
 }
 
-/// Returns the limits of an account: those of its plan, or its own limits if the plan has none.
-/// Only Enterprise has none, so only an Enterprise account must bring its own.
+/// Returns the limits of an account. `own` is required for Enterprise, which has no fixed limits.
+/// For all other plans, `own` is refused.
 pub fn limits_in_force(plan: Plan, own: Option<PlanLimits>) -> Result<PlanLimits, StoreError> {
     match (plan.limits(), own) {
         (Some(limits), None) | (None, Some(limits)) => Ok(limits),
@@ -181,10 +180,10 @@ pub fn add_ms(now_ms: i64, by: Duration) -> i64 {
     now_ms.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Returns the times at which the old key and its successor expire after a rotation. The old key
-/// expires after the overlap, or earlier at its own expiry. The successor gets the lifetime that
-/// the old key had at its issue. Fails if the overlap is too long, or if the old key is invalid or
-/// already has a successor.
+/// Returns the times at which the old key and its successor expire. The old key stays valid for the
+/// overlap, but not beyond its own expiry. The successor's whole lifetime is as long as the old
+/// key's. Fails if the overlap is too long, or if the old key is invalid or already has a
+/// successor.
 pub fn rotation_expiries(
     rotation: Rotation<'_>,
     old: &KeyRecord,

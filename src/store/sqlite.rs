@@ -76,9 +76,10 @@ pub struct OpenStore {
     path: PathBuf,
     /// The only connection of this process that writes.
     writer: WriteAccess,
-    /// Reads changed orders, which may take long.
+    /// Reads all orders, or the changed ones. A read may take long.
     scanner: Mutex<Connection>,
-    /// Reads keys on a separate connection, so that a long read does not delay a revocation.
+    /// Reads keys. A long read of orders would delay these reads on a shared connection, so the
+    /// server would accept a revoked key for longer.
     keys: Mutex<Connection>,
     reader: Mutex<Connection>,
     /// Reads only the last changes, so that its lock is never held for long.

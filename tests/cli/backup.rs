@@ -52,8 +52,6 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     let sandbox = CliSandbox::new();
     let file = sandbox.path("backup.sqlite");
 
-    // One client cancels orders in ascending order of id until the backup is complete. The backup
-    // starts after the tenth cancellation.
     let client = server.client(&key);
     let mut copying = None;
     for id in 1..=ORDERS {

@@ -4,7 +4,6 @@ use super::damage;
 use serde_json::json;
 use testbed::{CliSandbox, str};
 
-/// Creates a sandbox whose store has 3,000 orders (a tenth of them shipped), an account and a key.
 fn sandbox_with_store() -> CliSandbox {
     let sandbox = CliSandbox::new();
     let rows: String = (1..=3_000)
@@ -31,7 +30,7 @@ fn a_sound_store_is_counted_while_a_server_runs() {
     let sandbox = sandbox_with_store();
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     let mut report = sandbox.run(&["check", "--json"]).json();
-    // Ignore this count: the server may or may not have saved its request counts yet.
+    // Ignore `countedAccounts`, because the server may not have saved its request counts yet.
     report.as_object_mut().unwrap().remove("countedAccounts");
     let expected = json!({
         "orders": { "pending": 2_700, "shipped": 300, "cancelled": 0 },

@@ -110,8 +110,8 @@ fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     assert!(error.contains("b.sqlite") && error.contains("Permission denied"), "{error}");
 }
 
-/// SQLite creates files in the store's directory even to read the store. A mode does not restrict
-/// root, so tests that run as root run the commands as another user.
+/// SQLite creates files in the store's directory even to read the store. File permissions do not
+/// restrict root, so a test that runs as root executes the commands as another user.
 #[test]
 fn a_directory_that_cannot_be_written_is_named_with_the_reason() {
     let sandbox = CliSandbox::new();

@@ -46,8 +46,8 @@ fn code(text: &str) -> Vec<String> {
     snippets
 }
 
-/// Returns the arguments if the line calls our program. The program's name may also be a part of a
-/// path, a message, or the name of a systemd unit or Kubernetes object. Such a line is not a call.
+/// Returns the arguments if the line calls our program. A line that only names the program, for
+/// example in a path, a message or a unit's name, is not a call.
 fn our_command(line: &str) -> Option<&str> {
     let calls = line.match_indices("store-orders ").find(|(at, _)| {
         let before = &line[..*at];
@@ -203,8 +203,7 @@ fn pages_name_this_version() {
             commands()[0].clone().try_get_matches_from(["store-orders"].into_iter().chain(words));
         assert!(parsed.is_ok(), "{line}");
     }
-    // The stop delay of 15 s and the shutdown of 20 s end before Kubernetes kills the server after
-    // 45 s.
+    // Together, the stop delay and the shutdown must end before Kubernetes kills the server.
     for seconds in ["STOP_DELAY: 15s", "SHUTDOWN_TIMEOUT: 20s", "GracePeriodSeconds: 45"] {
         assert!(kubernetes.contains(seconds), "{seconds}");
     }
@@ -362,7 +361,7 @@ fn with_curl_the_demo_answers_as_the_readme_shows() {
     sandbox.console(&Console { page: README, text: &demo, setup: "", real: &real });
 }
 
-/// The orders that the guide's sessions list and cancel.
+/// The orders in the guide's sessions.
 const GUIDE_ORDERS: &str = "id,petId,quantity,shipDate,status\n\
                             1041,7,2,2026-11-20T09:30:00Z,shipped\n\
                             1042,7,1,,pending\n\

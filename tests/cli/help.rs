@@ -7,7 +7,8 @@ use store_orders::cli::Cli;
 use store_orders::config::ServerConfig;
 use testbed::{CliSandbox, str};
 
-/// Commands that use neither a store nor a setting, so their help leaves out the global options.
+/// Commands that use no setting and no store of the operator. So their help leaves out the global
+/// options.
 const WITHOUT_GLOBAL_OPTIONS: [&str; 9] = [
     "store-orders demo",
     "store-orders config default",

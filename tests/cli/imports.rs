@@ -1,5 +1,5 @@
 //! Tests `orders import` and `pets import`. An import first checks the whole file, and then stores
-//! it in steps. If an import ends early, no step is stored only in part.
+//! it in steps. Each step is stored completely or not at all, even if the import ends early.
 
 use super::orders::cancel;
 use super::{store, wait};

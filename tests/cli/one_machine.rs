@@ -22,13 +22,13 @@ pub(super) const SECTIONS: [&str; 7] = [
     "Upgrades",
 ];
 
-/// Defines shell functions that replace three programs.
+/// Defines shell functions that run instead of three programs.
 ///
-/// - `systemctl` starts no unit. Instead of the backup's unit, it runs the backup script.
-/// - `nginx` uses Debian's configuration, with the sandbox's paths and free ports in the nginx
-///   site.
-/// - `curl` connects from 127.0.0.2. So the log shows whether the server took curl or nginx for the
-///   client.
+/// - `systemctl` starts no unit. It runs the backup script instead of the backup's unit.
+/// - `nginx` runs nginx with Debian's configuration. The nginx site has the sandbox's paths and
+///   free ports.
+/// - `curl` runs curl from 127.0.0.2. So the log shows whether the server took curl or nginx for
+///   the client.
 const SETUP: &str = r#"
     export STORE_ORDERS_DATA_DIR=/var/lib/store-orders BACKUPS=/var/lib/store-orders-backups
     export PATH=/usr/local/bin:/usr/local/sbin:$PATH:/usr/sbin
@@ -55,8 +55,8 @@ const CALL: &str = r#"$ call() {
 /// connections, which the commands of [`ONE_MACHINE`] raise.
 const HALF_OPEN: usize = 900;
 
-/// The first bytes of a TLS handshake. If a client sent nothing, nginx could close its connection
-/// in favour of a new one.
+/// The first bytes of a TLS handshake. nginx may close a connection on which nothing was sent, in
+/// favor of a new connection.
 const HANDSHAKE_START: [u8; 3] = [0x16, 3, 1];
 
 /// nginx serves requests while [`HALF_OPEN`] handshakes are unfinished. Its logs have mode 640, so
@@ -233,8 +233,8 @@ impl Machine {
     }
 }
 
-/// Closes each connection to `address` without a response, after it has read the beginning of the
-/// request. The returned channel receives these beginnings.
+/// Reads the beginning of the request on each connection to `address`, then closes the connection
+/// without a response. Sends each beginning to the returned channel.
 fn serve_without_answers(address: SocketAddr) -> Receiver<String> {
     let (listener, (sender, requests)) = (TcpListener::bind(address).unwrap(), channel());
     std::thread::spawn(move || {

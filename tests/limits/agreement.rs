@@ -214,8 +214,8 @@ impl Both {
         let file = || self.directory.path().join("limits.snapshot").metadata().unwrap().ino();
         let before = file();
         self.record.write();
-        // If nothing was counted, `CountsFile` does not replace the file, so its inode stays the
-        // same.
+        // If no window has changed, `CountsFile` does not replace the file, so the file's inode
+        // stays the same.
         let is_written = file() != before;
         let now = self.clock.now().monotonic;
         if now >= self.next_cleanup {

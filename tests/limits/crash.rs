@@ -15,9 +15,8 @@ async fn list(server: &ServerProcess, key: &Key) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_loses_at_most_a_second_of_counting_and_a_stop_none() {
     let data = DataDir::temporary().unwrap();
-    // Only the limit per day is low. So `X-RateLimit-Remaining` shows how many requests remain in
-    // the day window. A low limit per minute would not work, because a new minute may begin during
-    // a restart.
+    // `X-RateLimit-Remaining` shows the day window, because that window has fewer requests left. A
+    // low limit per minute would not work, because a new minute may begin during a restart.
     let key = data.issue_enterprise_key("acme", 1_000_000, 1_000).unwrap();
 
     let server = data.serve(&[]).unwrap();

@@ -39,10 +39,10 @@ struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// Returns the end of the window and the number of requests in the window. After the window has
-    /// closed, describes a new window that begins now.
+    /// Returns the end of the window and the number of its requests. If the window has closed,
+    /// returns those of a new window that begins now.
     ///
-    /// If the wall clock was set back, the window ends at most `length` from now.
+    /// If the wall clock was set back, moves the end to at most `length` from now.
     fn state_at(&mut self, wall: Time, length: Time) -> (Time, u32) {
         if self.has_closed(wall) {
             self.requests = 0;
@@ -52,7 +52,7 @@ impl FixedWindow {
         (self.closes, self.requests)
     }
 
-    /// Counts a request. The argument is the state of the window that [`Self::state_at`] returned.
+    /// Counts a request. The argument is the result of [`Self::state_at`].
     fn count(&mut self, (closes, requests): (Time, u32)) {
         *self = FixedWindow { closes, requests: requests + 1 };
     }
@@ -64,9 +64,8 @@ impl FixedWindow {
 
 #[derive(Clone, Debug, Default)]
 struct Key {
-    /// The times of the refusals in the minute in which strikes are counted. The first of these
-    /// refusals opened the minute. The first refusal, and refusals within `BURST` after it, are in
-    /// this list, but do not count as strikes.
+    /// The times of the key's 429s in the current minute, which the first of them opened. Only
+    /// those at least `BURST` after the first are strikes.
     strikes: Vec<Time>,
     /// The latest ban, which is also in the store.
     ban: Option<Ban>,
@@ -77,14 +76,14 @@ struct Ban {
     length: Time,
     /// The end on the wall clock, in nanoseconds, rounded down to a whole millisecond.
     wall_end: Time,
-    /// The end on the server's monotonic clock; `None` until the server reads the ban from the
-    /// store.
+    /// The end on the server's monotonic clock. `None` after a restart or cleanup, until the server
+    /// reads the ban from the store again.
     end: Option<Time>,
 }
 
 impl Key {
-    /// Returns the time on the monotonic clock at which the latest ban ends, and the ban's length.
-    /// For a ban from the store, computes this time from the ban's end on the wall clock.
+    /// Returns the end of the latest ban on the monotonic clock, and the ban's length. If the end
+    /// is unknown, derives it from the end on the wall clock.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;
         let remaining = (ban.wall_end - wall).min(ban.length);
@@ -128,7 +127,6 @@ impl Model {
         model
     }
 
-    /// Forgets accounts whose two windows have closed.
     fn remove_closed(&mut self, wall: Time) {
         let has_closed = |windows: &HashMap<i64, FixedWindow>, account: &i64| {
             windows.get(account).is_none_or(|window| window.has_closed(wall))
@@ -143,9 +141,9 @@ impl Model {
         }
     }
 
-    /// Forgets what the server removes from memory. The server removes the end of a ban if the ban
-    /// ended at least a day ago and no strike minute of the key is open. The ban stays in the
-    /// store.
+    /// Forgets what the server removes from memory. The server removes a key's strikes and the
+    /// monotonic end of its ban once no strike minute is open and the ban ended at least a day ago.
+    /// The store keeps the ban.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use test_server::wire_check::WireCheckProxy;
 use testbed::{DataDir, Key, ServerProcess, wait_until};
 
-/// Requests the list of orders with this key. Returns the error code, or `None` if the response is
-/// 200.
+/// Requests the list of orders and authenticates with `key`. Returns the error code, or `None`
+/// after a 200.
 async fn refusal(server: &ServerProcess, key: &Key) -> Option<String> {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let list = reqwest::Client::new().get(format!("{}/store/orders", proxy.base_url()));
@@ -16,7 +16,6 @@ async fn refusal(server: &ServerProcess, key: &Key) -> Option<String> {
     (!is_admitted).then(|| body["code"].as_str().unwrap().to_string())
 }
 
-/// Returns the key as `keys list` shows it.
 fn listed(data: &DataDir, key: &Key) -> Value {
     let keys = data.run_json(&["keys", "list"]).unwrap();
     keys.as_array().unwrap().iter().find(|listed| listed["id"] == key.id).unwrap().clone()

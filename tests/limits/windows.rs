@@ -103,8 +103,8 @@ async fn the_minute_is_exhausted_before_the_day() {
     assert_eq!(refused.rate_limit(), (2, 0, 60));
     assert!(refused.json()["message"].as_str().unwrap().contains("2 requests a minute"));
     server.setup.clock.advance(Duration::from_secs(60));
-    // The 429 was not counted, so three of the day's five requests were left. The minute window has
-    // fewer requests left, so these responses report it.
+    // The 429 was not counted, so the day window has three requests left. The next responses report
+    // the minute window, because it has fewer requests left.
     assert_eq!(server.list_with(&key).await.rate_limit(), (2, 1, 120));
     assert_eq!(server.list_with(&key).await.rate_limit(), (2, 0, 120));
 }

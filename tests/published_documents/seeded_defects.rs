@@ -33,7 +33,6 @@ impl Documents {
         value.unwrap_or_else(|| panic!("version {version} has no {pointer}"))
     }
 
-    /// Removes a string from the list at a JSON pointer.
     fn unlist(&mut self, version: usize, pointer: &str, text: &str) {
         let list = self.value(version, pointer).as_array_mut().unwrap();
         let position = list.iter().position(|element| element == text);
@@ -59,7 +58,7 @@ impl SeededDefect {
     }
 }
 
-/// Applies `change` to each response with this status to one of these operations. A `status` of 0
+/// Applies `change` to each response of these operations that has this status. A `status` of 0
 /// means any status.
 fn each(
     exchanges: &mut [Exchange],
@@ -76,8 +75,6 @@ fn each(
     }
 }
 
-/// Returns the ids of the version 1 operations that use this shared response, which is in
-/// `components`.
 fn operations_that_share(response: &str) -> Vec<&'static str> {
     let refers = |operation: &&Operation| {
         let mut responses = operation.document["responses"].as_object().unwrap().values();
@@ -94,7 +91,6 @@ fn body(received: &mut ReceivedResponse, change: impl Fn(&mut Value)) {
     }
 }
 
-/// Changes each order in the lists of version 1.
 fn each_order(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
     each(exchanges, &["listOrders"], 200, |received| {
         body(received, |orders| orders.as_array_mut().unwrap().iter_mut().for_each(&change));
@@ -347,7 +343,7 @@ fn split_order_schema(documents: &mut Documents) {
         json!("#/components/schemas/ListedOrder");
 }
 
-/// Changes each order in the responses to lists of version 2.
+/// Changes each order in the 200 responses of version 2's `listOrders`.
 fn each_listed_order(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
     each(exchanges, &["v2/listOrders"], 200, |received| {
         body(received, |page| page["orders"].as_array_mut().unwrap().iter_mut().for_each(&change));

@@ -25,8 +25,8 @@ fn pages_of_orders(data: &DataDir) -> (File, [u64; 2]) {
         Connection::open(&path).unwrap().query_row(query, [], |row| row.get(0)).unwrap()
     };
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    // The header of a page contains the rightmost child, and each cell begins with its left child
-    // (https://sqlite.org/fileformat2.html, 1.6).
+    // An interior page has its rightmost child in the header, and a left child at the start of each
+    // cell (https://sqlite.org/fileformat2.html, 1.6).
     let mut page = [0; 4096];
     file.read_exact_at(&mut page, page_at(root)).unwrap();
     assert_eq!(page[0], 5, "the root is an interior page");
@@ -108,8 +108,7 @@ async fn a_list_that_lacks_orders_is_never_sent() {
     tear_page(&data);
     let damage = "the table of orders has";
     let server = serve(&data, &[]);
-    // This is the first request. It must be refused even while the check after the start is still
-    // running.
+    // The first request must be refused even while the damage check is still running.
     let (status, body) = send(&server, &key, "GET", "/store/orders").await;
     assert_eq!(status, 503, "{} bytes", body.len());
     expect_refused(&server, &key, damage).await;
@@ -128,7 +127,7 @@ async fn a_store_whose_orders_cannot_be_read_is_not_served_unless_the_operator_w
     drop(server);
     let server = serve(&data, &["--serve-damaged"]);
     let served = expect_served(&server, &key, damage).await;
-    // The lost page has fewer than 200 orders.
+    // The lost page of the database file has fewer than 200 orders.
     assert!((ORDERS as usize - 200..ORDERS as usize).contains(&served), "{served} orders");
     assert_eq!(send(&server, &key, "DELETE", "/store/orders/999").await.0, 204);
     assert_eq!(expect_served(&server, &key, damage).await, served - 1);

@@ -15,8 +15,6 @@ const PAGE: (&str, &str) = ("GET", "/v2/store/orders");
 const CANCEL: (&str, &str) = ("DELETE", "/v1/store/orders/1");
 const PET: (&str, &str) = ("GET", "/v1/pets/7");
 
-/// Sends the requests, and asserts that each gets this status and that its log line has this
-/// reason.
 async fn expect_reasons(
     server: &TestServer,
     log: &CapturedLog,

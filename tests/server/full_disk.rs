@@ -1,5 +1,5 @@
 //! Tests of a full disk. A resource limit on the server's files simulates the full disk, because
-//! this needs no root.
+//! such a limit needs no root.
 
 #![cfg(target_os = "linux")]
 
@@ -58,7 +58,6 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
         remaining.retain(|other| *other != id);
     }
     assert_eq!(listed(&client).await, remaining);
-    // Fill the disk again, and kill the server while the disk is full.
     limit_files(&server, Some(0));
     assert_eq!(error_of(client.cancel_order(11).await).0, 503);
     server.kill().unwrap();
@@ -104,9 +103,9 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // While the limit for files is 0, SQLite cannot write a temporary file, so a sort must fit in
-    // memory. The first import has fewer than 100,000 rows, which the server sorts. The second
-    // import has more, so the server reads the whole table in the order of its ids.
+    // While the limit for files is 0, SQLite cannot write a temporary file. The server sorts up to
+    // 100,000 changed orders in memory, so it sorts the first import. It does not sort the second
+    // import, but reads the whole table by id.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

@@ -11,7 +11,7 @@ use store_orders_api::plans::Plan;
 use test_server::{TestCertificate, TestServer};
 use testbed::{CliSandbox, Key, wait_until};
 
-/// The value of each sample. The key is the sample's name with its labels.
+/// The value of each sample. The key is the sample's name without `store_orders_`, with its labels.
 type Samples = BTreeMap<String, f64>;
 
 async fn samples(server: &TestServer) -> Samples {
@@ -25,7 +25,6 @@ async fn samples(server: &TestServer) -> Samples {
     service_samples.collect()
 }
 
-/// Scrapes `/metrics` with this `Accept` header. Returns the content type and the text.
 async fn scrape(server: &TestServer, accept: &str) -> (String, String) {
     let url = format!("{}/metrics", admin_origin(server));
     let answer = reqwest::Client::new().get(url).header("accept", accept).send().await.unwrap();
@@ -45,11 +44,11 @@ async fn a_scrape_is_in_the_text_format() {
     }
 }
 
-/// Dashboards and alerts of operators depend on these names.
+/// Dashboards and alerts of operators depend on the names and labels of metrics.
 #[tokio::test]
 async fn names_labels_types_and_help_of_metrics_are_stable() {
     let server = setup().with_certificate(TestCertificate::new()).serve().await;
-    // Send a request, because the counter of requests has no sample before the first one.
+    // Send a request, because the counter of requests has no sample before the first request.
     server.send("GET", "/changelog", &[]).await;
     let (_, text) = scrape(&server, "text/plain").await;
     let mut families: BTreeMap<String, (String, String, BTreeSet<String>)> = BTreeMap::new();
@@ -117,7 +116,7 @@ store_orders_store_reachable gauge {} 1 if the store answers this server.
 store_orders_unready gauge {reason} 1 for the reason why the server is not ready.
 ";
 
-/// The handbook has a row for each metric, with its help text as the meaning.
+/// The column "Meaning" of the handbook's table contains the help texts of the metrics.
 #[test]
 fn the_handbook_lists_every_metric() {
     let page = include_str!("../../src/handbook/operating.md");
@@ -294,8 +293,8 @@ async fn refusals_are_counted_by_plan_and_window() {
     let free = setup.key(Plan::Free);
     let server = setup.serve().await;
     let list = "/v1/store/orders";
-    // Three requests are admitted and the fourth is refused. After the burst time, four more
-    // requests are refused. The third of these four refusals starts a ban.
+    // A refusal after the burst time is a strike. The third strike starts a ban, because the limit
+    // is 3 per minute.
     send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 1)]).await;
     server.setup.clock.advance(BURST);
     send(&server, &minute, &[("GET", list, 429, 4)]).await;
@@ -321,7 +320,7 @@ async fn refusals_are_counted_by_plan_and_window() {
     assert_eq!(metrics["bans_total"], 1.0);
     assert_eq!(metrics[r#"requests_total{method="GET",route="listOrders",status="429"}"#], 12.0);
 
-    // Bans of a key that was banned before also count.
+    // `bans_total` also counts a further ban of the same key.
     server.setup.clock.advance(Duration::from_secs(301));
     send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 1)]).await;
     server.setup.clock.advance(BURST);

@@ -1,4 +1,4 @@
-//! A store has at most one server. Commands work while it runs.
+//! An embedded store has at most one server. Commands work while the server runs.
 
 use testbed::CliSandbox;
 

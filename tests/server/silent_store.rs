@@ -1,4 +1,4 @@
-//! Tests that requests that need the store get a 503 if the store does not answer.
+//! Tests a store that does not answer: requests that need the store get a 503.
 
 use std::time::{Duration, Instant};
 use store_orders_api::plans::Plan;

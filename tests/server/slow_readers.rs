@@ -63,7 +63,7 @@ async fn change_most_pages(client: &Client, round: i64, orders: i64) {
 }
 
 /// Checks that outdated lists take at most `mib` MiB while clients read nothing. `is_cut` is true
-/// if the server must cut off the oldest list, because a connection's buffers cannot hold it.
+/// if a list is too long for a connection's buffers. The server must then cut off the oldest list.
 async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i64, is_cut: bool) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();

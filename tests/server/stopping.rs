@@ -68,9 +68,9 @@ async fn requests_are_answered_during_the_delay_after_the_server_became_unready(
     assert_eq!(ended.code(), Some(143), "{log}");
 }
 
-/// During the delay, the server asks HTTP/1.1 clients to close their connections. If an idle
-/// connection stayed open, the server might close it just when the client sends a request. The
-/// request would be lost.
+/// During the stop delay, the server asks HTTP/1.1 clients to close their connections. Otherwise,
+/// the server might close an idle connection just when a client sends a request. The request would
+/// be lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_close_their_connections_during_the_delay() {
     let (data, key) = data_with(1);

@@ -1,9 +1,9 @@
 //! Finds the changes from the published document to the current one, and classifies each as
 //! breaking, addition or neutral.
 //!
-//! A program that was written for a published document must work for as long as its version is
-//! served. Whoever edits a document does not know these programs. So a rule must decide whether an
-//! edit could break one of them, and whether it needs a new version.
+//! A program that was written for a published document must work for as long as the document's
+//! version is served. Whoever edits a document does not know these programs. So rules must decide
+//! whether an edit could break a program, and whether the edit needs a new version.
 //!
 //! The obvious rule is a list of breaking changes: a field was removed, a new parameter is
 //! required. Then someone adds `nullable: true` to a field of a response. The list lacks this

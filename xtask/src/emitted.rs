@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// The emitted document of each version or its error, in the order of [`DOCUMENTS`].
+/// For each version, the emitted document or an error, in the order of [`DOCUMENTS`].
 pub type Emitted = [anyhow::Result<Value>; DOCUMENTS.len()];
 
 pub fn emitted(repository: &Repository) -> Emitted {

@@ -1,5 +1,5 @@
-//! Checks that the current commit is tested. Reads from `target/passed` which commit last passed
-//! `.ci/run`. Also runs some tests itself.
+//! Checks that the current commit has passed `.ci/run`, according to `target/passed`. Also runs the
+//! tests that publication and the external checks require.
 
 use crate::history::Git;
 use crate::repository::Repository;
@@ -7,14 +7,14 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// `cargo test` runs the tests whose names contain this text. These tests fail unless the server's
-/// responses contain each documented status, header, code and field.
+/// A filter for `cargo test`. The selected tests fail unless the server's responses contain each
+/// documented status, header, code and field.
 const ALL_SEEN: &str = "every_documented_answer::";
 /// A part of the names of the tests that compare the server's responses with the published
 /// documents.
 const REPLAY: &str = "published_documents::";
 /// The end of a line that the tests of [`ALL_SEEN`] print. Such a line names a documented part,
-/// such as a header, that no response contained.
+/// such as a header, that the tests never saw in a request or response.
 const NEVER_SEEN: &str = " was never seen";
 /// The maximum number of output lines shown if no line ends with [`NEVER_SEEN`].
 const MAX_LINES: usize = 40;
@@ -56,8 +56,10 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
 }
 
 /// Runs the integration tests whose names contain `tests`, and passes `arguments` to the test
-/// program. Returns no lines if the tests pass. Otherwise returns the documented parts that no
-/// response contained, or the end of the output.
+/// program.
+///
+/// Returns no lines if the tests pass. If they fail, returns the documented parts that no response
+/// contained. If there are none, returns the end of the output.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,

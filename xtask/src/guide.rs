@@ -15,7 +15,6 @@ pub struct ErrorSection<'g> {
     pub meaning: String,
 }
 
-/// Returns the error codes that a document lists.
 pub fn codes(document: &Value) -> impl Iterator<Item = &str> {
     let schema = document.pointer(CODE).unwrap_or(&Value::Null);
     let codes = schema["x-extensible-enum"].as_array().into_iter().flatten();
@@ -40,7 +39,6 @@ pub fn code_title(title: &str) -> Option<(&str, &str)> {
     Some((status, code.strip_suffix('`')?))
 }
 
-/// Returns the paragraphs, each on one line.
 pub fn paragraphs(text: &str) -> impl Iterator<Item = String> {
     let paragraphs = text.trim().split("\n\n");
     paragraphs.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))

@@ -1,6 +1,6 @@
-//! Reads the published documents from git, as the main branch first had them. `check` compares the
-//! files in `spec/published` with them. Checksums would prove less, because an editor of a document
-//! can also edit its checksum.
+//! Reads from git the first version of each published document on the main branch. `check` compares
+//! the files in `spec/published` with these versions. A checksum would prove less, because whoever
+//! edits a document can also edit its checksum.
 
 use crate::published::{PUBLISHED, Published, version_of};
 use crate::repository::Repository;
@@ -58,8 +58,8 @@ impl History {
         Ok(History::Known(git.first_versions(&branches)?))
     }
 
-    /// Returns the published documents as the main branch first had them, so that no edit can
-    /// change a promise. A document that is not on the branch stays unchanged.
+    /// Returns the published documents with the content that the main branch first had, so that no
+    /// edit can change a promise. A document that was never on the branch keeps its content.
     pub fn first_versions_of(&self, published: &Published) -> Published {
         let mut files = published.files.clone();
         if let History::Known(first_versions) = self {

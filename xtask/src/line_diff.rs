@@ -9,8 +9,6 @@ const MAX_LINES: usize = 40;
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
-/// Returns the diff with two lines of context. Cuts the diff after `MAX_LINES` lines, and each line
-/// after `max_chars` characters.
 pub fn line_diff(old: &str, new: &str, max_chars: usize) -> Vec<String> {
     let diff = TextDiff::from_lines(old, new);
     let mut lines = Vec::new();

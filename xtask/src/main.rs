@@ -7,6 +7,6 @@ use xtask::Outcome;
 use xtask::cli::Cli;
 
 fn main() -> ExitCode {
-    // `anstream` strips colours if stdout is not a terminal or NO_COLOR is set.
+    // `anstream` strips colors if stdout is not a terminal or NO_COLOR is set.
     exit_code(Cli::parse().run(&mut anstream::stdout()).map(Outcome::code))
 }

@@ -55,7 +55,8 @@ pub fn publish(
 }
 
 /// Returns the versions that are not published yet, with their documents. Returns a reason instead
-/// if all versions are already published, or if a version must not be published yet.
+/// if there are none, or if a document has no valid version or no complete section in the
+/// changelog.
 fn find_unpublished(
     repository: &Repository,
     published: &Published,
@@ -93,8 +94,6 @@ fn find_unpublished(
     })
 }
 
-/// Checks that the changelog has a section for the version, and that the section names these
-/// operations.
 fn check_entry(changelog: &str, version: &Version, operations: &[String]) -> Result<(), String> {
     let Some(section) = changelog::section(changelog, version) else {
         return Err(format!("{CHANGELOG} has no heading \"## {version}\""));

@@ -12,18 +12,18 @@ pub const PUBLISHED: &str = "spec/published";
 
 #[derive(Clone, Debug, Default)]
 pub struct Published {
-    /// The contents of the files, keyed by file name.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Published {
-    /// Reads the directory. If there is no directory, nothing has been published yet.
+    /// Reads [`PUBLISHED`]. A missing directory counts as empty, because nothing has been published
+    /// yet.
     pub fn read(repository: &Repository) -> anyhow::Result<Published> {
         Ok(Published { files: repository.files(PUBLISHED)? })
     }
 
-    /// True if this file of a beta is missing, and the beta's stable version is published. Such a
-    /// file may be removed, because betas promise nothing.
+    /// True if `name` is the missing file of a beta whose stable version is published. The file may
+    /// be missing, because betas promise nothing.
     pub fn is_replaced_beta(&self, name: &str) -> bool {
         !self.files.contains_key(name)
             && version_of(name).is_some_and(|version| {

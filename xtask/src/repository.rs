@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The file with the documentation of the client's crate.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
 /// The manifest of the client's crate. Its `repository` determines the `cargo add` command in the
 /// samples.
@@ -72,7 +71,6 @@ impl Repository {
         }
     }
 
-    /// Writes a file of the checkout atomically.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         write_atomically(&self.root.join(name), text)
             .with_context(|| format!("cannot write {name}"))

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 /// The field that contains the code samples of an operation.
 pub const FIELD: &str = "x-codeSamples";
 
-/// The languages of the samples, as `lang` in documents and code blocks, and as displayed.
+/// The languages of the samples. The first name is `lang` in documents and code blocks. The second
+/// is for readers.
 const LANGUAGES: [(&str, &str); 5] = [
     ("curl", "curl"),
     ("shell", "Shell"),

@@ -51,7 +51,6 @@ pub fn version(source: &Document) -> String {
 }
 
 impl Checkout {
-    /// Creates a checkout with copies of these files.
     pub fn with(names: &[&str]) -> Checkout {
         let root = tempfile::tempdir().unwrap();
         let checkout = Checkout { repository: Repository::open(root.path()), root };
@@ -95,7 +94,6 @@ pub fn emitted(_: &Repository) -> Emitted {
     store_orders_api::documents::DOCUMENTS.map(|source| Ok(source.emitted()?))
 }
 
-/// Runs the check. Returns the outcome and the output without colours.
 pub fn run(inputs: &Inputs) -> (Outcome, String) {
     let mut out = Vec::new();
     let outcome = check(inputs, false, &mut out).unwrap();
@@ -123,7 +121,7 @@ pub fn failures((outcome, text): (Outcome, String)) -> String {
     format!("{outcome:?}\n{}", text.replace(&version(&V1), "V1").replace(&version(&V2), "V2"))
 }
 
-/// Returns problems as `check` prints them, without colours.
+/// Returns the problems as `check` prints them, without colors.
 pub fn printed(problems: &[Problem]) -> String {
     let lines: String = problems.iter().flat_map(Problem::lines).map(|line| line + "\n").collect();
     plain(lines.as_bytes())

@@ -52,8 +52,6 @@ fn dependencies() -> BTreeSet<Id> {
     tree.lines().filter_map(id).collect()
 }
 
-/// Returns the packages that `cargo metadata` lists if it is called with these additional
-/// arguments.
 fn packages(arguments: &[&str]) -> Vec<Value> {
     let metadata = cargo(&[&["metadata", "--locked", "--format-version", "1"], arguments].concat());
     let mut metadata: Value = serde_json::from_str(&metadata).unwrap();

@@ -6,8 +6,7 @@ use codegen::unemitted::KINDS;
 use std::process::Command;
 use xtask::repository::Repository;
 
-/// Returns the rows of a table in `page`. It is the first table whose heading row begins with
-/// `heading`.
+/// Returns the rows of the first table in `page` whose heading row begins with `heading`.
 fn table(page: &str, heading: &str) -> Vec<String> {
     let text = Repository::here().read(page).unwrap();
     let rows = text.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
@@ -47,8 +46,8 @@ fn each_item_that_a_promise_of_the_readme_names_is_in_the_file_of_its_link() {
 
 #[test]
 fn generate_and_check_run_while_api_does_not_compile() {
-    // Print the packages that depend on `api`. Without `--package`, `cargo tree` unifies features
-    // as a build of `cargo xtask` does.
+    // Print the packages that depend on `api`. This command omits `--package`, so that `cargo tree`
+    // unifies features as a build of `cargo xtask` does.
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none"])
         .args(["--invert", "store-orders-api"])

@@ -1,6 +1,6 @@
-//! Changes each value of the real documents, and tests that `cargo xtask check` reports the change.
-//! The changed document must differ from what dropshot emits. If dropshot does not emit the value,
-//! the compatibility rules must find the change.
+//! Changes each value of the real documents, and tests that `cargo xtask check` reports each
+//! change. The check reports a difference from what dropshot emits. If dropshot does not emit the
+//! value, the compatibility rules report the change.
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;
@@ -18,14 +18,12 @@ fn emitted(source: &Document) -> Value {
     checkout::emitted(&Repository::here())[index].as_ref().unwrap().clone()
 }
 
-/// Returns the places at which the changed document differs from the emitted document.
 fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// Asserts that the check of `changed` against the emitted document reports `pointer` and nothing
-/// else. If the check reports nothing, asserts that the compatibility rules find the change from
-/// `real` to `changed`.
+/// Asserts that the change at `pointer` is noticed: the check of `changed` reports only this place.
+/// If the check reports nothing, the compatibility rules must find the change from `real`.
 #[track_caller]
 fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str) {
     let places = places(emitted, changed);
@@ -39,10 +37,9 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
     assert!(!noticed.is_empty(), "{pointer} is of the kind {:?}", kind_of(pointer));
 }
 
-/// Changes each value of each document, and asserts that the check reports the change. `changes`
-/// gets the pointer and the present value. It returns pairs: the pointer that the check must
-/// report, and a new value to try. Returns the number of changes in the document with the fewest
-/// changes.
+/// Makes the changes that `changes` returns for each value, and passes each change to
+/// [`assert_noticed`]. `changes` gets a pointer and the present value. Its pairs are the pointer to
+/// report and a new value. Returns the lowest number of changes in a document.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }

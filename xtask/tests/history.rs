@@ -35,7 +35,6 @@ fn commit(checkout: &Checkout) {
     git(checkout.repository.root(), &["commit", "--quiet", "--message", "published"]);
 }
 
-/// Creates a git repository with the files of [`archive`] on its main branch.
 fn repository() -> Checkout {
     let checkout = archive();
     git(checkout.repository.root(), &["init", "--quiet", "--initial-branch", "main"]);

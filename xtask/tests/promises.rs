@@ -24,8 +24,8 @@ fn today() -> chrono::NaiveDate {
     chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
 }
 
-/// Returns the problems of version 1's document after `change`, with `version` as its version. The
-/// unchanged document is published as 1.4.0.
+/// Returns the problems of the document of `/v1` after `change`, if its `info.version` is
+/// `version`. The unchanged document is published as 1.4.0.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }
@@ -37,7 +37,6 @@ fn changed(mut document: Value, change: Option<(&str, Value)>) -> Value {
     document
 }
 
-/// Returns the document of version 2 with all operations in beta.
 fn beta_v2(version: &str) -> Value {
     let mut document = document_of(&V2, version);
     for path in document["paths"].as_object_mut().unwrap().values_mut() {
@@ -61,7 +60,6 @@ fn since(of: &Document, published: &Value, document: &Value, changelog: &str) ->
     check_promises(of, document, &published, changelog, today()).unwrap()
 }
 
-/// Returns the first problem whose place ends with `place`. There must be one.
 fn problem(problems: &[Problem], place: &str) -> Problem {
     problems.iter().find(|problem| problem.place.ends_with(place)).unwrap().clone()
 }

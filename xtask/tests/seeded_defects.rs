@@ -1,5 +1,5 @@
-//! Makes changes to the real document that someone might make by mistake after the publication. For
-//! each change, `check` must report the place, and why the change is not allowed.
+//! Changes a published document in ways that someone might by mistake. For each change, `check`
+//! must report the place, and why the change is not allowed.
 
 use crate::checkout::{
     Checkout, document, emitted, failures, files, printed, run, run_fix, version,
@@ -21,8 +21,8 @@ fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }
 
-/// Creates a checkout in which version 1's document and its generated code are changed. The
-/// published documents are the unchanged ones.
+/// Creates a checkout in which `change` has changed version 1's document, and its code is generated
+/// again. The published documents include the current documents without the change.
 fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     let published = Repository::here().files(PUBLISHED).unwrap();
     let checkout = Checkout::with(&files());

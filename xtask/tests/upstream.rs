@@ -1,5 +1,5 @@
-//! Checks `api/UPSTREAM.md`. It must name the library versions in use and only files that exist.
-//! Each row must name an upstream issue or say that none was found.
+//! Checks `api/UPSTREAM.md`. The file must name the library versions in use. All files that it
+//! names must exist. Each row must name an upstream issue or say that none was found.
 
 use std::process::Command;
 use xtask::repository::Repository;

@@ -1,5 +1,5 @@
-//! Sends the requests of all operations. Converts each result of progenitor's client to the result
-//! of a call.
+//! Every operation sends its request through this module. The module converts the result of
+//! progenitor's client to a [`Response`] or an [`Error`].
 
 use crate::call::{Call, Sent};
 use crate::error::Error;
@@ -9,7 +9,7 @@ use crate::response::{Head, Response};
 use crate::span::in_span;
 use reqwest::StatusCode;
 
-/// Sends a request as one call, in the call's span.
+/// Sends a request, with retries, in the span of the call.
 pub(crate) async fn send<R: Request>(request: R) -> Result<Response<R::Value>, Error> {
     send_and_map(request, |result| result).await
 }

@@ -1,4 +1,4 @@
-//! Reports to an observer each attempt to send a request.
+//! An attempt to send a request, and the observer to which the client reports each attempt.
 
 use crate::error_kind::ErrorKind;
 use reqwest::StatusCode;

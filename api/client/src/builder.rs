@@ -151,10 +151,10 @@ impl ClientBuilder {
     /// Limits the number of concurrent calls to `calls`, or to 1 if `calls` is 0. There is no limit
     /// by default. The client, its clones and their [`v2`](Client::v2) clients share this limit.
     ///
-    /// A call uses its place until its response has ended, even while it waits for the rate limit
-    /// or for a retry. Further calls wait for a place, until their
-    /// [`call_timeout`](Self::call_timeout) expires. [`RetryPolicy::total`] does not include this
-    /// wait.
+    /// A call counts until its response has ended, even while the call waits for the rate limit or
+    /// a retry. A further call waits until another call ends, or until its own
+    /// [`call_timeout`](Self::call_timeout) expires. [`RetryPolicy::total`] does not include the
+    /// wait for another call.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
         self

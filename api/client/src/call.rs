@@ -1,5 +1,5 @@
-//! The options of a call and the record of its attempts. A [`Call`] has the options and the record,
-//! and the hooks that send requests receive it.
+//! The options of a call and the record of its attempts. The hooks that send requests receive both
+//! as a [`Call`].
 //!
 //! The record keeps the status and the headers of the last response, because an error of progenitor
 //! may lack them.

@@ -58,7 +58,7 @@ impl CallQueue {
 
     /// Waits until this call may send a request. Fails immediately if the rate limit is known to
     /// last beyond the deadline. The error is the remaining time of the limit, or zero if the
-    /// deadline passes while other calls go first.
+    /// deadline passes.
     pub(crate) async fn wait(
         &self,
         call: u64,
@@ -105,8 +105,8 @@ impl State {
     /// Admits and wakes as many waiting calls as the rate limit allows. Returns what the next call
     /// must do: send, or wait until a certain time.
     ///
-    /// If requests are now held until a different time, also wakes all other waiting calls. Each of
-    /// them then compares the new time with its deadline.
+    /// If the end of the rate limit has changed, wakes all waiting calls. Each call then compares
+    /// the new end with its deadline.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limit.next(now) != Next::Send {
@@ -257,8 +257,8 @@ mod tests {
             let mut dropped = pin!(queue.wait(queue.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
-        // After 42 seconds, the unpolled call gets the first turn but does not send. So the other
-        // call waits for `RESPONSE_TIMEOUT`, which is 5 seconds.
+        // After 42 seconds, the unpolled call may send but does not. So the next call waits for
+        // `RESPONSE_TIMEOUT`, which is 5 seconds.
         queue.wait(queue.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();
         assert!((47.0..48.1).contains(&seconds), "{seconds}");

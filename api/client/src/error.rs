@@ -33,7 +33,7 @@ struct Inner {
 }
 
 impl Error {
-    /// Returns the error for a response whose body is an error of the API, even if its status is
+    /// Returns the error for a response with an error body of the API. The response's status may be
     /// undocumented.
     pub(crate) fn response(sent: Sent, body: ErrorBody) -> Self {
         let kind = ErrorKind::Response;
@@ -93,7 +93,8 @@ impl Error {
         self.body().map(ErrorBody::error_code)
     }
 
-    /// The body of the response, if it is an error of the API.
+    /// The error in the response's body. `None` if there was no response, or if the body is not an
+    /// error of the API.
     pub fn body(&self) -> Option<&ErrorBody> {
         self.0.body.as_ref()
     }
@@ -112,21 +113,21 @@ impl Error {
         self.kind() == ErrorKind::RateLimit || self.status() == Some(StatusCode::TOO_MANY_REQUESTS)
     }
 
-    /// Returns all headers of the response, if there was one.
+    /// Returns the headers of the response to the last attempt, if there was a response.
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.head().map(|head| &head.headers)
     }
 
-    /// The limit in force and the remaining requests, from the `X-RateLimit-*` headers. `None` if
-    /// one of the three headers is missing or malformed.
+    /// The limit in force and the remaining requests. `None` if an `X-RateLimit-*` header is
+    /// missing or malformed.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head()?.rate_limit()
     }
 
     /// The time to wait, from a valid `Retry-After` in the response.
     ///
-    /// For [`ErrorKind::RateLimit`], the time until the rate limit allows requests again. Zero if
-    /// only other calls kept this call waiting.
+    /// For [`ErrorKind::RateLimit`], the time until the rate limit allows requests again. The time
+    /// is zero if the rate limit allowed requests, but other calls went first.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.sent.stopped {
             Some(Stopped::RateLimit { holds_for }) => Some(holds_for),
@@ -146,8 +147,8 @@ impl Error {
         self.0.sent.attempts
     }
 
-    /// True if an earlier attempt may have succeeded and caused this error. This is so if the
-    /// server may have executed that attempt, and the last attempt failed with one of these codes.
+    /// True if the server may have executed an earlier attempt, and the last attempt failed with
+    /// one of these codes. The earlier success may then have caused this error.
     pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
     }

@@ -16,11 +16,12 @@ pub enum ErrorKind {
     /// The call as a whole took longer than its
     /// [`call_timeout`](crate::ClientBuilder::call_timeout).
     CallTimeout,
-    /// The wait for the rate limit would have been too long, so the request was not sent, or not
-    /// sent again. See [`Error::retry_after`](crate::Error::retry_after).
+    /// The call would have waited too long for the rate limit, so it sent no request, or no further
+    /// one. See [`Error::retry_after`](crate::Error::retry_after).
     ///
-    /// If the last response was a 429 whose wait is too long, the kind is [`ErrorKind::Response`]
-    /// instead. [`Error::is_rate_limited`](crate::Error::is_rate_limited) is true in both cases.
+    /// If the last response was a 429 that requires too long a wait, the kind is
+    /// [`ErrorKind::Response`] instead. [`Error::is_rate_limited`](crate::Error::is_rate_limited)
+    /// is true in both cases.
     RateLimit,
     /// The body of the response could not be read to its end, for example because the connection
     /// was lost.
@@ -38,7 +39,6 @@ impl ErrorKind {
         Self::classify(error, ErrorKind::Connection)
     }
 
-    /// Classifies a failure to receive the body of a response.
     pub(crate) fn from_body_error(error: &reqwest::Error) -> Self {
         Self::classify(error, ErrorKind::IncompleteBody)
     }

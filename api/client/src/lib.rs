@@ -86,8 +86,8 @@
 //! # Retries
 //!
 //! After 429, 500, 502, 503 or 504, or if the connection is lost or silent for too long, the client
-//! sends the request again. It waits for the time in `Retry-After`, or for increasing delays
-//! without the header. [`RetryPolicy`] limits the number of attempts and the total time.
+//! sends the request again. If the response has `Retry-After`, the client waits for that time, and
+//! otherwise for increasing delays. [`RetryPolicy`] limits the number of attempts and the total time.
 //!
 //! ```
 //! # use store_orders_client::{Client, BuildError};
@@ -117,14 +117,14 @@
 //! - At most half of the remaining requests (`X-RateLimit-Remaining`) are in flight at once. Before
 //!   the first response, and after an exhausted limit has reset, one request goes first to learn
 //!   how many remain.
-//! - If none remain and `X-RateLimit-Reset` is within a minute, calls wait for the reset without
-//!   sending a request.
+//! - If no requests remain and `X-RateLimit-Reset` is within a minute, calls wait for the reset
+//!   without sending a request.
 //! - After 5 seconds without a response, a request no longer blocks others.
 //! - Waiting does not count as an attempt. If the wait would end after [`RetryPolicy::total`], the
 //!   call sends nothing and fails immediately with [`ErrorKind::RateLimit`].
 //!
-//! [`Error::is_rate_limited`] is true for such an error and for a 429, and [`Error::retry_after`] is
-//! the time until the limit allows requests again.
+//! [`Error::is_rate_limited`] is true for [`ErrorKind::RateLimit`] and for a 429, and
+//! [`Error::retry_after`] is the time until the limit allows requests again.
 //!
 //! This cancels 200 orders on a plan of 60 requests per minute, in little more than 3 minutes:
 //!

@@ -1,4 +1,4 @@
-//! The outcome of `cancel_order`, which is the same in both versions.
+//! The outcome of `cancel_order`. Both versions of the client share its type.
 
 use crate::error::Error;
 use crate::generated::values::ErrorCode;

@@ -45,17 +45,16 @@ impl<R: PagedRequest> Pages<R> {
     /// Returns the next record; `None` after the last one and after an error.
     ///
     /// Dropping the returned future loses no record, but aborts the request in flight. The next
-    /// call sends the request again. If the program drops each future after a short time, no
-    /// request may ever complete. In this case call `StreamExt::next(&mut pages)`, which keeps the
-    /// request.
+    /// call sends the request again. If the program always drops the future too early, no request
+    /// ever completes. In this case call `StreamExt::next(&mut pages)`, which keeps the request.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         let record = Record(self);
         std::future::poll_fn(|context| Pin::new(&mut *record.0).poll_next(context)).await
     }
 }
 
-/// The state of a call of [`Pages::next`]. Dropping the state aborts the call for the next page,
-/// which would otherwise keep its permit of `max_in_flight`.
+/// A pending [`Pages::next`]. When dropped, aborts the request in flight, which would otherwise
+/// keep its permit of `max_in_flight`.
 struct Record<'a, R: PagedRequest>(&'a mut Pages<R>);
 
 impl<R: PagedRequest> Drop for Record<'_, R> {
@@ -91,7 +90,6 @@ impl<R: PagedRequest> Stream for Pages<R> {
     }
 }
 
-/// Omits the records of the current page.
 impl<R: PagedRequest> fmt::Debug for Pages<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let request = self.next.as_ref().map(|(request, _)| request);

@@ -6,13 +6,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The maximum response time of the service. After this time, a request no longer counts as in
-/// flight, because the program may have stopped polling the call.
+/// flight. If a program stops polling a call, the response of its request is never recorded.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum random wait after the end of a rate limit. Without random waits, all clients of an
 /// account would send at the same instant.
 const MAX_JITTER: Duration = Duration::from_secs(1);
-/// The longest `Retry-After` that counts. A longer one is shortened to this time, because adding it
-/// to the current instant could overflow.
+/// The longest `Retry-After` that counts. A longer one is shortened to this time, because a sum of
+/// the longer one and the current instant could overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 
 /// The time at which the next request may be sent.
@@ -30,8 +30,8 @@ pub(crate) enum Next {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReportedLimit {
     pub(crate) remaining: Option<u64>,
-    /// The result of [`RateLimit::resets_in`](crate::RateLimit::resets_in). `None` also if the
-    /// response reports no limit.
+    /// The result of [`RateLimit::resets_in`](crate::RateLimit::resets_in). `None` if the response
+    /// reports no limit or no usable reset time.
     pub(crate) resets_in: Option<Duration>,
     /// The time for which a 429 forbids requests. Without `Retry-After`, this is the wait that the
     /// retry policy chose.
@@ -41,13 +41,13 @@ pub(crate) struct ReportedLimit {
 /// The known state of a key's rate limit.
 ///
 /// At most half of the remaining requests, rounded up, may be in flight, because other programs may
-/// use the same account. If no requests remain, calls wait until the limit resets. After the reset,
-/// one request is sent first, because its response reports how many remain. If the time of the
-/// reset is unknown, this request is sent immediately.
+/// use the same account. If no requests remain, calls wait until the limit resets. Then a single
+/// request learns how many remain. If the time of the reset is unknown, this single request is sent
+/// immediately.
 ///
-/// The client first assumes that one request remains. Until a response reports a number, each
-/// response doubles the assumed number. Without the doubling, a client of a server that never sends
-/// rate limit headers would send one request at a time.
+/// The client first assumes that one request remains. Each response without rate limit headers
+/// doubles the assumed number, until a response reports the real one. So a server without these
+/// headers does not limit the client to one request at a time.
 #[derive(Debug)]
 pub(crate) struct RateLimitState {
     /// The numbers of the requests that have no response yet, with the time at which each was sent.
@@ -56,7 +56,7 @@ pub(crate) struct RateLimitState {
     held_until: Option<Instant>,
     remaining: u64,
     resets_at: Option<Instant>,
-    /// The value of `sent` when `learn` last updated `remaining`. `None` while the number is only
+    /// The value of `sent` when `learn` last updated `remaining`. `None` while `remaining` is only
     /// assumed.
     learned_after: Option<u64>,
 }
@@ -93,7 +93,6 @@ impl RateLimitState {
         if in_flight > 0 { Next::AfterResponse(first) } else { Next::HeldUntil(first) }
     }
 
-    /// Records a sent request and returns its number.
     pub(crate) fn send(&mut self, now: Instant) -> u64 {
         self.sent += 1;
         self.in_flight.insert(self.sent, now);
@@ -111,9 +110,8 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // The 429s of a burst report nearly the same time at which the limit ends. Keep the
-            // time from the first 429, with its jitter. Replace it only if a later 429 reports a
-            // time after the kept time with its jitter.
+            // The 429s of a burst report nearly the same end of the limit. So the time from the
+            // first 429, with jitter, stays unless a later 429 reports a later time.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);
@@ -128,9 +126,9 @@ impl RateLimitState {
         self.in_flight.remove(&number);
     }
 
-    /// Updates the number of remaining requests. Responses may arrive out of order. So the response
-    /// to a request that was sent before the last update may lower the number. It may raise the
-    /// number only if the limit has reset.
+    /// Updates the number of remaining requests. Responses may arrive out of order. So a response
+    /// to a request sent before the last update can only lower the number, unless the limit has
+    /// reset.
     fn learn(&mut self, number: u64, now: Instant, remaining: u64, resets_at: Option<Instant>) {
         let is_later = self.learned_after.is_none_or(|sent| number > sent);
         let has_reset = self.resets_at.is_some_and(|at| at <= now);
@@ -142,8 +140,8 @@ impl RateLimitState {
     }
 
     /// Records a request without a response, or with a response that reports no limit. If the
-    /// server may have counted the request, subtracts 1 from the remaining requests that an earlier
-    /// response reported. Never lowers this number from 1 to 0.
+    /// server may have counted the request, lowers the known number of remaining requests by 1, but
+    /// not below 1.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {
@@ -173,8 +171,8 @@ mod tests {
         state.record_response(1, now, remaining(59), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 30);
         // At most half of the remaining requests, rounded up, may be in flight: 29 of 58, and 29 of
-        // 57. After the response to request 2, 29 are in flight, so no request is sent. After the
-        // response to request 3, 28 are in flight, so one request is sent.
+        // 57. After the responses to requests 2 and 3, 29 and 28 are in flight. So only the second
+        // response lets a request be sent.
         state.record_response(2, now, remaining(58), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 0);
         state.record_response(3, now, remaining(57), 0.0);

@@ -12,7 +12,7 @@ pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// Returns the request's [`Call`]. In a new request, this is a template from the client. The
+    /// Returns the request's [`Call`]. The call of a new request is the client's template. The
     /// module `answer` replaces the template before it sends the request.
     fn call(&mut self) -> &mut Call;
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 /// only `GET` and `DELETE` requests. Before a retry, the call waits for the time in `Retry-After`.
 /// Without this header, the wait doubles with each attempt and has jitter.
 ///
-/// A call fails with the error of its last attempt if no attempts remain, or if this wait would end
-/// after [`total`](Self::total). A call that waits for the rate limit fails with
-/// [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the limit lasts longer than the
-/// remaining time.
+/// A call fails with the error of its last attempt if no attempts remain, or if the next attempt
+/// would begin after [`total`](Self::total). A call that waits for the rate limit fails with
+/// [`ErrorKind::RateLimit`](crate::ErrorKind::RateLimit) if the limit lasts longer than the rest of
+/// `total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     attempts: u32,
@@ -48,8 +48,8 @@ impl RetryPolicy {
         self
     }
 
-    /// Sets the time after which no attempt begins. The time starts with the first attempt, or with
-    /// the first wait for the rate limit.
+    /// Sets the time after which no attempt begins. The time starts with the first wait for the
+    /// rate limit. Without such a wait, it starts with the first attempt.
     ///
     /// The waits for the rate limit use up this time, so many concurrent calls need more. On a plan
     /// of 60 requests per minute, 200 calls need a little more than three minutes.
@@ -80,7 +80,6 @@ impl RetryPolicy {
         self.total
     }
 
-    /// Returns the wait before the next attempt, or `None` if no attempts remain.
     pub(crate) fn next_wait(
         &self,
         attempts_made: u32,

@@ -6,7 +6,6 @@ use crate::error::Error;
 use crate::request::Span;
 use crate::response::Response;
 
-/// Runs a call within its span and records the result there.
 #[cfg(feature = "tracing")]
 pub(crate) async fn in_span<T>(
     span: Span,

@@ -220,8 +220,8 @@ impl ClientV2 {
     /// changed, or is pending and the `ETag` begins with `W/`. Also the errors of
     /// [`cancel_order`](Self::cancel_order).
     ///
-    /// If an earlier attempt of this call cancelled the order, a retry does not fail with this
-    /// code. The outcome is then [`AlreadyGone`](CancelOrderOutcome::AlreadyGone).
+    /// If an earlier attempt of this call cancelled the order, the call succeeds with
+    /// [`AlreadyGone`](CancelOrderOutcome::AlreadyGone).
     pub async fn cancel_order_if_unchanged(
         &self,
         order_id: impl Into<OrderId>,

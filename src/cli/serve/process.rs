@@ -15,12 +15,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// The maximum time to write the last log lines after a panic, after a failed start, after a stop
-/// signal before the store is open, or after a second signal. In an orderly shutdown, the
-/// shutdown's deadline limits this time.
+/// The maximum time to write the last log lines, except in an orderly shutdown. There, the deadline
+/// of the shutdown applies.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The time before the deadline that is reserved for the last log lines.
+/// The time before the shutdown's deadline that is reserved for the last log lines.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
 /// The longest time that a stopping server waits for its store to finish. For example, the store
@@ -110,7 +109,7 @@ impl Process {
         if let Some(server) = &server {
             systemd::notify(&self.log, NotifyState::Ready);
             let watchdog = systemd::keep_watchdog(server.running_batch().clone(), self.log.clone());
-            // This task runs until the runtime ends.
+            // With `WatchdogSec`, this task runs until the runtime ends.
             tokio::spawn(watchdog);
             if must_reload {
                 reload(server, &self.log);

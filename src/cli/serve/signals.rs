@@ -24,8 +24,7 @@ pub enum HangUp {
     Stops,
 }
 
-/// The error with which a server or a command ends after a signal stopped it early. `status` is the
-/// exit status.
+/// The error of a server or command that a signal ended early. `status` is the exit status.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct EndedBySignal {

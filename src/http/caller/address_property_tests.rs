@@ -13,7 +13,8 @@ struct Entry {
     address: Option<IpAddr>,
 }
 
-/// Generates mostly addresses from two /16 networks, so that many of them are trusted proxies.
+/// Generates mostly addresses from two /16 networks. The networks of trusted proxies come from the
+/// same generator, so they contain many addresses.
 fn v4() -> impl Strategy<Value = Ipv4Addr> {
     prop_oneof![
         any::<[u8; 2]>().prop_map(|[c, d]| Ipv4Addr::new(10, 0, c, d)),

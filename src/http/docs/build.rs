@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 
-/// The MIT licence requires this notice in every copy.
+/// Scalar's MIT license requires this notice in every copy of Scalar.
 const LICENSE: &str = include_str!("assets/LICENSE-scalar");
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -15,7 +15,6 @@ pub struct OrderFilter {
     pub complete: Option<bool>,
     /// Only orders with this ship date or a later one.
     pub ship_date_from: Option<DateTime<Utc>>,
-    /// Only orders with a ship date before this one.
     pub ship_date_before: Option<DateTime<Utc>>,
 }
 

@@ -16,8 +16,8 @@ pub struct PagesBuilder {
     pages: Vec<Arc<Page>>,
     orders: Vec<Order>,
     v1: Encoded,
-    /// The new pages in version 2. `None` if pages are encoded only when a request first needs
-    /// them.
+    /// The JSON in version 2 of the page that is being filled. `None` if pages are encoded only
+    /// when a request first needs them.
     v2: Option<Encoded>,
 }
 
@@ -77,8 +77,8 @@ impl PagesBuilder {
         Snapshot::new(self.pages, self.sizes, content)
     }
 
-    /// Closes the page that is being filled if it has no space for `bytes` bytes of JSON. Returns
-    /// the separator that precedes the orders to be added.
+    /// Closes the current page if `bytes` bytes of JSON do not fit. Returns the separator before
+    /// the next orders.
     fn begin_order(&mut self, bytes: usize) -> u8 {
         if self.v1.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
             self.close_page();

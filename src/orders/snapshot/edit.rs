@@ -117,7 +117,6 @@ pub mod tests {
         search_orders: 10_000,
     };
 
-    /// Returns a snapshot that contains the orders 0 to `orders - 1`.
     pub fn snapshot(orders: i64) -> Snapshot {
         apply_changes(&Snapshot::empty(SMALL), (0..orders).map(|id| order(id, 1)))
     }
@@ -150,8 +149,8 @@ pub mod tests {
     }
 
     /// Returns random changes by id. Each change is a new quantity, or `None` to remove the order.
-    /// In every fourth round, there are so many changes that several pages change. In the round
-    /// before it, every change is a removal.
+    /// If `round % 4` is 0, there are so many changes that several pages change. If `round % 4` is
+    /// 3, every change is a removal.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {

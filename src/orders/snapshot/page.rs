@@ -23,7 +23,7 @@ pub struct Page {
     deflated: OnceCell<Deflated>,
 }
 
-/// The orders of a page. A page and its copy by [`Page::with_bytes`] share them.
+/// The orders of a page. [`Page::with_bytes`] creates a copy of the page that shares the orders.
 #[derive(Debug, Default)]
 pub struct PageOrders {
     /// The orders, in ascending order of id.

@@ -9,9 +9,9 @@
 use http::HeaderValue;
 use twox_hash::XxHash3_128;
 
-/// The sum of the hashes of a list's orders. The hash of an order is the hash of its JSON in
-/// version 1. An edit adds and subtracts only the orders that it changes. The sum ignores the
-/// sequence of the orders. This loses nothing, because lists are always sorted by id.
+/// The sum of the hashes of a list's orders, each encoded as JSON of version 1. An edit adds and
+/// subtracts only the orders that it changes. The sum may ignore the sequence, because lists are
+/// always sorted by id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContentHash(u128);
 

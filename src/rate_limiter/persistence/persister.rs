@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// The pause between two writes. A crash loses the counts since the last completed write began,
-/// usually those of less than a second.
+/// The pause between two writes. A crash usually loses less than a second of counts, because the
+/// last completed write has the earlier ones.
 pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A write that takes longer is logged, because a hanging write returns no error.
@@ -21,7 +21,7 @@ const SLOW_WRITE: Duration = Duration::from_secs(5);
 pub struct CountsPersister {
     /// The thread stops when this sender is dropped.
     running: Sender<()>,
-    /// Receives the result of the last write: true if it completed.
+    /// Receives true if the write at the end completed, otherwise false.
     ended: oneshot::Receiver<bool>,
 }
 

@@ -36,7 +36,6 @@ pub enum ReadError {
 }
 
 impl SavedCounts {
-    /// Reads the file. Returns `None` if it does not exist.
     pub fn read(path: &Path) -> Result<Option<SavedCounts>, ReadError> {
         let content = match read_file(path) {
             Ok(content) => content,

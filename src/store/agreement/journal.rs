@@ -107,7 +107,7 @@ impl<I> Seen<I> {
     }
 }
 
-/// The history of a session that is being opened, and its primary's last change.
+/// The history of a session that is being opened, and the last change of the session's primary.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<I> {
     pub history: u64,
@@ -124,7 +124,7 @@ impl<I> Opening<I> {
 pub enum AnswerRejected {
     /// The primary may have been replaced, so its answer may lack changes.
     LeaseExpired,
-    /// The journal lacks the last seen change, so the session must end.
+    /// The journal lacks the last change that this process saw, so the session must end.
     OtherHistory,
 }
 

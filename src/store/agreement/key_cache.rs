@@ -44,9 +44,9 @@ pub fn keys_catch_up(
     }
 }
 
-/// True if a key may enter a cache. The key was read when `read` was the last change, and the cache
-/// reflects the changes up to `cached`. If `read` is before `cached`, the key may be outdated. The
-/// cache would keep such a key, because it reads only changes after `cached`.
+/// True if a key that was read at the position `read` may enter a cache at the position `cached`. A
+/// key read at an earlier position may be outdated. The cache would keep such a key, because the
+/// cache reads only changes after `cached`.
 pub fn may_enter_cache(read: Position, cached: Position) -> bool {
     !cached.has_more_than(read)
 }
@@ -60,9 +60,9 @@ pub struct ChangesAsOf<T> {
 }
 
 impl<T: Time> ChangesAsOf<T> {
-    /// Creates the result of a query for the last changes. `as_of` is the time at which the query
-    /// started. PostgreSQL's primary may have been replaced after its last confirmed heartbeat. So
-    /// with PostgreSQL, `as_of` is never later than the sending of that heartbeat.
+    /// Creates the result of a query for the last changes. With SQLite, `as_of` is the time at
+    /// which the query started. With PostgreSQL, `as_of` is never later than the sending of the
+    /// last confirmed heartbeat, because the primary may have been replaced since.
     pub fn new(last_changes: LastChanges, as_of: T) -> ChangesAsOf<T> {
         ChangesAsOf { last_changes, as_of }
     }

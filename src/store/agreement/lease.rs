@@ -77,8 +77,8 @@
 use std::ops::Add;
 use std::time::Duration;
 
-/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. When a
-/// session reaches a new primary, leases on the old primary may be valid for up to this duration.
+/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. The first
+/// session to a new primary waits this long, because leases on the old primary may still be valid.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
@@ -117,11 +117,12 @@ impl<T: Time> Lease<T> {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// Returns a time for the answer to a query that started at `asked`. The answer includes every
-    /// change that was acknowledged before this time.
+    /// Returns a point in time for a query that started at `asked`. The answer to the query
+    /// includes every change that was acknowledged before this point.
     ///
-    /// The time is not later than the sending of the last confirmed heartbeat, because the primary
-    /// may have been replaced since. Returns `None` before the first heartbeat is confirmed.
+    /// This point is not after the sending of the last confirmed heartbeat, because the primary may
+    /// have been replaced after that heartbeat. Returns `None` before the first heartbeat is
+    /// confirmed.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
@@ -176,8 +177,8 @@ mod tests {
         assert_eq!(OldLeaseWait::for_session(ms(300), &old, long_ago).until, ms(300));
         let first = OldLeaseWait::for_session(ms(0), &new, long_ago);
         assert_eq!(first.until, ms(1_000));
-        // A second session to the same server does not extend the wait, during the wait or after
-        // it. A session to another server begins a new wait.
+        // Another session to the same server neither extends the wait nor begins a new one. A
+        // session to another server begins a new wait.
         let before = Some((&new, first));
         assert_eq!(OldLeaseWait::for_session(ms(200), &new, before).until, ms(1_000));
         assert_eq!(OldLeaseWait::for_session(ms(2_000), &new, before).until, ms(2_000));

@@ -19,7 +19,7 @@ pub enum CatchUp {
     Nothing,
     /// Apply the pending removals; the snapshot is then at this position.
     Removals(Position),
-    /// Apply the rows in the store's answer and the pending removals. The snapshot is then at this
+    /// Apply the pending removals, and the rows in the store's answer. The snapshot is then at this
     /// position.
     Rows(Position),
     /// Read the rows that changed after this position, and apply them and the pending removals.
@@ -35,18 +35,18 @@ impl<S, R: Default> ListState<S, R> {
         ListState { snapshot, snapshot_position: position, pending_removals, position }
     }
 
-    /// Returns the list's position, which includes the pending removals. To catch up, the list
-    /// needs only the rows that changed after this position.
+    /// Returns the position of the list with its pending removals applied. The list lacks only
+    /// changes after this position.
     pub fn position(&self) -> Position {
         self.position
     }
 
     /// Calls `add` to add a batch of this process's cancellations to the pending removals, and
-    /// advances the list's position. `batch` is the pair of the store's positions before and after
-    /// these cancellations.
+    /// advances the list's position. `batch` has the store's positions before and after the batch,
+    /// or is `None` if no order was cancelled.
     ///
-    /// Does nothing if `batch` is `None`, or if the list is not at the first of the two positions.
-    /// A later refresh then removes the orders.
+    /// Does nothing if the list is not at the position before the batch. A later refresh then
+    /// removes the orders.
     pub fn add_removals(&mut self, batch: Option<(Position, Position)>, add: impl FnOnce(&mut R)) {
         let position = self.position.after(batch);
         if position != self.position {
@@ -55,9 +55,9 @@ impl<S, R: Default> ListState<S, R> {
         }
     }
 
-    /// Plans how the snapshot catches up with the store. `stored` is the store's position in its
-    /// answer to a query. If `rows_after` is set, this answer also contains all rows that changed
-    /// after `rows_after`.
+    /// Plans how the snapshot catches up with the store. `stored` is the store's position, as
+    /// reported by an answer. If `rows_after` is set, the answer also contains all rows that
+    /// changed after `rows_after`.
     pub fn plan(&self, stored: Position, rows_after: Option<Position>) -> CatchUp {
         if !stored.has_more_than(self.snapshot_position) {
             return CatchUp::Nothing;

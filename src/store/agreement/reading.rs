@@ -6,8 +6,8 @@ use super::position::Position;
 /// The rows to read, of orders or of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadScope {
-    /// All rows except those of cancelled orders. The reader starts from an empty list or cache. An
-    /// old list would keep orders that were cancelled since.
+    /// All rows except those of cancelled orders. The reader starts from an empty list or cache,
+    /// because these rows do not show which orders an old list must remove.
     All,
     /// Rows with a change number above this one.
     After(i64),
@@ -25,8 +25,8 @@ impl ReadScope {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrdersRead {
-    /// The read includes every change up to this one. A row that a later change has rewritten may
-    /// be missing or in its later state.
+    /// The read includes every change up to this position. If a later change has rewritten a row,
+    /// the row may be missing or already changed.
     pub reached: Position,
     /// True if the orders are exactly as they were at the change `reached`. Otherwise, a later
     /// change may have rewritten some orders.

@@ -5,7 +5,8 @@
 use super::lease::Time;
 use std::time::Duration;
 
-/// The accuracy of timers. A shorter wait would take this long, so it is skipped.
+/// The accuracy of timers. Shorter waits are skipped, because a timer would make each of them take
+/// this long.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// The freshness queries of a session: the next one, and the number in flight. `C` is the data that
@@ -22,15 +23,14 @@ impl<C> SharedQueries<C> {
         SharedQueries { next, is_awaited: false, under_way: 0 }
     }
 
-    /// Adds a list request, which arrives now, to the next query. Returns the data that the caller
-    /// keeps for this query.
+    /// Adds a list request to the next query. Returns the caller's data for the next query.
     pub fn join(&mut self) -> &mut C {
         self.is_awaited = true;
         &mut self.next
     }
 
     /// Returns the query to send now. Returns `None` if no list request waits for this query, or if
-    /// `most` queries are already in flight.
+    /// the number of queries in flight has reached `most`.
     pub fn due(&self, most: usize) -> Option<&C> {
         (self.is_awaited && self.under_way < most).then_some(&self.next)
     }
@@ -48,10 +48,9 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// Returns the earliest time for the next query, if the last query was sent at `sent`. This
-/// distributes `most` queries evenly over one round trip. Otherwise, a burst of requests could send
-/// `most` queries at once. The next request would then wait for almost a round trip until one of
-/// them is answered.
+/// Returns the earliest time for the next query, if the last query was sent at `sent`. Spreads
+/// `most` queries evenly over one round trip. Otherwise, a burst could send `most` queries at once,
+/// and the next request would wait almost a round trip.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;
     if share < TIMER_RESOLUTION { sent } else { sent + share }

@@ -95,8 +95,8 @@ impl<E: Engine> AccountCommands for E {
             statements.execute(&update, &[&id, &utc_text(&at)])?;
             Ok(Some(id))
         })?;
-        // Count the keys after the change, because SQLite blocks all other writes during a change.
-        // No key can be added in between, because the account is already closed.
+        // Count the keys outside the transaction, because SQLite blocks all other writes during a
+        // transaction. No key can be added in between, because the account is already closed.
         let Some(account) = closed else { return Ok(0) };
         let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
         let ended = self
@@ -149,7 +149,6 @@ fn find_account(statements: &dyn Statements, name: &str) -> Result<Option<Accoun
     statements.query_optional(&query, &[&name], |row| Account::read(row, 0))
 }
 
-/// Returns the account with this name. Fails if no account has this name.
 fn account_row(statements: &dyn Statements, name: &str) -> Result<Account, StoreError> {
     find_account(statements, name)?.ok_or_else(|| no_account(name))
 }

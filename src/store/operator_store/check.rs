@@ -194,8 +194,7 @@ fn visit_in_pages(
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     // Select all rows, and let `visit` find the wrong values. A query for only the wrong values
-    // would read on until its page is full. In a sound table, that is never, so it would read the
-    // whole table.
+    // would read a whole sound table, because its page would never fill.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let mut from = Some(i64::MIN);
@@ -219,7 +218,7 @@ mod tests {
     use crate::store::statements::Parameters;
     use rusqlite::Connection;
 
-    /// A connection that panics if a query returns more rows than a page has.
+    /// A connection that panics if a query returns more than [`PAGE_ORDERS`] rows.
     struct Pages(Connection);
 
     impl Statements for Pages {

@@ -1,4 +1,5 @@
-//! Defines what each engine supplies to the commands' SQL, which both engines share.
+//! Defines what differs between the engines for the commands. The commands use the same SQL with
+//! both engines.
 
 use crate::store::statements::Statements;
 use crate::store::{ChangeScope, StoreError};

@@ -34,15 +34,16 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Selects whether the server accepts writes, and its identity: system identifier, timeline and
-/// start time. On a standby, the timeline is empty, because the functions that compute it fail.
+/// Reads whether the server accepts writes, and the server's system identifier, timeline and start
+/// time. On a standby, the timeline is empty, because the functions that compute the timeline fail
+/// there.
 ///
 /// Also sets two settings that cannot be startup options:
 ///
-/// - `search_path` becomes the current schema alone. Its name is not known before the connection is
-///   open.
-/// - `transaction_timeout` becomes 0. PostgreSQL before version 17 does not know this setting, and
-///   would refuse a connection with it.
+/// - `search_path` becomes the current schema alone. The schema's name is known only after the
+///   connection is open.
+/// - `transaction_timeout` becomes 0. PostgreSQL before version 17 would refuse a connection with
+///   this setting.
 const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
     current_setting('transaction_read_only') = 'on', \
     (SELECT system_identifier::text FROM pg_control_system()), \
@@ -110,8 +111,8 @@ impl ConnectError {
         ConnectError { text: text.to_string(), is_final: true }
     }
 
-    /// Combines the errors of all hosts into one. It is final only if all of these errors are
-    /// final, because otherwise a later attempt may succeed.
+    /// Combines the errors of all hosts into one. The combined error is final only if each host's
+    /// error is final, because otherwise a later attempt may succeed.
     pub fn no_primary(refusals: &[ConnectError]) -> ConnectError {
         let text = refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let is_final = !refusals.is_empty() && refusals.iter().all(|refusal| refusal.is_final);

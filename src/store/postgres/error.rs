@@ -86,7 +86,6 @@ pub fn engine_error(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> St
     }
 }
 
-/// Returns advice for the operator on how to fix the cause of an error.
 fn advice(error: &PostgresError) -> Option<&'static str> {
     Some(match *error.state.as_ref()? {
         SqlState::INSUFFICIENT_PRIVILEGE => {

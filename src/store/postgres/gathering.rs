@@ -6,8 +6,9 @@ use tokio::task::yield_now;
 /// might never stop under steady load.
 const MAX_GATHERED: usize = 256;
 
-/// Waits for more requests, so that requests that arrive together share a statement. Stops when a
-/// scheduler round adds no requests. `waiting` returns the number of waiting requests.
+/// Waits for more requests, so that requests that arrive together share a statement. Stops when the
+/// other tasks have run and no request was added, or at [`MAX_GATHERED`]. `waiting` returns the
+/// number of waiting requests.
 pub async fn gather_requests(waiting: impl Fn() -> usize) {
     let mut before = 0;
     loop {

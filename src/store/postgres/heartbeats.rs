@@ -13,7 +13,6 @@ use tokio_postgres::{GenericClient, Transaction};
 /// A SQL expression whose value changes with each heartbeat of a server.
 const HEARTBEAT: &str = "id || ' ' || xmin::text || ' ' || xmax::text";
 
-/// Returns the value of [`HEARTBEAT`] for each server that has a row.
 pub async fn heartbeats(client: &impl GenericClient) -> Result<Vec<String>, StoreError> {
     let query = format!("SELECT {HEARTBEAT} FROM replicas");
     let rows = client.query(&query, &[]).await.map_err(read_error)?;
@@ -65,8 +64,8 @@ pub async fn seen_and_silent(
 
 /// Removes the rows of silent servers. Then fails if a server still has a row.
 ///
-/// The removal is safe even if such a server still runs. Its next heartbeat ends its session, and
-/// its next session reads the changes that it has missed.
+/// A silent server may still run. The removal is safe, because the server's next heartbeat ends its
+/// session. Its next session reads the changes that it has missed.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

@@ -53,7 +53,6 @@ use tokio_postgres::{Client, Transaction};
 /// The store, as one command uses it. The methods block, so they must not be called within a tokio
 /// runtime.
 pub struct PostgresOperatorStore {
-    /// Runs the asynchronous work of each method.
     runtime: Runtime,
     connection: Mutex<Connection>,
     url: PostgresUrl,
@@ -276,9 +275,8 @@ impl OperatorStore for PostgresOperatorStore {
 
     fn is_served(&self) -> Result<bool, StoreError> {
         // After a failover, the new primary's clock may differ from the clock that set `heard_at`.
-        // The result may then be wrong for a while. This does little harm, because the result only
-        // decides whether a long command spares the servers. The command may be slower than
-        // necessary, or may slow down the servers.
+        // The result may then be wrong for a while. A wrong result only makes a long command slower
+        // than necessary, or slows down the servers.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",

@@ -28,8 +28,8 @@ pub struct Schema<'a> {
     pub migrations: &'a [Migration],
 }
 
-/// The version of the first release. A database of an earlier build has another schema. A lower
-/// version in its column `oldest_program` identifies such a database.
+/// The version of the first release. A lower version in the column `oldest_program` marks a
+/// database of an earlier build, whose schema is different.
 const FIRST_RELEASE: Version = Version::new(2, 0, 0);
 
 pub const STORE: Schema<'static> = Schema {

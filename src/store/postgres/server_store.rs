@@ -1,4 +1,4 @@
-//! The store's interface for a running server.
+//! Implements the server store in PostgreSQL.
 
 use super::connecting::PostgresUrl;
 use super::connecting::roles::{SCANNER, WRITER};
@@ -112,7 +112,6 @@ impl PostgresStore {
         }
     }
 
-    /// Waits for an open session, at most until the time `until`.
     async fn wait_for_session(&self, until: Instant) -> Result<Arc<Session>, StoreError> {
         let mut sessions = self.sessions.clone();
         let is_open = |current: &Current| {
@@ -316,7 +315,7 @@ async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, Sto
     Ok(OrdersRead::whole(before.orders, last.orders))
 }
 
-/// Sends one page of the orders that changed after the change `after`.
+/// Sends one page of the orders whose latest change is after the position `after`.
 async fn send_changed(
     session: &Session,
     after: Position,

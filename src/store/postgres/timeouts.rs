@@ -26,8 +26,8 @@ pub const KEEPALIVE_RETRIES: u32 = 4;
 /// time.
 pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
-/// The maximum time for which a server's commit may wait for standbys. If a commit on a primary has
-/// waited longer, servers open no new session to this primary.
+/// If a server's commit on a primary has waited for standbys longer than this, servers open no new
+/// session to the primary.
 pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
@@ -71,22 +71,23 @@ pub const DECISION_LIMIT: Duration = Duration::from_secs(2);
 /// Timeout of counting a batch of requests. A late answer ends the session.
 pub const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(3);
 
-/// `Retry-After` of a request that could not be counted.
+/// `Retry-After` of the response to a request that could not be counted.
 pub const UNCOUNTED_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// After a batch of counts has failed, the server is not ready for this time, unless a later batch
-/// succeeds.
+/// How long the server stays not ready after it failed to count a batch of requests. A batch that
+/// is counted ends this time.
 pub const COUNT_FAILURE_DURATION: Duration = Duration::from_secs(2);
 
 /// Interval at which a command polls for heartbeats.
 pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A server that can reach the database sends a heartbeat within this time. The time includes
-/// opening a new session.
+/// The maximum time that a command waits for a server's next heartbeat. A server that can reach the
+/// database needs less, even to open a new session.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After a server has written its row, long commands assume for this time that the server runs, and
-/// spare it. A running server writes its row at least every 10 s.
+/// For this time after a server has written its row, long commands assume that the server runs.
+/// They then work in smaller steps and pause between steps. A running server writes its row about
+/// every 10 s.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
 /// If a server has sent no heartbeat for at least this time, the other servers remove its row. A
@@ -98,9 +99,9 @@ pub const SILENT_FOR: Duration = Duration::from_secs(120);
 pub struct ServerTimeouts {
     pub lock_ms: u64,
     pub statement_ms: u64,
-    /// `idle_in_transaction_session_timeout`. It keeps a suspended or unreachable server or command
-    /// from blocking cancellations. A working one sends its next statement immediately, so it never
-    /// reaches this timeout.
+    /// `idle_in_transaction_session_timeout`. Keeps a suspended or unreachable server or command
+    /// from blocking cancellations. A running server or command sends each next statement
+    /// immediately, so the timeout does not affect it.
     pub idle_ms: u64,
 }
 
@@ -193,7 +194,7 @@ const _: () = {
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // After a request was counted, there is time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // Every batch must wait for less than one second. After a longer wait, `count.sql` could
-    // wrongly conclude that the clock was set back.
+    // No batch waits a second or longer. After such a wait, `count.sql` could wrongly conclude that
+    // the clock was set back.
     assert!(LIMITER.statement_ms < 1_000);
 };

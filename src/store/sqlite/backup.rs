@@ -273,7 +273,6 @@ impl StagedCopy {
         sync().map_err(|error| StoreError::unwritable(&self.target, error))
     }
 
-    /// Renames the complete copy to the target. Fails if the target exists.
     fn publish(self) -> Result<(), StoreError> {
         let publish = || {
             TempPath::try_from_path(self.path())?.persist_noclobber(&self.target)?;

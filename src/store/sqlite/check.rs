@@ -115,10 +115,9 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let mut connection = open_existing(store.path(), access).unwrap();
-        // SQLite calls this closure repeatedly during the checks. The first call imports an order
-        // during the structure check, whose snapshot lacks the order. The report counts the order
-        // only if a later check uses a newer snapshot. Later calls skip the order, because it
-        // exists.
+        // SQLite calls this closure repeatedly. The first call imports an order during the
+        // structure check. The report counts the order only if a later check reads a newer
+        // snapshot.
         let change = move || {
             store.import(Records::Orders(&[Order::pending(1)]), true).unwrap();
             false

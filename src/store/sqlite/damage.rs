@@ -68,7 +68,7 @@ mod tests {
             connection.query_row(query, [], |row| row.get(0)).unwrap()
         };
         drop(store);
-        // Overwrite the first half of the page with the first half of another page.
+        // Overwrite half of the page, as a torn write would.
         let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut half = [0; 2048];
         file.read_exact_at(&mut half, 4096).unwrap();

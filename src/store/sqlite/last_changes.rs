@@ -1,8 +1,8 @@
 //! Reads and raises the numbers of the last changes, which are in the table `last_changes`.
 //!
-//! The numbers are cached, because each list request needs them. They are read again only if the
-//! header of SQLite's WAL index (`store.sqlite-shm`) has changed. Every commit changes the header
-//! before the commit returns (<https://sqlite.org/walformat.html>, 2.1, `iChange`).
+//! The numbers are cached, because each list request needs them. They are read again if the header
+//! of SQLite's WAL index (`store.sqlite-shm`) has changed or cannot be read. Every commit changes
+//! the header before the commit returns (<https://sqlite.org/walformat.html>, 2.1, `iChange`).
 //!
 //! Reading the header takes 1.5 µs on a busy machine. `PRAGMA data_version` would take 7 µs (SQLite
 //! 3.54).

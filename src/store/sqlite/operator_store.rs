@@ -1,4 +1,4 @@
-//! Implements the operator's commands on SQLite.
+//! Implements the operator store on SQLite.
 
 use super::SqliteStore;
 use super::check::examine;

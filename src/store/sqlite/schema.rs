@@ -151,7 +151,7 @@ mod tests {
         let mut connection = Connection::open(&path).unwrap();
         let id = store_id(&connection).unwrap();
         let migrations = [MIGRATIONS, &[NEXT]].concat();
-        // In the second round, no migration is missing.
+        // In the second round, the database already has all migrations, so nothing may change.
         for _ in 0..2 {
             apply(&mut connection, &migrations).unwrap();
             let row = connection.query_row("SELECT id, added FROM orders", [], |row| {

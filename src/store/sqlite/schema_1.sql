@@ -60,9 +60,9 @@ CREATE INDEX accounts_by_change ON accounts (change_number);
 -- digest is the SHA-256 of the whole key; the key itself is not stored. label is the operator's
 -- name for the key. Times are Unix milliseconds.
 --
--- banned_until and ban_seconds describe the latest ban. The next ban doubles ban_seconds. Both are
--- NULL if the key was never banned or the operator lifted the ban. Each ban and each lifting
--- increments ban_number.
+-- banned_until and ban_seconds describe the latest ban. The length of the next ban depends on both.
+-- Both are NULL if the key was never banned or the operator lifted the ban. Each ban and each
+-- lifting increments ban_number.
 --
 -- A change of the account alone does not change change_number of its keys.
 CREATE TABLE keys (

@@ -142,8 +142,8 @@ fn refusal(error: TryLockError, directory: &Path) -> StoreError {
     }
 }
 
-/// The result may be incomplete or empty while the server writes its description. The result is
-/// empty if the file cannot be read.
+/// Returns the running server's description for an error message. The description may be empty or
+/// incomplete.
 fn read_description(directory: &Path) -> String {
     let path = directory.join(DESCRIPTION_FILE_NAME);
     let mut description = String::new();

@@ -351,7 +351,7 @@ fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreErro
 /// about 10 MB, and takes as long as reading a table of a million orders.
 const MAX_SORTED_ORDERS: i64 = 100_000;
 
-/// Returns true if reading the whole table is faster than sorting the orders that changed after
+/// True if reading the whole table is faster than sorting the orders with change numbers above
 /// `after`.
 fn needs_full_scan(connection: &Connection, after: i64) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(

@@ -43,11 +43,11 @@ const PAUSE: Duration = Duration::from_millis(3);
 /// and long reads make the log longer.
 const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 
-/// After this many commits, a server makes a checkpoint, so that the write-ahead log can restart.
+/// After this many commits, a server makes a checkpoint, so that the write-ahead log can start
+/// over. A checkpoint costs three fsyncs.
 ///
-/// To find a page in the log, SQLite steps over all versions of the page since the last restart.
-/// Without this limit, this search would use a quarter of the CPU instructions of each cancellation
-/// by a single client. A checkpoint costs three fsyncs.
+/// To find a page, SQLite steps over all its versions in the log. In a longer log, this search
+/// would take a quarter of a cancellation's CPU instructions if only one client cancels.
 const CHECKPOINT_COMMITS: u32 = 250;
 
 #[derive(Debug)]
@@ -116,14 +116,14 @@ impl WriteGuard<'_> {
     /// Waits for the writes of other processes, then begins a transaction that writes. Fails after
     /// the deadline. Also fails if the index of the write-ahead log was removed or replaced.
     ///
-    /// If an earlier write of a server failed because the disk may be full, first makes a
+    /// If an earlier write of a server failed, perhaps because the disk was full, first makes a
     /// checkpoint. Fails if the checkpoint fails.
     pub fn begin(&mut self) -> Result<WriteTransaction<'_>, StoreError> {
         let intent = &self.access.intent;
         if self.is_server {
             self.make_room()?;
-            // A locked file means that a command waits to write, so pause. Without support for
-            // locks in the file system, do not pause.
+            // If `intent` is locked, a command waits to write, so pause. If the file system does
+            // not support locks, do not pause.
             match intent.try_lock() {
                 Err(TryLockError::WouldBlock) => sleep(PAUSE),
                 _ => _ = intent.unlock(),
@@ -143,9 +143,9 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // Check before the first write. If the index of the write-ahead log (the file `-shm`) was
-        // replaced, its locks no longer exclude other processes, and one may be writing to the log.
-        // The transaction is then rolled back without a write, which does not disturb that process.
+        // Check before the first write. If the file `-shm` was replaced, its locks no longer
+        // exclude other processes. Another process may be writing to the log, and a rollback
+        // without a write does not disturb that process.
         self.access.files.require_index()?;
         Ok(transaction)
     }
@@ -157,8 +157,8 @@ impl WriteGuard<'_> {
     }
 
     /// Must be called after each commit. On a server, makes a checkpoint after every
-    /// [`CHECKPOINT_COMMITS`] commits. The requests of the commit that makes the checkpoint due get
-    /// their responses only after the checkpoint.
+    /// [`CHECKPOINT_COMMITS`] commits. The requests of the last of these commits get their
+    /// responses only after the checkpoint.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;
@@ -174,10 +174,9 @@ impl WriteGuard<'_> {
         }
     }
 
-    /// If a server's write failed, perhaps because the disk is full, makes a checkpoint. The
-    /// checkpoint empties the log, which frees disk space. An automatic checkpoint might never
-    /// begin, because the log may be too short for it. If this checkpoint fails, the server tries
-    /// again before its next write.
+    /// Makes a checkpoint if a server's write failed and the disk may be full, because emptying the
+    /// log frees space. The log may be too short for an automatic checkpoint. If this checkpoint
+    /// fails, the server tries again before its next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);

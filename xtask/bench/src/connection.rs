@@ -20,8 +20,8 @@ pub struct Connection {
     buffer: BytesMut,
 }
 
-/// Runs requests on the calling thread, and therefore on that thread's core. Fails after
-/// [`ANSWER_TIMEOUT`].
+/// Runs requests on the calling thread, because the benchmark pins this thread to a core. Fails
+/// after [`ANSWER_TIMEOUT`].
 pub fn block_on<T>(requests: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -23,8 +23,8 @@ impl Load {
     }
 
     /// Sends requests until `span` has passed or no request is left. Returns the number of
-    /// responses and the seconds, without the time to connect. Fails if earlier runs have already
-    /// sent all requests.
+    /// responses, and the duration in seconds without the time to connect. Fails if earlier runs
+    /// have already sent all requests.
     pub fn run(&mut self, address: SocketAddr, span: Duration) -> anyhow::Result<(f64, f64)> {
         let (status, requests) = (self.status, RefCell::new(&mut self.requests));
         block_on(async {

@@ -22,7 +22,6 @@ static CORES: LazyLock<Vec<usize>> = LazyLock::new(|| {
     (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
 });
 
-/// Describes the machine in one line of the report.
 pub fn description() -> anyhow::Result<String> {
     let (info, kernel) = (CpuInfo::current()?, rustix::system::uname());
     Ok(format!(

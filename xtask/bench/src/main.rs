@@ -29,7 +29,8 @@ use std::time::{Duration, SystemTime};
 use table::Row;
 use testbed::{Program, exit_code};
 
-/// The same allocator as the server's, so that bare dropshot has no advantage or disadvantage.
+/// The server's allocator. This program also runs as bare dropshot, so the comparison with the
+/// server is fair.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -80,7 +81,7 @@ enum Part {
     Cancels,
     /// The start of a server with a million orders
     Start,
-    /// Lists, request counts, cancellations and the start with a store in PostgreSQL
+    /// With a store in PostgreSQL: lists, request counts, cancellations and the start of a server
     Postgres,
     /// The number of round trips to PostgreSQL that each kind of request waits for
     RoundTrips,

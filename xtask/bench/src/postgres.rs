@@ -24,7 +24,6 @@ const CLIENTS: usize = 64;
 /// in the first second after its start.
 pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
-/// A larger buffer cache and more WAL between checkpoints than by default.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
 /// Servers cancel only orders with lower ids than this, and pgbench changes only orders with higher
@@ -141,7 +140,8 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
 }
 
 /// Measures requests for a list, for an unknown path (404), and with a key whose limits are zero
-/// (429). For the rate limit, the server counts the first two in PostgreSQL, but not the third.
+/// (429). The server counts requests for lists and unknown paths in PostgreSQL. The server refuses
+/// the limited key without counting its requests.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

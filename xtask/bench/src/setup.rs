@@ -74,12 +74,11 @@ impl Setup {
         Ok(Store { data, key, limited_key })
     }
 
-    /// Starts a server of each build on a new embedded store.
+    /// Starts a server of each build, each on a new embedded store of its own.
     pub fn embedded(&self, orders: u64) -> anyhow::Result<Builds<Served>> {
         self.embedded_with(orders, None)
     }
 
-    /// Like [`Setup::embedded`], but the servers load the library `preload`.
     pub fn embedded_with(
         &self,
         orders: u64,
@@ -141,8 +140,6 @@ fn serve_with(data: &DataDir, preload: Option<&Preload>) -> anyhow::Result<Serve
     Ok(server)
 }
 
-/// Sends a GET request and returns the response's body. Fails if the response's status is not
-/// `status`.
 pub fn fetch_body(
     server: &ServerProcess,
     path: &str,
@@ -164,7 +161,6 @@ pub fn cancels(clients: usize, ids: std::ops::Range<u64>, key: &str) -> Load {
     Load { clients, status: 204, requests: Box::new(ids.map(cancel)) }
 }
 
-/// Returns a CSV of orders with realistic values.
 fn csv(orders: u64) -> String {
     let order = |id| {
         let (pet, quantity, day) = (100_000 + id * 7_919 % 900_000, 1 + id % 5, 1 + id % 28);

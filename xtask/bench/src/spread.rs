@@ -1,4 +1,4 @@
-//! Summarises repeated measurements by their median and quartiles, which a few outliers hardly
+//! Summarizes repeated measurements by their median and quartiles, which a few outliers hardly
 //! change.
 
 #[derive(Clone, Copy, Debug, PartialEq)]

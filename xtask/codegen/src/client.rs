@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The source in the first line of a file that is generated from all documents.
+/// Stands for the document's path in the first line of a file that is generated from all documents.
 pub const ALL: &str = "all documents";
 
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct Version<'a> {
 
 #[derive(Debug)]
 pub struct ClientCode {
-    /// The code of the client for each version.
+    /// The client's file for each version, in the order of the arguments of [`client`].
     pub versions: Vec<String>,
     /// The extensible enums, merged from all versions.
     pub values: String,

@@ -2,18 +2,16 @@
 //! uses dropshot, a library for HTTP servers. It also uses schemars, which derives a JSON Schema
 //! from a Rust type. Progenitor, a generator for clients, writes a part of the client.
 //!
-//! Callers rely on the document when they write programs, so the server must do exactly what the
-//! document says. Dropshot works in the other direction. With schemars, it emits a document from
-//! the server's types. If someone changes a type, the document changes too, and callers learn of
-//! the change only after the release.
-//!
-//! Types also cannot express everything that callers need, such as errors by status ([dropshot#7]),
-//! security ([dropshot#59]) and plans. A document that is written by hand can express these parts.
-//! But document and code soon differ. For example, someone returns a new error from a handler and
-//! forgets the document.
+//! Callers write their programs from the document, so the server must do exactly what the document
+//! says. Dropshot works from code to document: with schemars, it emits a document from the server's
+//! types. If someone changes a type, the document changes too, and callers learn of the change only
+//! after the release. Types also cannot express everything that callers need, such as errors by
+//! status ([dropshot#7]), security ([dropshot#59]) and plans. A document that is written by hand
+//! can. But such a document and the code soon differ. For example, someone returns a new error from
+//! a handler and forgets the document.
 //!
 //! So the document comes first, and the code follows from it. A person edits a document in `spec/`.
-//! `cargo xtask generate` reads it into the types of [`model`], and writes from them:
+//! `cargo xtask generate` reads the document into the types of [`model`], and writes:
 //!
 //! - for the server ([`server`]), a module such as `api/src/v2.rs`. It has records and enums,
 //!   strict parameters, an enum of successes and an enum of errors for each operation, and two
@@ -23,7 +21,7 @@
 //!   enums.
 //!
 //! From the second trait and its types, dropshot emits a document again. `cargo xtask check`
-//! compares that document with the one in `spec/`, and `xtask/src/check.rs` explains what this
+//! compares the emitted document with the one in `spec/`, and `xtask/src/check.rs` explains what this
 //! proves.
 //!
 //! What is always true:
@@ -43,8 +41,8 @@
 //! (`client/progenitor.rs`). `api/UPSTREAM.md` lists what dropshot and progenitor lack, and the
 //! workarounds.
 //!
-//! A generator for the public methods of the client was tried. It took 2,000 lines for six
-//! operations. By hand, a method takes ten lines, so only the layer below these methods is
+//! A generator for the public methods of the client was tried. The generator took 2,000 lines for
+//! six operations. A method by hand takes ten lines, so only the layer below these methods is
 //! generated. The generator need not support every document. Of 39 documents of other APIs, it made
 //! a server from 14 and a client from none.
 //!

@@ -138,7 +138,6 @@ pub struct ErrorRecord {
 #[derive(Clone, Debug)]
 pub struct Operation {
     pub id: String,
-    /// Name of the trait method that handles the operation.
     pub method_name: Ident,
     /// The operation's name in the names of its types, such as `ListOrders` in `ListOrdersSuccess`.
     pub type_name: String,
@@ -151,15 +150,14 @@ pub struct Operation {
     pub summary: Option<String>,
     /// The description, which becomes part of a doc comment.
     pub description: Option<String>,
-    /// Parameters, grouped by their location.
     pub parameters: Vec<ParameterSet>,
     /// The type of the request's JSON body; `None` if requests have no body.
     pub body: Option<Type>,
     /// Successes, by ascending status. Dropshot documents only the first.
     pub successes: Vec<Success>,
-    /// The errors of the responses, without the responses in `shared`.
+    /// The errors of the operation, except the errors of the responses in `shared`.
     pub errors: Vec<ErrorVariant>,
-    /// The Rust names of the responses in `components` whose errors the operation can return.
+    /// The Rust names of the shared error responses in `components` that the operation can return.
     pub shared: Vec<Ident>,
 }
 

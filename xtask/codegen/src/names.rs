@@ -21,8 +21,9 @@ pub fn shouty(name: &str) -> Option<Ident> {
 
 /// Returns `converted` as an identifier. A keyword becomes a raw identifier, such as `r#type`.
 ///
-/// Returns `None` if a name has unsupported characters or `converted` does not begin with a letter.
-/// Also returns `None` for a keyword such as `self`, which cannot be a raw identifier.
+/// Returns `None` if `name` or `converted` has unsupported characters, or if `converted` does not
+/// begin with a letter. Also returns `None` for a keyword such as `self`, which cannot be a raw
+/// identifier.
 fn identifier(name: &str, converted: &str) -> Option<Ident> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let is_separator = |letter: char| "-_. ".contains(letter);

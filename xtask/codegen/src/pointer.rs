@@ -45,7 +45,7 @@ fn parent<'a>(document: &'a mut Value, pointer: &str) -> Option<(&'a mut Value, 
     Some((document.pointer_mut(parent)?, token.replace("~1", "/").replace("~0", "~")))
 }
 
-/// Returns the target of a reference, or `None` if it is not in `document`.
+/// Returns the target of a reference, or `None` if the target is not in `document`.
 pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     document.pointer(reference.strip_prefix('#')?)
 }
@@ -53,8 +53,8 @@ pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
 /// Returns `value` with each reference replaced by its target. A target that is an object also gets
 /// a member with the reference, which `component` reads.
 ///
-/// Two kinds of references stay: those whose target is not in the document, and those within their
-/// own target, because of the cycle.
+/// A reference stays if its target is not in the document. A reference within its own target also
+/// stays, because replacing it would never end.
 pub fn resolve_references(document: &Value, value: &Value) -> Value {
     resolve_within(document, value, &[])
 }

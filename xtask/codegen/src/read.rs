@@ -99,7 +99,6 @@ pub fn contract(document: &Value) -> Result<Contract, Refusals> {
     Err(Refusals(reader.refusals))
 }
 
-/// Returns all pointers of a document, in the document's order.
 fn pointers(node: &Node<'_>) -> Vec<String> {
     let members = node.members().map(|(_, member)| member);
     let inner = members.chain(node.elements()).flat_map(|inner| pointers(&inner));
@@ -112,7 +111,8 @@ struct Reader<'a> {
     root: Node<'a>,
     items: Vec<Item>,
     refusals: Vec<Refusal>,
-    /// For each closed enum of parameters: its list of values in the document, and its type.
+    /// The values and the type of each parameter enum that was read. Parameters with the same
+    /// values share the type.
     parameter_enums: Vec<(&'a Value, Type)>,
     /// The Rust names in use, each with the JSON pointer of its place in the document. The pointer
     /// is empty for [`NAMES_IN_USE`].
@@ -209,7 +209,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses each reference whose target does not exist or is in another document.
     fn check_references(&mut self, node: &Node<'_>) {
         // `$ref` is not always a reference. Under `properties`, `$ref` may be a property's name.
         // Within examples, `$ref` may be any data.
@@ -239,8 +238,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses each key of `node` that the subset does not allow in this construct. Allows all keys
-    /// that begin with `x-`.
     fn check_keys(&mut self, node: &Node<'_>, construct: &Construct) {
         for (key, member) in node.members() {
             if !construct.keys.contains(&key) && !key.starts_with("x-") {

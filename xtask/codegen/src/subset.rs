@@ -1,7 +1,7 @@
 //! The subset of OpenAPI 3.0 that a document may use. The generator refuses everything else, except
 //! `x-` fields. The tests that compare responses with schemas support the same subset.
 //!
-//! A test checks that the table in `xtask/README.md` is equal to this module.
+//! A test checks that the table in `xtask/README.md` lists the same constructs.
 
 use serde_json::Value;
 
@@ -12,7 +12,6 @@ pub struct Construct {
     pub keys: &'static [&'static str],
 }
 
-/// Declares a constant for each construct, and a list of all constructs.
 macro_rules! constructs {
     ($($id:ident: $name:literal [$($key:literal)*])*) => {
         $(#[doc = $name]
@@ -53,8 +52,8 @@ constructs! {
 pub const FORMATS: [(&str, &str); 4] =
     [("integer", "int32"), ("integer", "int64"), ("string", "date-time"), ("string", "uuid")];
 
-/// Returns a description of the first part of a schema that the subset does not allow. Does not
-/// look into the schemas of properties and items.
+/// Describes the first key or value of a schema that is outside the subset. Does not look into the
+/// schemas of properties and items.
 pub fn outside_of_schema(schema: &Value) -> Option<String> {
     let kind = schema["type"].as_str().unwrap_or_default();
     let constructs: &[&Construct] = match kind {

@@ -1,5 +1,6 @@
-//! Checks that the generator ignores no part of a document. Each change of a document must change
-//! the code or be refused, unless [`crate::unemitted`] lists the changed value.
+//! Checks that the generator ignores no part of a document. If the test changes a value, the
+//! generated code must change, or the generator must refuse the document. [`crate::unemitted`]
+//! lists the exceptions.
 
 use crate::node::Node;
 use crate::pointer::{pointer_to, put, take};
@@ -54,8 +55,8 @@ const ADDITIONS: &str = r#"{
 /// empty string.
 const ODD_TEXTS: [&str; 3] = ["HH:mm", "double", ""];
 
-/// Returns the pointers of the ignored changes. A change is ignored if the code stays the same and
-/// [`crate::unemitted`] does not list the changed value.
+/// Returns the pointers of the ignored changes. A change is ignored if the generated code stays the
+/// same and [`crate::unemitted`] does not list the changed value.
 fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     let unchanged = code(document).unwrap();
     let is_ignored = |(place, changed): &&(String, Value)| {
@@ -83,14 +84,13 @@ fn construct(document: &Value, pointer: &str) -> String {
     let (last, parent) = (tokens.next(), tokens.next());
     let value = document.pointer(pointer).unwrap();
     let shape = ["$ref", "enum", "x-extensible-enum"].map(|key| value.get(key).is_some());
-    // A document chooses the names of most objects freely. So the key omits the last token of an
-    // object's pointer. The key keeps methods and statuses, because OpenAPI defines them.
+    // A document chooses the names of most objects freely, so the key omits these names. OpenAPI
+    // defines the names of methods and statuses, so the key keeps them.
     let last =
         last.filter(|_| !value.is_object() || ["PATH", "responses"].map(Some).contains(&parent));
     format!("{last:?} {parent:?} {shape:?} {} {}", value["type"], value["format"])
 }
 
-/// Asserts that the generator ignores none of these changes in any document.
 fn assert_none_ignored(changes: impl Fn(&Value, &str) -> Vec<(String, Value)>) {
     let mut constructs = BTreeSet::new();
     for (name, text) in DOCUMENTS {
@@ -130,7 +130,8 @@ fn a_removed_value_changes_the_code_or_is_refused() {
     assert_none_ignored(|document, pointer| {
         let mut changed = document.clone();
         let removed = take(&mut changed, pointer);
-        // Skips the value if all its leaves have a kind that dropshot does not emit.
+        // Skip a value whose leaves are all listed in `unemitted`, because removing such a value
+        // may leave the code unchanged.
         let has_known_kind = removed.as_ref().is_some_and(|value| has_known_kind(pointer, value));
         removed
             .filter(|_| !has_known_kind)
@@ -167,8 +168,8 @@ fn a_replaced_leaf_changes_the_code_or_is_refused() {
     });
 }
 
-/// A schema with the name of an imported type would conflict with the import. So
-/// [`read::NAMES_IN_USE`] must contain each such name.
+/// A schema must not have the name of an imported type. So [`read::NAMES_IN_USE`] must contain the
+/// names of all imports.
 #[test]
 fn no_schema_can_have_an_imported_name() {
     for (_, text) in DOCUMENTS {
@@ -187,9 +188,8 @@ fn no_schema_can_have_an_imported_name() {
     }
 }
 
-/// A shared enum is named after its first operation, and each other operation gets an alias. A new
-/// first operation therefore renames the enum. The old name must stay as an alias, because the
-/// server's code may use it.
+/// A shared enum is named after its first operation in the document. If a new operation comes
+/// first, the old name must stay as an alias, because the server's code may use the old name.
 #[test]
 fn a_new_operation_renames_no_shared_enum() {
     let (_, text) = DOCUMENTS[2];

@@ -1,5 +1,5 @@
-//! Lists the values of a document that dropshot cannot emit from the generated types. Each kind of
-//! value names the checks and tests that prove that the server behaves as the values say.
+//! Lists the values of a document that dropshot cannot emit from the generated types. For each kind
+//! of value, the list names the checks and tests that cover the server's behavior.
 //!
 //! A test checks that the table in `api/UPSTREAM.md` is equal to this list.
 
@@ -82,7 +82,6 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// The patterns of all kinds, split into tokens. Each pattern has its kind.
 static PLACES: LazyLock<Vec<(Vec<&str>, &Kind)>> = LazyLock::new(|| {
     let tokens = |place: &'static str| place.split('/').filter(|token| !token.is_empty()).collect();
     let with_kind =

@@ -1,8 +1,8 @@
-//! Builds the files of a release: archive, image, licences and SBOM. With `--try`, also smoke-tests
+//! Builds the files of a release: archive, image, licenses and SBOM. With `--try`, also smoke-tests
 //! the archive and the image.
 //!
-//! `cargo xtask dist` runs this program. The released program needs no shared library. Only crates
-//! are downloaded.
+//! `cargo xtask dist` runs this program, which downloads only crates. The released program needs no
+//! shared library.
 
 mod checkout;
 mod compose;
@@ -24,7 +24,7 @@ use xtask::repository::Repository;
 /// A release needs a commit that has passed `.ci/run` and `.ci/run nightly` in this checkout.
 ///
 /// Makes an archive, a container image and checksums. The archive contains a static program for
-/// Linux, man pages, completions, the systemd unit, licences and an SBOM.
+/// Linux, man pages, completions, the systemd unit, licenses and an SBOM.
 ///
 /// Builds in release mode. Needs buildah, cargo-about and cargo-cyclonedx.
 ///

@@ -116,8 +116,8 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     Ok(checkout.target_directory().join(triple).join("dist/store-orders"))
 }
 
-/// Writes the licences, the documents, and the files that the program itself prints, such as man
-/// pages and shell completions.
+/// Writes the licenses, the documents, and the files that the program prints, such as man pages and
+/// shell completions.
 fn write_documents(
     checkout: &Checkout,
     triple: &str,
@@ -153,7 +153,7 @@ fn licences(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(about.arg("xtask/dist/about.hbs"))
 }
 
-/// Returns the settings of `cargo about`. They accept the licences that .cargo/deny.toml allows.
+/// Returns the settings of `cargo about`, which accept the licenses that .cargo/deny.toml allows.
 fn about_config(root: &Path) -> anyhow::Result<String> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).context(name.to_string());
     let (base, deny) = (read("xtask/dist/about.toml")?, read(".cargo/deny.toml")?);

@@ -57,7 +57,6 @@ fn claim(out: Out<'_>, claim: &str, holds: bool, otherwise: &str) -> anyhow::Res
     Ok(out.flush()?)
 }
 
-/// Unpacks the archive and checks that its program runs.
 fn unpack_archive(release: &Release, out: Out<'_>) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let mut tar = Command::new("tar");

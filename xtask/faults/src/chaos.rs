@@ -39,7 +39,8 @@ pub struct ChaosArgs {
 }
 
 impl ChaosArgs {
-    /// Returns the seed for the scenarios outside of `chaos::`, which run only once.
+    /// Returns the seed for the scenarios outside of `chaos::`. These scenarios run once, even with
+    /// several seeds.
     pub fn scenario_seed(&self) -> u64 {
         self.seeds.first().copied().unwrap_or(1)
     }

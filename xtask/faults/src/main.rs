@@ -102,7 +102,7 @@ fn select_scenarios(cli: &Cli) -> anyhow::Result<Vec<Scenario>> {
         chaos::negative_controls(),
     ];
     let mut scenarios: Vec<Scenario> = groups.into_iter().flatten().collect();
-    // `Arguments` has only one filter, so each further filter gets its own copy.
+    // `Arguments` has only one filter, so each further filter gets a copy of `Arguments`.
     let further = cli.more_filters.iter().map(|filter| {
         let filter = Some(filter.clone());
         Arguments { filter, ..cli.tests.clone() }

@@ -65,7 +65,6 @@ impl StoreUnderTest {
             .await
     }
 
-    /// Starts a replica that reaches the store at `url`.
     pub async fn replica(&self, name: &str, url: &str, flags: &[&str]) -> anyhow::Result<Replica> {
         let data = DataDir::on_store(&self.program, &self.directory.path().join(name), url);
         let mut all = vec!["--log-level", "warning"];
@@ -88,7 +87,6 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Wraps a server process that has an admin listener.
     pub fn new(server: ServerProcess) -> anyhow::Result<Replica> {
         let admin =
             server.printed_after("admin listener on ").context("no admin listener")?.to_string();
@@ -135,7 +133,6 @@ impl Replica {
         Ok(self.http.delete(url).bearer_auth(&key.text).send().await?.status().as_u16())
     }
 
-    /// Returns the body of the list; fails if the status is not 200.
     pub async fn list(&self, key: &Key) -> anyhow::Result<Vec<u8>> {
         let url = format!("{}/store/orders", self.server.base_url());
         let answer = self.http.get(url).bearer_auth(&key.text).send().await?;
@@ -145,7 +142,6 @@ impl Replica {
         Ok(answer.bytes().await?.to_vec())
     }
 
-    /// Requests the list with `If-None-Match: known`, and returns the status and the entity tag.
     pub async fn list_unless(&self, key: &Key, known: &str) -> anyhow::Result<(u16, String)> {
         let url = format!("{}/store/orders", self.server.base_url());
         let list = self.http.get(url).bearer_auth(&key.text).header("if-none-match", known);
@@ -155,7 +151,6 @@ impl Replica {
     }
 }
 
-/// Returns a store URL that lists `ports` on 127.0.0.1.
 pub fn url_of(ports: impl AsRef<[u16]>) -> String {
     let hosts: Vec<String> =
         ports.as_ref().iter().map(|port| format!("127.0.0.1:{port}")).collect();

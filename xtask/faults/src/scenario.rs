@@ -131,8 +131,8 @@ impl Scenario {
         code
     }
 
-    /// Runs the scenario until its end, SIGINT or SIGTERM. A signal drops the scenario's values,
-    /// which ends its processes and unmounts its disks.
+    /// Runs the scenario until the scenario ends, or SIGINT or SIGTERM arrives. After a signal, the
+    /// scenario's future is dropped, which ends its processes and unmounts its disks.
     async fn run_until_interrupted(
         &self,
         tools: &Tools,

@@ -32,7 +32,6 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Boots a machine, and installs the program and its unit, with these settings.
     fn with_unit(tools: &Tools, settings: &str) -> anyhow::Result<Machine> {
         let machine = Machine::boot(tools)?;
         let install = "set -e; install store-orders-*-linux-x86_64/bin/store-orders /usr/local/bin/
@@ -101,8 +100,8 @@ fn files(page: &str, heading: &str) -> anyhow::Result<Vec<(String, String)>> {
         .collect())
 }
 
-/// Runs the commands of the handbook for one machine. They install the program on a new machine,
-/// upgrade it, and go back to the previous version.
+/// Runs the commands of the handbook's page for one machine. The commands install the program on a
+/// new machine, upgrade the program, and go back to the previous version.
 async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::boot(tools)?;
     let run = |text: &str, real: &[(&str, String)]| machine.console(ONE_MACHINE, text, "", real);
@@ -134,9 +133,9 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// that systemd makes for `DynamicUser=`.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the directory. Then stop the server, so that the import is one
-    // change, as in the runbook's sessions. While a server runs, an import of 2,000 orders makes
-    // several changes.
+    // Start the server once, because the first start creates the directory. Stop the server before
+    // the import, because an import of 2,000 orders beside a server makes several changes. The
+    // runbook's sessions show one change.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(

@@ -22,9 +22,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     upward_imports(inputs.repository.root(), SERVER)
 }
 
-/// Returns a problem for each import of a module that is higher in the map than the importing
-/// module. Also returns a problem for each import if the map lacks one of the two modules. The
-/// crate's root file is `name` in `directory`.
+/// Returns a problem for each import of a module that is above the importing module in the map. An
+/// import is also a problem if the map lacks the importing or the imported module. The crate's root
+/// file is `name` in `directory`.
 fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> {
     let (uses, text) = (module_imports(directory, name)?, read(&directory.join(name))?);
     let map = modules_in_map(&text);

@@ -8,11 +8,11 @@ const PLACE: Style = Style::new().bold();
 
 pub(super) const ABSENT: &str = "absent";
 
-/// The maximum number of characters in a line of a diff. Applies only if `--fix` can write the
-/// file. Then nobody has to copy the lines, and generated lines can be very long.
+/// The maximum number of characters in a line of a diff that `--fix` can apply. Generated lines can
+/// be very long. Other diffs are not cut, because a person must copy their lines.
 const MAX_CHARS: usize = 100;
 
-/// The difference between what a check expected in a place and what it found there, with the fix.
+/// A place where a check found something other than expected, and the fix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// The file with the problem, or a place in the file, such as `FILE#POINTER` with a JSON
@@ -34,7 +34,8 @@ pub enum Fix {
 }
 
 impl Problem {
-    /// Returns a problem in the content of a whole file. `--fix` can write the expected content.
+    /// Returns the problem that a file's content is not as expected. `--fix` can write the expected
+    /// content.
     pub(super) fn for_file(file: &str, expected: String, found: String) -> Self {
         let fix = Fix::Write { file: file.to_string(), text: expected.clone() };
         Self { place: file.to_string(), expected, found, reasons: Vec::new(), fix }

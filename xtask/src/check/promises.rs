@@ -43,9 +43,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Checks that no base path was removed too early. `base_paths` are the paths that are still
-/// served. For each other path, looks at its newest published document. Returns a problem if
-/// operations of this document must still be served on the day `today`.
+/// Checks that no base path was removed too early. `base_paths` are still served. Returns a problem
+/// for every removed path whose newest published document has operations that must still be served
+/// on the day `today`.
 pub fn check_served(
     base_paths: &[&str],
     published: &Published,
@@ -125,7 +125,6 @@ pub fn check_promises(
     Ok(low.into_iter().chain(entries).collect())
 }
 
-/// Returns the lowest major version that is higher than all served and published ones.
 fn next_free_major(published: &Published) -> u64 {
     let served = DOCUMENTS.iter().filter_map(|of| of.base_path.strip_prefix("/v")?.parse().ok());
     let published = published.versions().into_iter().map(|(version, _)| version.major);
@@ -196,8 +195,8 @@ fn low_version(
 }
 
 /// Checks that the changelog names each addition and each breaking change, in the section of the
-/// version to be published. This is `version`, or `least` if `version` is too low. `least` is the
-/// lowest version that the changes allow.
+/// version to be published. `least` is the lowest version that the changes allow. The version to be
+/// published is `version`, or `least` if `version` is too low.
 fn missing_entries(
     text: &str,
     version: &Version,

@@ -1,6 +1,5 @@
-//! Checks that the texts for people match the machine-readable fields of the documents. The texts
-//! are the guide and the descriptions. The check compares the plans, error codes and numbers in
-//! them.
+//! Checks that the guide and the descriptions match the machine-readable fields of the documents.
+//! The check compares plans, error codes and numbers.
 
 use super::inputs::Inputs;
 use super::problem::{ABSENT, Fix, Problem};
@@ -73,8 +72,8 @@ fn check_sections(guide: &str, documents: &[Value]) -> Vec<Problem> {
     sections.collect()
 }
 
-/// Checks texts against the schemas and `x-` fields of one document. The texts are in the document
-/// and in the guide.
+/// Checks the texts of one document, and of the guide, against the document's schemas and `x-`
+/// fields.
 fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
     let codes: Vec<_> = codes(document).collect();
@@ -143,7 +142,7 @@ const BOUNDS: [(&str, &str, &str); 6] = [
     ("at least ", "", "minimum"),
 ];
 
-/// Like [`BOUNDS`], but for phrases in the messages of example errors, such as `from 1 to 100`.
+/// Like [`BOUNDS`], for example errors, whose messages have phrases such as `from 1 to 100`.
 const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
 
 /// Finds code such as `limit=1000` whose number the schema does not allow. Returns pairs of the
@@ -173,8 +172,7 @@ fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
     values.filter(|(_, value)| !bounds(&value["schema"]).is_empty()).collect()
 }
 
-/// Returns every description below `/components/schemas`, which may be of a schema or of a field.
-/// Each comes with its own JSON pointer.
+/// Returns the descriptions of all schemas and fields, each with its JSON pointer.
 fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> {
     let schemas = pointers(document).into_iter();
     let descriptions = schemas.filter(|pointer| {
@@ -241,8 +239,8 @@ fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
 /// Returns the heading and the first paragraph that the guide must have for an error code. Returns
 /// an empty string if no document lists the code.
 ///
-/// The heading contains a status. It comes from the first example of the code in the documents.
-/// Without an example, it is `current`, the status that the guide has now.
+/// The status in the heading is the status of the code's first example in the documents. Without an
+/// example, the heading keeps `current`, the status that the guide has now.
 fn section(documents: &[Value], code: &str, current: &str) -> String {
     let has_code = |document: &Value| codes(document).any(|other| other == code);
     let versions = DOCUMENTS.iter().map(|of| of.module.trim_start_matches('v')).zip(documents);

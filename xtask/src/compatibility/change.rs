@@ -5,7 +5,7 @@ use semver::{Prerelease, Version};
 /// The effect of a change on callers. Ordered from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Programs are not affected: requires a patch version.
+    /// A change that does not affect programs. Requires a patch version.
     Neutral,
     /// A change that breaks no promise, such as a new field or a deprecation. Requires a minor
     /// version and a changelog entry, because callers should know of the change.

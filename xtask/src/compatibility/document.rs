@@ -52,8 +52,8 @@ fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     Some((version.major, version.minor))
 }
 
-/// Compares the base URLs. First replaces each variable with its default, because two servers may
-/// have the same URL before the replacement.
+/// Compares the base URLs, with each variable replaced by its default. Two servers may differ only
+/// in these defaults.
 fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     let by_url = |list: Option<&Value>| -> Value {
         let servers = list.and_then(Value::as_array).into_iter().flatten();

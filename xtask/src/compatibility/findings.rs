@@ -66,7 +66,7 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { old, new, ..self.clone() }
     }
 
-    /// Returns the place of the member `key`. Its name is the name of `self`, or `key` if `self` is
+    /// Returns the place of the member `key`. The place is named like `self`, or `key` if `self` is
     /// the root.
     fn member<'b>(&self, key: &'b str) -> ComparedPlace<'b>
     where
@@ -88,13 +88,10 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: false, ..self.clone() }
     }
 
-    /// Returns this place with `part` appended to its name.
     pub fn part(&self, part: &str) -> ComparedPlace<'a> {
         self.named(&format!("{} {part}", self.name))
     }
 
-    /// Returns this place with a field appended to the place's name. In a schema, the field follows
-    /// a dot, as in `Order.id`; elsewhere, it follows a space.
     pub fn field(&self, field: &str) -> ComparedPlace<'a> {
         let dot = if self.is_schema { "." } else { " " };
         ComparedPlace {
@@ -110,9 +107,8 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
 
-    /// Returns the name of the component that this place refers to. If both documents have this
-    /// place, both must refer to the same component. If they do not, or if the place is no
-    /// reference, returns `None`.
+    /// Returns the name of the component that this place refers to. Returns `None` if the place is
+    /// no reference, or if the two documents refer to different components.
     pub fn component(&self) -> Option<&'a str> {
         let name = component(self.new.or(self.old)?)?;
         self.old.is_none_or(|old| component(old) == Some(name)).then_some(name)

@@ -145,8 +145,8 @@ fn request_body(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// True if `If-None-Match` is a new parameter of the operation. In this case, existing programs do
-/// not send it.
+/// True if `If-None-Match` is a new parameter of the operation. Existing programs do not send this
+/// header, so they never get a 304.
 fn becomes_conditional(at: &ComparedPlace<'_>) -> bool {
     let takes_it = |operation: Option<&Value>| {
         let parameters = operation.and_then(|operation| operation["parameters"].as_array());

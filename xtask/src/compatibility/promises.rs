@@ -46,7 +46,6 @@ fn day(value: Option<&Value>) -> Option<NaiveDate> {
     value?.as_str()?.parse().ok()
 }
 
-/// True if a published operation is deprecated and its sunset was before today.
 pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
     let sunset = day(operation.get("x-sunset"));
     operation["deprecated"] == true && sunset.is_some_and(|sunset| today > sunset)

@@ -1,7 +1,8 @@
-//! Replaces each reference below `paths` with its target, except a reference within its own target.
-//! Copies the document's `security` to operations without their own. So a change of a shared
-//! component is found at each use. The comparison finds no difference between a reference and a
-//! copy of its target.
+//! Replaces each reference below `paths` with its target. So the comparison finds a change of a
+//! shared component at each use. References within their own target stay, because replacing them
+//! would never end.
+//!
+//! Copies the document's `security` to operations without their own.
 
 use codegen::pointer;
 use serde_json::{Value, json};

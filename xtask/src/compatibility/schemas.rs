@@ -36,7 +36,7 @@ pub(super) fn compare(found: &mut Findings, at: &ComparedPlace<'_>, direction: D
     });
 }
 
-/// Reports a value that refers to a different component, because generated clients name the value's
+/// Reports a value that now refers to another component, because generated clients name the value's
 /// type after the component.
 fn report_rename(found: &mut Findings, at: &ComparedPlace<'_>, schema: &ComparedPlace<'_>) {
     let (old, new) = (at.old.and_then(component), at.new.and_then(component));

@@ -11,7 +11,6 @@ pub const FIRST_ORDER: i64 = -50;
 pub const PENDING: i64 = 1;
 /// A shipped order without a ship date.
 pub const SHIPPED: i64 = 2;
-/// No order has this id.
 pub const MISSING: i64 = 999_999;
 
 /// A running server. It stops when dropped.
@@ -27,7 +26,6 @@ impl LiveServer {
         LiveServer::start_with(program, &[])
     }
 
-    /// Like [`LiveServer::start`], but passes these flags to `serve` as well.
     pub fn start_with(program: &Program, flags: &[&str]) -> anyhow::Result<LiveServer> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(program, &directory.path().join("data"));
@@ -54,8 +52,8 @@ impl LiveServer {
         self.origin().trim_start_matches("http://")
     }
 
-    /// Searches the server's output for the first line that begins with `prefix`. Returns the rest
-    /// of that line.
+    /// Returns the rest of the first line of the server's output that begins with `prefix`. Ignores
+    /// indentation.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.process.printed_after(prefix)
     }
@@ -66,8 +64,8 @@ impl LiveServer {
         Ok(self.data.issue_enterprise_key(account, per_minute, 1_000_000)?.text)
     }
 
-    /// Appends the server's log to findings, without the lines about requests. Replaces the keys
-    /// with `<key>`, so that no key is printed.
+    /// If there are findings, appends the server's log, without the lines about requests. Replaces
+    /// the keys with `<key>`, so that no key is printed.
     pub fn with_log(&self, mut findings: Vec<String>, keys: &[&str]) -> Vec<String> {
         if !findings.is_empty() {
             findings.push("The server's log, without its requests:".to_string());

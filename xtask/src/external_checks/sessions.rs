@@ -1,5 +1,5 @@
-//! Runs the tests of the shell sessions in README, guide and handbook that use programs such as
-//! curl. A plain `cargo test` skips these tests, because they need more than Rust and a C compiler.
+//! Runs the tests that need programs such as curl. The tests repeat shell sessions of README, guide
+//! and handbook. A plain `cargo test` skips these tests.
 
 use super::setup::Setup;
 use crate::evidence;

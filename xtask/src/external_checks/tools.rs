@@ -34,7 +34,6 @@ impl Tools {
         }
     }
 
-    /// Returns the path of a checked-in file in `tests/external_checks`.
     pub fn source(&self, name: &str) -> PathBuf {
         self.sources.join(name)
     }

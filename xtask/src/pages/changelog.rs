@@ -46,7 +46,6 @@ pub fn with_links(changelog: &str) -> String {
     parts.collect()
 }
 
-/// Renders the whole page, with an anchor for each heading.
 pub fn page(changelog: &str, newest: &Document) -> String {
     let text = with_headings(changelog, |level, title| {
         // `heading` makes the title a link to the heading itself. Pass the date of a version as the

@@ -27,7 +27,8 @@ pub fn page(guide: &str, newest: &Document) -> String {
         .replace("{guide}", &text)
 }
 
-/// Returns the anchor of a heading, which is its error code or else the slug of its title.
+/// Returns the anchor of a heading: the error code in its title, or the slug of a title without an
+/// error code.
 pub fn anchor(title: &str) -> String {
     code_title(title).map_or_else(|| slug(title), |(_, code)| code.to_string())
 }

@@ -55,8 +55,7 @@ fn operation_lines(reference: &str, document: &Value) -> Vec<String> {
         let (anchor, Operation { path, method, value, .. }) = (operation.anchor(), operation);
         let [id, summary, description] =
             ["operationId", "summary", "description"].map(|field| text(&value[field]));
-        // The description is a sentence and a list. Indent the list, so that it becomes part of
-        // this list item.
+        // Indent the description's list, so that Markdown nests it in the operation's list item.
         let description = description.replace("\n\n", "\n").replace('\n', "\n  ");
         format!("- [{id}]({reference}#{anchor}): `{method} {path}`. {summary}. {description}")
     };

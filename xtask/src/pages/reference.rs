@@ -12,10 +12,9 @@ use std::fmt::Write;
 
 const TEMPLATE: &str = include_str!("reference.html");
 
-/// The placeholder in the template for the name of the version.
 const LABEL: &str = "{label}";
 
-/// The placeholder in the template for the banner of older versions.
+/// The placeholder in the template for the banner, which only pages of older versions have.
 const BANNER: &str = "{banner}";
 
 /// Renders the page of a document. Operations have the same anchors as in Scalar, so that links
@@ -51,7 +50,6 @@ fn banner(version: &Document, newest: &Document) -> String {
     )
 }
 
-/// Renders the version and a table of contents.
 fn contents(document: &Value) -> String {
     let link = |operation: &Operation<'_>| {
         format!("[{}](#{})", text(&operation.value["operationId"]), operation.anchor())
@@ -64,7 +62,6 @@ fn contents(document: &Value) -> String {
     )
 }
 
-/// Renders a section for each tag, with its operations.
 fn tags(version: &Document, document: &Value) -> String {
     let common = common_headers(document);
     let mut page = String::new();
@@ -117,7 +114,6 @@ fn section(
     page
 }
 
-/// Renders a parameter as a list item in Markdown.
 fn parameter(parameter: &Value) -> String {
     let required = if parameter["required"] == true { ", required" } else { "" };
     format!(
@@ -228,7 +224,6 @@ fn target<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     pointer::target(document, text(&value["$ref"])).unwrap_or(value)
 }
 
-/// Returns the value at a pointer, or null.
 fn value_at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }
@@ -275,7 +270,6 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-/// Puts the text on one line that ends with a full stop.
 fn sentence(text: &str) -> String {
     format!("{}.", one_line(text).trim_end_matches('.'))
 }

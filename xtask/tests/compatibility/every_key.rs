@@ -1,6 +1,6 @@
-//! Changes each place of version 1's document in turn, compares the result with the original, and
-//! checks the verdict of the comparison. Every change must be found, except a change of
-//! `info.version`. Outside of `info`, the verdict may be neutral only for text for people.
+//! Changes each place of version 1's document in turn, and checks the verdict of the comparison.
+//! The comparison must find every change except one of `info.version`. Outside of `info`, only a
+//! change of text for people is neutral.
 
 use super::TODAY;
 use crate::checkout::document;

@@ -99,7 +99,6 @@ fn document(members: &Value) -> Value {
 fn mismatch(expected: &str, place: &str, name: Option<&str>, changes: &[Change]) -> Option<String> {
     let (verdict, suffix) = expected.split_once(' ').unwrap_or((expected, ""));
     let worst = changes.iter().map(|change| change.verdict).max();
-    // Without a change, the verdict is neutral.
     if worst.unwrap_or(Verdict::Neutral).as_str() != verdict {
         return Some(format!("expected {expected}"));
     }

@@ -7,7 +7,6 @@ use store_orders_client::{Client, ErrorKind, RetryPolicy};
 
 type Observation = (&'static str, u32, Result<u16, ErrorKind>, Option<String>, Option<Duration>);
 
-/// Returns a client, and the log that its observer writes.
 fn observed_client(
     server: &ScriptedServer,
     policy: RetryPolicy,

@@ -198,8 +198,8 @@ async fn an_order_is_cancelled_if_it_is_unchanged() {
         Reply::json(404, not_found),
     ];
     let (server, client) = start(replies).await;
-    // A cancelled order gets a 404. So if a retry gets a 412, the first attempt did not cancel the
-    // order, and the call fails.
+    // A request to cancel a cancelled order gets a 404, never a 412. So if a retry gets a 412, the
+    // first attempt did not cancel the order.
     for attempts in [1, 2] {
         let error = client.cancel_order_if_unchanged(1, "\"a-1\"").await.unwrap_err();
         assert_eq!(error.code(), Some(ErrorCode::PreconditionFailed));

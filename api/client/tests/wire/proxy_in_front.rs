@@ -45,8 +45,7 @@ async fn an_html_503_keeps_status_headers_and_request_id() {
     assert!(std::error::Error::source(&error).is_some());
 }
 
-/// Tests a 404 that the API documents for the operation (`cancelOrder`), and one that it does not
-/// document (`listOrders`).
+/// The document of the API has a 404 for `cancelOrder`, but none for `listOrders`.
 #[tokio::test]
 async fn an_empty_404_keeps_status_headers_and_request_id() {
     for cancels in [true, false] {

@@ -11,7 +11,7 @@ fn client(server: &ScriptedServer, key: &str) -> Client {
     Client::new(&server.base_url, key).unwrap()
 }
 
-/// Returns an empty list with the headers of a rate limit, which resets in `resets_in` seconds.
+/// Returns an empty list with a rate limit that resets `resets_in` seconds after the `Date` header.
 fn list(remaining: u64, resets_in: u64) -> Reply {
     Reply::json(200, "[]")
         .header("Date: Tue, 01 Dec 2026 00:00:00 GMT")
@@ -65,7 +65,7 @@ async fn a_wait_beyond_the_policy_fails_at_once_and_nothing_is_sent() {
     assert_eq!(began.elapsed(), Duration::from_secs(100));
     assert_eq!(server.requests().len(), 1);
 
-    // 182 of the 300 seconds have passed. With jitter, at most 119 seconds remain, and the retry
+    // Move the clock to second 182 of 300. With jitter, at most 119 seconds remain, and the retry
     // policy allows 120.
     tokio::time::advance(Duration::from_secs(82)).await;
     client.list_orders().await.unwrap();

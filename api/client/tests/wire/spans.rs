@@ -29,7 +29,8 @@ impl Visit for Fields {
 struct Recorder(Arc<Mutex<Vec<Fields>>>);
 
 impl Recorder {
-    /// Adds a span or an event and returns its number, from 1.
+    /// Adds a span or an event, and returns its number. Numbers begin at 1, because [`Id`] cannot
+    /// be 0.
     fn add(&self, metadata: &Metadata<'_>, record: impl FnOnce(&mut Fields)) -> u64 {
         let mut fields = Fields(BTreeMap::from([("target", metadata.target().to_string())]));
         record(&mut fields);
@@ -38,7 +39,7 @@ impl Recorder {
         all.len() as u64
     }
 
-    /// Returns one line for each event of the client, or for each of its spans if `events` is
+    /// Returns one line for each event of the client, or for each span of the client if `events` is
     /// false. Omits the target.
     fn lines(&self, events: bool) -> Vec<String> {
         let all = self.0.lock().unwrap();

@@ -53,8 +53,8 @@ function fitted(document, base) {
     // If no headers are left, Scalar would show an empty list of headers.
     if (headers && Object.keys(headers).length === 0) delete response.headers
   }
-  // Remove the link to the guide. If the document has this link, Scalar shows the contact and the
-  // licence without text. The introduction already links to the guide.
+  // Remove the link to the guide, because with this link, Scalar shows the contact and the license
+  // without their text. The introduction already links to the guide.
   delete document.externalDocs
   return document
 }
@@ -102,7 +102,6 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     // Scalar begins the ids of the page's elements with this text, but leaves it out of the
     // fragments of links.
     slug: 'api',
-    // Show the fields in the order in which the document lists them.
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,
     // Show only the example programs in the document, not those that Scalar generates.

@@ -1,4 +1,5 @@
-//! Watches a connection for its end, and for commits whose wait for the standby was cancelled.
+//! Detects that a connection has ended, or that a commit on the connection may not have waited for
+//! the standby.
 
 use crate::store::StoreError;
 use crate::store::postgres::error::unreachable_because;

@@ -69,7 +69,7 @@ impl Role {
 
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
-/// Queries the last changes, reads the few changed rows, and looks up keys.
+/// Queries the last changes, reads the changed rows if they are few, and looks up keys.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
 /// Reads single orders and pets. PostgreSQL cancels a slow statement, because a late result would

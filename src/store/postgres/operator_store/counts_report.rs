@@ -1,4 +1,4 @@
-//! Reads the request counts for commands. Servers can count at the same time.
+//! Reads the request counts for commands, even while servers count.
 
 use super::PostgresOperatorStore;
 use crate::clock::Now;

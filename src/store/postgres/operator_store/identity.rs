@@ -1,6 +1,6 @@
-//! Gives the store a new id after point-in-time recovery. The recovered store and the original
-//! store may issue the same id for different accounts or keys. So a server must not switch from one
-//! store to the other. It refuses to do so, because the ids of the stores differ.
+//! Gives the store a new id after point-in-time recovery. The recovered and the original store may
+//! issue the same id for different accounts or keys. Servers do not switch between the two stores,
+//! because the store ids differ.
 
 use super::PostgresOperatorStore;
 use super::lock_store;

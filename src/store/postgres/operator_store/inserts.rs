@@ -1,4 +1,5 @@
-//! Inserts the rows of an import.
+//! Inserts the rows of an import. Orders are inserted as one change, in pipelined statements,
+//! because cancellations wait for the change lock.
 
 use super::{PostgresOperatorStore, commit_error};
 use crate::store::postgres::connecting::Connection;
@@ -12,8 +13,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 /// Returns a statement that inserts orders and records the change. The transaction must use READ
-/// COMMITTED and must already hold the change lock. Otherwise, `last` might not be the store's last
-/// change.
+/// COMMITTED and already hold the change lock. Otherwise, the statement might not see the store's
+/// last change.
 fn insert_orders(skip_existing: bool) -> String {
     let names = Order::names();
     let mut number = 0;

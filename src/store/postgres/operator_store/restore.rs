@@ -118,9 +118,9 @@ fn refuse_names_with_nul(backup: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// Copies the store's id and the last used ids of accounts and keys from `backup`. `backup` is a
-/// restored copy in a temporary directory. That restore has already given the copy a new store id,
-/// and raised its last used ids by `ID_GAP`.
+/// Copies the store's id and the last used ids of accounts and keys from `backup`.
+/// `sqlite::restore` has already given `backup` a new store id, and raised its last used ids by
+/// `ID_GAP`.
 async fn copy_ids(transaction: &Transaction<'_>, backup: &Connection) -> Result<(), StoreError> {
     let id: String = backup.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?;
     set_store_id(transaction, &id).await?;

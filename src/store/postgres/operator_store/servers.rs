@@ -20,8 +20,8 @@ pub struct ReplicaRow {
     pub program: String,
     /// The address on which the server listens; empty until the server listens.
     pub address: String,
-    /// When the server last wrote its row, its list reflected the changes of orders up to this
-    /// number.
+    /// The change number of orders that the server's list had reached when the server last wrote
+    /// its row.
     pub list_change_number: i64,
     /// The time at which the server added its row, in RFC 3339 and UTC. Usually the server's start,
     /// but a server whose row was removed adds a new row later.
@@ -33,7 +33,7 @@ pub struct ReplicaRow {
 
 impl PostgresOperatorStore {
     /// Returns the servers that have a row in `replicas`. The server whose row was updated last
-    /// comes first. A live server updates its row about every 10 seconds, not with every heartbeat.
+    /// comes first. A live server updates its row every 1 to 10 seconds, not with every heartbeat.
     pub fn replicas(&self) -> Result<Vec<ReplicaRow>, StoreError> {
         let query = "
             SELECT id, program, address, list_change_number,

@@ -2,9 +2,9 @@
 -- limits. Returns the counts from before the batch. Times are in microseconds. rate_limiter.rs
 -- explains why this is one statement.
 --
--- The SELECT of the INSERT computes the number of admitted requests for an account without a row.
--- If the account has a row, DO UPDATE locks the row and computes the number again (column `given`).
--- So no other batch can count in between.
+-- If an account has no row, the SELECT computes the number of admitted requests. If it has one, DO
+-- UPDATE locks the row and computes the number again (column `given`). The lock keeps other batches
+-- from counting meanwhile.
 --
 -- $1 contains the accounts and $2 their numbers of requests. $3 and $4 contain their limits per
 -- minute and per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED.

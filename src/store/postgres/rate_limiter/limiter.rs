@@ -1,6 +1,6 @@
-//! The rate limiter that several servers share. PostgreSQL contains the counts of requests with a
-//! valid key, which are updated in batches. The memory of each server contains its strikes and
-//! bans, and its counts of requests without a valid key.
+//! The rate limiter that several servers share. PostgreSQL has the counts of requests with a valid
+//! key, and servers update the counts in batches. Each server keeps strikes, bans and the counts of
+//! requests without a valid key in memory.
 
 use super::admission::{MAX_ACCOUNTS, unavailable};
 use crate::clock::{BootInstant, Now, Timestamp};
@@ -43,8 +43,8 @@ struct WaitingRequest {
 }
 
 struct Shared {
-    /// Counts strikes, bans and requests without a valid key. The windows of accounts are in
-    /// PostgreSQL.
+    /// Keeps strikes and bans, and counts requests without a valid key. The windows of accounts are
+    /// in PostgreSQL.
     memory: InMemoryRateLimiter,
     /// Monotonic time of the last decision, in nanoseconds.
     decided_at: AtomicI64,
@@ -77,7 +77,8 @@ impl PostgresRateLimiter {
 type Queue = Mutex<mpsc::UnboundedReceiver<WaitingRequest>>;
 
 impl Shared {
-    /// Counts requests in the current session and in later sessions, until the queue is closed.
+    /// Counts requests in the current session and in later sessions. Returns when the queue is
+    /// closed or no session can follow.
     async fn keep_counting(self: Arc<Self>, mut sessions: watch::Receiver<Current>, queue: Queue) {
         loop {
             let session = match sessions.wait_for(Result::is_ok).await.as_deref() {
@@ -103,7 +104,6 @@ impl Shared {
         }
     }
 
-    /// Counts one batch after the other, until the queue is closed.
     async fn count_batches(&self, session: &Session, queue: &Queue) {
         while let Some(batch) = next_batch(queue).await {
             self.count(session, batch).await;
@@ -200,7 +200,6 @@ impl RateLimiter for PostgresRateLimiter {
         now: Now,
         deadline: Instant,
     ) -> Decision {
-        // Without a session, refuse immediately. The request does not wait for the next session.
         if current(&self.sessions).is_err() {
             return unavailable(&request);
         }

@@ -2,8 +2,8 @@
 -- file with a migration to the next version. Times are microseconds since the Unix epoch, by the
 -- database's clock.
 --
--- The tables have their own database in the store's cluster. In the store's database, a long
--- snapshot of the store (pg_dump) would keep dead versions of these often updated rows.
+-- The tables have their own database in the store's cluster, because their rows are updated often.
+-- A long snapshot of the same database (pg_dump) would keep the old versions of these rows.
 
 -- The table has one row. oldest_program is the oldest program that may use these tables. store_id
 -- is the store whose requests are counted here, or NULL until a server has used the tables.

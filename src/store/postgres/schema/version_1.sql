@@ -15,7 +15,7 @@ CREATE TABLE identity (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     store_id text    NOT NULL CHECK (store_id ~ '^[0-9a-f]{32}$')
 );
--- Two UUIDs have 244 random bits.
+-- Hash two UUIDs, because one has only 122 random bits and the id has 128.
 INSERT INTO identity (store_id) VALUES (substr(encode(sha256(convert_to(
     gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')), 'hex'), 1, 32));
 
@@ -29,13 +29,13 @@ CREATE TABLE change_lock (
 );
 INSERT INTO change_lock DEFAULT VALUES;
 
--- The journal. A transaction that changes orders, accounts or keys also adds a row here. `orders` is
--- the number of the last change of orders. `keys` is the number of the last change of accounts or
--- keys.
+-- The journal. A transaction that changes orders, accounts or keys also adds a row here. `orders`
+-- is the number of the last change of orders. `keys` is the number of the last change of accounts
+-- or keys.
 --
--- A server catches up by reading the orders, accounts and keys with a later change_number than the
--- server's last change. It rereads everything if that change is missing in the journal, or has a
--- different id there. Old rows are removed, but never the last row.
+-- A server catches up by reading orders, accounts and keys that changed after the last change it
+-- has seen. If the journal lacks this last seen change, or has another id for its number, the
+-- server rereads everything. Old rows are removed, but never the last row.
 CREATE TABLE changes (
     change_number bigint      PRIMARY KEY CHECK (change_number > 0),
     id            uuid        NOT NULL DEFAULT gen_random_uuid(),

@@ -36,7 +36,8 @@ impl Counter {
             decisions.map_err(engine_error("counted"))
         };
         let decisions = self.state.answer(COUNT_LIMIT, counted).await?;
-        // Check the lease again, because a primary that was replaced meanwhile also answers.
+        // Check the lease again, because the reply may come from a primary that was replaced
+        // meanwhile.
         self.state.require_lease().map(|()| decisions)
     }
 

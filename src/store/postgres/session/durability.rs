@@ -36,10 +36,10 @@ pub struct Settings {
 
 impl Durability {
     /// Reads the durability of commits, and checks whether commits are stuck. An open session needs
-    /// no such check. Its heartbeats are commits too, and the session ends if they hang.
+    /// no such check, because hanging heartbeats end the session.
     ///
-    /// The check ignores commits of commands. A command's statement may run for long, and
-    /// PostgreSQL does not show when its wait for standbys began.
+    /// The check ignores the commits of commands. PostgreSQL does not show when a command's
+    /// statement, which may run for long, began to wait for standbys.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
             "SELECT EXISTS (SELECT FROM pg_stat_activity
@@ -128,7 +128,8 @@ impl Settings {
         SyncStandbys::parse(&self.synchronous_standby_names)
     }
 
-    /// Warns if a failover or a power cut can lose acknowledged changes.
+    /// Warns if acknowledged changes can be lost, or if a replaced primary can still confirm
+    /// commits.
     fn log(&self, have_changed: bool, log: &Logger) {
         let names = &self.synchronous_standby_names;
         match self.standbys() {

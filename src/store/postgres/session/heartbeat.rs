@@ -26,15 +26,13 @@ use tokio_postgres::{Client, Error, Statement};
 /// the row, because each update leaves a dead row.
 const ROW_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The minimum time between two updates of the replica's row if its values have changed: the
-/// address, or the last change that the replica's list reflects. The time is short so that the
-/// command `status` soon shows the change.
+/// The minimum time between two updates of the replica's row if one of its [`RowValues`] has
+/// changed. The time is short, because the command `status` shows these values.
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sends heartbeats on a connection that nothing else uses while the session is open. The
-/// statements of a heartbeat are pipelined. On a shared connection, a statement of other work could
-/// get between them. It would then run in the heartbeat's transaction, and could delay the
-/// heartbeat or make it fail.
+/// Sends heartbeats on a connection that nothing else uses while the session is open. On a shared
+/// connection, other statements could get between the pipelined statements of a heartbeat. They
+/// could delay the heartbeat or make it fail.
 pub struct Heartbeat {
     connection: Arc<Connection>,
     begin: Statement,
@@ -130,8 +128,8 @@ impl Heartbeat {
         }
     }
 
-    /// Requests an immediate heartbeat if the last seen change is unconfirmed. A caller that waits
-    /// for the confirmation need not wait for the next regular heartbeat.
+    /// Requests an immediate heartbeat if the last seen change is unconfirmed. Otherwise, callers
+    /// would wait for the next regular heartbeat.
     pub fn confirm_last_seen(&self) {
         let last_seen = self.state.replica.last_seen();
         if last_seen.last().is_some_and(|change| !self.state.is_confirmed(change.number)) {
@@ -140,9 +138,8 @@ impl Heartbeat {
     }
 }
 
-/// Adds the replica's row. Fails while a command holds `SERVERS_LOCK`, because no server may use
-/// the store then. While the row exists, such a command refuses to run, so the store's id cannot
-/// change.
+/// Adds the replica's row. Fails while a command holds `SERVERS_LOCK` to keep servers away from the
+/// store. The command itself fails if the row already exists.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_change_number)

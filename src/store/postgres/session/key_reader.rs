@@ -18,8 +18,8 @@ use std::sync::Arc;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
-/// Polls and looks up keys. In its statements, `$1` and `$2` are the number and id of the last seen
-/// change.
+/// Polls for changes of keys, and looks up keys. In the statements, `$1` and `$2` are the number
+/// and id of the last change that this server has seen.
 pub struct KeyReader {
     /// The freshness connection, which [`ListReader`](super::list_reader::ListReader) uses too.
     connection: Arc<Connection>,

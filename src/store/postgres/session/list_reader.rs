@@ -35,25 +35,26 @@ use tokio_postgres::{Row, Statement};
 /// The maximum number of queries in flight if each query's commit waits for the standby.
 const MAX_COMMITTING_QUERIES: usize = 1;
 
-/// The maximum number of changed orders in a result, which is the size of the largest batch of
-/// cancellations. If more orders have changed, they are read separately.
+/// The maximum number of changed orders in an answer. Equals the size of the largest batch of
+/// cancellations. If more orders have changed, a separate read gets them.
 const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 
 /// The name of a column of the freshness query. Its value is true if the query locked the row of
 /// this replica.
 const IS_LOCKED: &str = "is_locked";
 
-/// Returns the statement of a freshness query. The statement has three results:
+/// Returns the statement of a freshness query. The statement has four results:
 ///
 /// - the last change
 /// - whether the journal has the last change that this server has seen (number `$1`, id `$2`)
-/// - the orders that changed after the list's change `$3`, or no orders if `$3` is NULL
+/// - the orders that changed after the change `$3`, or no orders if `$3` is NULL
+/// - whether the statement locked the row of the replica `$4`
 ///
 /// The statement returns at most one order more than [`MAX_CHANGED_ORDERS`]. If this extra order is
 /// present, the result is incomplete.
 ///
-/// With `commits`, the statement also locks the row of the replica `$4`. The lock writes to the
-/// WAL, so the commit waits for the standby. The lock does not conflict with the heartbeat's lock.
+/// The statement locks the row only with `commits`. The lock writes to the WAL, so the commit waits
+/// for the standby. The lock does not conflict with the heartbeat's lock.
 fn select(commits: bool) -> String {
     let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
     format!(
@@ -69,7 +70,7 @@ fn select(commits: bool) -> String {
     )
 }
 
-/// The next query to send. The list requests that arrive now will share its answer.
+/// The query that is sent next. List requests that arrive before then share the query's answer.
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
@@ -234,7 +235,7 @@ impl ListReader {
             }
         }
         let answer = parse_answer(&rows)?;
-        // The lease must still be valid now that the answer has arrived.
+        // Accept the answer only under a valid lease, because a replaced primary may also answer.
         let last_changes = state.accept(|history, lease, seen| {
             answer.accept_under_lease(history, lease, BootInstant::now(), seen)
         })?;

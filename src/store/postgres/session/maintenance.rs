@@ -1,5 +1,5 @@
 //! Records the uses of keys, removes old rows, and checks the schema version and the durability of
-//! commits. This work may take long, so requests do not use its connection.
+//! commits. This work has its own connection, because it may delay requests.
 
 use super::durability::Durability;
 use super::state::SessionState;
@@ -35,9 +35,8 @@ impl Maintenance {
 
     pub async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // Check again that the minimum interval has passed since the last recorded use, because
-        // another server may have recorded one. Skip locked rows, because waiting for one would
-        // delay all other keys.
+        // Check the minimum interval again, because another server may have recorded a use of the
+        // key. Skip locked rows, because waiting for a row would delay all other keys.
         let update = "
             WITH free AS (SELECT keys.row, use.at
                           FROM keys JOIN unnest($1::bigint[], $2::bigint[]) use (key, at)

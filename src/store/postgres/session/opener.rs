@@ -1,6 +1,6 @@
-//! Opens the next session whenever a session ends. Looks up the last change that this server has
-//! seen in the journal of the new primary. If the journal lacks it, a new history begins: the
-//! server discards its cached keys and reads all orders again.
+//! Opens the next session whenever a session ends. If the new primary's journal lacks the last
+//! change that this server has seen, a new history begins. The server then discards its cached keys
+//! and reads all orders again.
 
 use super::durability::Durability;
 use super::heartbeat::{deregister, register};
@@ -47,9 +47,8 @@ pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
     /// Tries to open the first session. Fails if this attempt fails and no later attempt can
-    /// succeed. Otherwise starts a task that keeps trying until a session is open, and replaces
-    /// each session that ends. The receiver has the current session, or the reason why there is
-    /// none.
+    /// succeed. Otherwise starts a task that opens a session whenever there is none. The receiver
+    /// has the current session, or the reason why there is none.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = match self.open(None).await {
             Ok(first) => Ok(first),
@@ -61,7 +60,6 @@ impl Opener {
         Ok(receiver)
     }
 
-    /// Logs that no attempt has reached the store so far. Returns the reason.
     fn warn_not_reached(&self, error: &OpenError) -> Arc<str> {
         let why = error.to_string();
         warn!(self.log, "store not reached"; "error" => &why,
@@ -225,8 +223,9 @@ impl Opener {
         session
     }
 
-    /// Removes this server's row after a failed attempt, because a command that finds the row would
-    /// wait for heartbeats. Ignores errors, because they only make the command wait longer.
+    /// Removes this server's row after a failed attempt to open a session. Otherwise, a command
+    /// that finds the row would wait for heartbeats. Ignores errors, because a failed removal only
+    /// prolongs that wait.
     async fn remove_row(&self, heartbeat: &Connection) {
         let removal = deregister(&heartbeat.client, &self.replica);
         let _ = with_time_limit(CONFIRM_LIMIT, removal).await;
@@ -251,7 +250,7 @@ impl Opener {
     }
 }
 
-/// Returns [`OpenError::Schema`] if the check found that this program cannot use the store.
+/// Returns [`OpenError::Schema`] if `error` means that this program cannot use the store.
 fn unfit(error: StoreError) -> OpenError {
     match error {
         StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),
@@ -290,7 +289,7 @@ fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreErro
     }
 }
 
-/// Returns the current session. Fails if there is none.
+/// Without a session, the error contains the reason.
 pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
     sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
 }

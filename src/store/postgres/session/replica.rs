@@ -66,8 +66,8 @@ impl Replica {
         *listed = listed.after(batch.positions);
     }
 
-    /// Records the standbys that were found by the session, or by the last attempt to open a
-    /// session.
+    /// Records how many standbys must and can confirm commits. If no session could be opened, the
+    /// numbers are from the failed attempt.
     pub fn set_standbys(&self, standbys: Standbys) {
         self.state.lock().standbys = standbys;
     }
@@ -76,12 +76,13 @@ impl Replica {
         self.state.lock().standbys
     }
 
-    /// Records the settings of the session's primary. Returns the settings recorded before.
+    /// Returns the previous settings, so that the caller can detect a change.
     pub fn replace_settings(&self, settings: Settings) -> Option<Settings> {
         self.state.lock().settings.replace(settings)
     }
 
-    /// Calls `decide` with the last seen change, which `decide` may advance.
+    /// Calls `decide` with the last change that this server has seen. `decide` may replace it with
+    /// a later change.
     pub fn with_seen<T>(&self, decide: impl FnOnce(&mut JournalSeen) -> T) -> T {
         decide(&mut self.state.lock().last_seen)
     }

@@ -19,8 +19,8 @@ use tokio::time::timeout;
 
 pub struct SessionState {
     pub history: u64,
-    /// Until this wait is over, another server may have a valid lease on a replaced primary. So no
-    /// cancellation is acknowledged and no list is answered.
+    /// Until this wait is over, another server may have a valid lease on a replaced primary. So
+    /// this server executes no cancellations and answers no list requests.
     pub wait: OldLeaseWait<Instant>,
     pub replica: Arc<Replica>,
     /// The lease. Its clock also advances while the machine is suspended.
@@ -55,11 +55,11 @@ impl SessionState {
         }
     }
 
-    /// Records that a confirmed commit has read or made the change with this number. The standby
-    /// then has the change.
+    /// Records that a confirmed commit has made or read the change with this number, so the standby
+    /// has the change.
     ///
-    /// That the change was committed is not enough, because its own commit may have stopped waiting
-    /// for the standby.
+    /// The change's own COMMIT is not enough, because that COMMIT may have stopped waiting for the
+    /// standby.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -68,7 +68,6 @@ impl SessionState {
         });
     }
 
-    /// True if the change with this number is known to be confirmed.
     pub fn is_confirmed(&self, number: i64) -> bool {
         number <= *self.confirmed.borrow()
     }
@@ -82,8 +81,9 @@ impl SessionState {
         }
     }
 
-    /// Returns the result of `decide`, which accepts or rejects a reply of the primary. Fails if it
-    /// rejects the reply, or if the session has ended. So rows of an ended session are never used.
+    /// Returns the result of `decide`, which accepts or rejects a reply of the primary. Fails if
+    /// `decide` rejects the reply. Also fails if the session has ended, so that its rows are never
+    /// used.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,
@@ -158,8 +158,8 @@ impl SessionState {
     }
 }
 
-/// Awaits the result of `work`, for at most `limit`. After that, the store counts as unreachable,
-/// and the error has no SQLSTATE.
+/// Awaits the result of `work`. After `limit`, returns an error without an SQLSTATE, because
+/// PostgreSQL reported no error.
 pub async fn with_time_limit<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,

@@ -93,12 +93,11 @@ const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 const OWN: &str = "own";
 
 /// Returns a statement that cancels the orders of a batch and selects the resulting state of each
-/// order. It cancels an order only if the order is pending and has not changed since
-/// `unchanged_since`. The state of an order that the batch has cancelled is [`OWN`], even if an
-/// earlier attempt of the same batch cancelled it.
+/// order. The statement cancels only pending orders that have not changed since `unchanged_since`.
+/// The state is [`OWN`] if the batch cancelled the order, even in an earlier attempt.
 ///
 /// The transaction takes the change lock before this statement. With READ COMMITTED, the statement
-/// then reads a newer snapshot, so it finds every order that is still pending.
+/// then sees every change that was committed before the lock was taken.
 fn update_orders() -> String {
     format!(
         "
@@ -127,7 +126,6 @@ fn update_orders() -> String {
     )
 }
 
-/// The outcome of a cancellation, or the reason why it was not executed.
 type Outcome = Result<CancelOutcome, NotExecuted>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,15 +155,15 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Creates a batch from the cancellations that still have enough time left. The batch sends
-    /// only one cancellation for each order.
+    /// Creates a batch of one cancellation for each order. Leaves out cancellations whose deadline
+    /// is too near for sending.
     pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
         let id = format!("{:016x}", rand::random::<u64>());
         let mut batch = Batch { id, ..Batch::default() };
         let mut slots = vec![Slot::Expired; cancellations.len()];
         let mut requests: Vec<_> = cancellations.iter().zip(&mut slots).collect();
-        // Only the first request for an order is sent. So move requests without a condition to the
-        // front, because they succeed even if the order has changed.
+        // A batch sends only the first request for each order. Put requests without
+        // `unchanged_since` first, because a request with it fails if the order has changed.
         requests.sort_by_key(|(cancellation, _)| cancellation.unchanged_since.is_some());
         let mut order_ids = HashSet::with_capacity(cancellations.len());
         for (cancellation, slot) in requests {
@@ -228,10 +226,9 @@ pub struct BatchWriter {
     /// Sets the transaction's `lock_timeout`.
     limit_lock_waits: Statement,
     lock: Statement,
-    /// Cancels the pending orders, and returns the state of each order. The first four parameters
-    /// have one element per order: its id, the key, the time, and the highest change number with
-    /// which the order may still be cancelled. The other parameters are the batch's id, and the
-    /// number and id of the last seen change.
+    /// Cancels the pending orders, and returns the state of each order (`update_orders`). The first
+    /// four parameters are arrays with one element per order. The other three are the batch's id,
+    /// and the number and id of the last seen change.
     update: Statement,
     commit: Statement,
     /// Locked while a batch uses the connection, so that the statements of two batches do not mix.
@@ -339,9 +336,8 @@ impl BatchWriter {
         Ok(Some((before, Position { history, number })))
     }
 
-    /// Removes this server's row between two batches. Uses the writer's connection, because it has
-    /// the longest lock timeout. A heartbeat may lock the row for longer than the other connections
-    /// would wait.
+    /// Removes this server's row from `replicas` between two batches. Uses the writer's connection,
+    /// because a heartbeat may lock the row for longer than other connections would wait.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         let removal = async {
             let _writing = self.writing.lock().await;
@@ -401,7 +397,7 @@ mod tests {
                 .map(Ok);
         let expired = Err(NotExecuted::Expired);
         let expected = [cancelled, shipped, not_found, expired, shipped, not_found];
-        // A repeated attempt finds the same states.
+        // A repeated attempt finds the same states, so it must derive the same outcomes.
         for _ in 0..2 {
             assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
         }
@@ -426,9 +422,8 @@ mod tests {
         assert_eq!(batch.slots, [sent, Slot::Expired, duplicate, duplicate]);
     }
 
-    /// The batch sends only one of the requests for an order. If one of them has no condition on
-    /// the order's last change (`unchanged_since`), the batch must send that request. It succeeds
-    /// even if the order has changed.
+    /// A batch sends only one of several requests for an order. It must prefer a request without
+    /// `unchanged_since`, because that request succeeds even if the order has changed.
     #[test]
     fn of_several_requests_for_an_order_one_without_a_condition_is_sent() {
         let now = Instant::now();
@@ -452,7 +447,8 @@ mod tests {
         );
         assert_eq!(batch.keys.iter().map(|key| &**key).collect::<Vec<_>>(), ["c", "b"]);
         assert_eq!(batch.highest_numbers(5), [i64::MAX, 4]);
-        // Change numbers of different histories cannot be compared, so the order is not cancelled.
+        // Order 8 is not cancelled, because change numbers of different histories cannot be
+        // compared.
         assert_eq!(batch.highest_numbers(6), [i64::MAX, i64::MIN]);
         let states = [(7, (Status::Cancelled, true)), (8, (Status::Pending, false))];
         let changed = Err(NotExecuted::Changed);
@@ -461,7 +457,7 @@ mod tests {
         assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
     }
 
-    /// If such a batch were sent, its reply could come too late and end the session.
+    /// The reply to the batch would probably be late, and a late reply ends the session.
     #[test]
     fn a_batch_is_not_sent_shortly_before_its_deadline() {
         let now = Instant::now();

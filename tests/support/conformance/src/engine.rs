@@ -1,4 +1,5 @@
-//! Defines the interface through which the test cases use an engine.
+//! The interface to an engine (SQLite or PostgreSQL), so that the same test cases run on each
+//! engine.
 
 use crate::ServedStore;
 use store_orders::store::OperatorStore;

@@ -32,8 +32,8 @@ fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
     Ok((order.id, text))
 }
 
-/// Returns the orders of [`ServedStore::orders_since`], formatted by `format_change`, and how far
-/// this read got. Fails unless the orders are sorted by id.
+/// Returns the orders that changed after `after`, formatted by `format_change`. Also returns up to
+/// which change the store read. Fails unless the orders are sorted by id.
 pub fn changes_since(
     store: &ServedStore,
     after: Position,
@@ -85,7 +85,7 @@ pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }
 
-/// Reads all keys, in the way in which a server reads changed keys.
+/// Reads all keys, as a server reads changed keys.
 pub fn keys(store: &ServedStore) -> anyhow::Result<HashMap<Digest, KeyRecord>> {
     Ok(keys_since(store, beginning(store)?)?.0.1)
 }

@@ -1,5 +1,4 @@
-//! The time within which a server must answer, which the checker enforces, and the time after which
-//! the workload's clients give up.
+//! The checker's time limit for answers, and the timeout of the workload's clients.
 
 use std::time::Duration;
 

@@ -93,8 +93,8 @@ impl Checker {
         self.findings.violations()
     }
 
-    /// Returns, for each rule, the number of exceeded time limits and unexpected 503s that stalls
-    /// excuse.
+    /// Counts, for each rule, the findings that a stall excuses. Stalls excuse exceeded time limits
+    /// and unexpected 503s.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         self.findings.excused()
     }
@@ -179,10 +179,9 @@ impl Checker {
         }
     }
 
-    /// Checks that a server responded, and that it did so in time. A 503 must have `Retry-After`.
-    /// Without `may_be_unavailable` in the recording's [`Beginning`](crate::event::Beginning), a
-    /// 503 is a violation, unless a stall explains it. Skips operators' commands, which no server
-    /// answers.
+    /// Checks that a server responded in time. A 503 needs `Retry-After`. A 503 is a violation
+    /// unless [`Beginning`](crate::event::Beginning) has `may_be_unavailable` or a stall explains
+    /// the 503. Skips operators' commands, which no server answers.
     fn check_delivery(&mut self, operation: &Arc<Operation>, answer: &Answer) {
         let Some(server) = &operation.asked.server else { return };
         let interval = Interval { from: operation.begun, to: operation.ended() };

@@ -32,7 +32,6 @@ pub enum What {
     Key {
         /// The key's name in the recording; never its secret text.
         key: String,
-        /// The account against which requests with this key are counted.
         account: String,
         per_minute: u32,
         /// Maximum requests per day; `None` if the clients cannot reach the limit.
@@ -47,9 +46,10 @@ pub enum What {
     Unsynced,
     /// From this time, syncs work again.
     Synced,
-    /// The last fault has been undone.
+    /// The most recent fault, or pair of faults, has been undone.
     Undone,
-    /// A server is ready for the first time after a fault was undone, or has become ready again.
+    /// A probe finds the server ready, either for the first time since the last fault was undone,
+    /// or again after it was not ready.
     Ready {
         server: String,
     },
@@ -146,7 +146,6 @@ pub enum Answer {
     Malformed(String),
     /// No response; the string says why. For example, the connection ended, or the client gave up.
     Lost(String),
-    /// The command succeeded.
     Done,
     /// The command failed; the string says why. It may still have taken effect.
     Failed(String),
@@ -176,12 +175,11 @@ pub struct FaultBegun {
     /// The servers whose responses may be late or lost until the fault is undone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
-    /// True if the fault delays answers but loses none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose request counts. It may lose the counts of the last second before
-    /// the fault, and earlier counts that could not be saved. The counts are unreliable until one
-    /// second after a promotion, or until the lists are compared.
+    /// True if the fault may lose request counts: those of the second before the fault, and earlier
+    /// counts that could not be saved. The counts are unreliable until a second after a promotion
+    /// or until the lists are compared, whichever comes first.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

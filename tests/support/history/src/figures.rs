@@ -11,8 +11,8 @@ pub struct Figures {
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
-    /// For each kind of fault, the longest outages between the beginning of such a fault and the
-    /// beginning of the next fault of any kind.
+    /// The longest outages after faults of each kind. Only the time until the next fault of any
+    /// kind counts.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,
@@ -22,10 +22,9 @@ pub struct Figures {
     /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
-    /// The time of the last success of each kind of request at each server. Writers and limited
-    /// clients pause while the lists are compared. So that such a pause does not count as an
-    /// outage, each comparison sets these times to the time of the comparison. It leaves the times
-    /// of list requests as they are.
+    /// The time of the last success of each kind of request at each server. A comparison of the
+    /// lists resets these times, except those of list requests, because writers and limited clients
+    /// pause during the comparison.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }
@@ -132,7 +131,7 @@ impl Figures {
     }
 
     /// Returns a summary, and a line for each kind of fault with its longest outages. A kind has no
-    /// line if no request succeeded between such a fault and the next fault.
+    /// line if no request succeeded between any fault of this kind and the next fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

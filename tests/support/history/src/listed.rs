@@ -33,7 +33,7 @@ pub struct ShownOrders(Mutex<HashMap<usize, Row>>);
 
 impl ShownOrders {
     /// Parses the body of a list. Returns `Malformed` if the body is invalid, the ids do not
-    /// ascend, or a field of an order differs from its first appearance.
+    /// ascend, or an order has changed since it was first shown.
     pub fn list(&self, body: &[u8]) -> Answer {
         self.parse_list(body).map_or_else(Answer::Malformed, Answer::List)
     }
@@ -75,8 +75,8 @@ impl ShownOrders {
         Ok(ids)
     }
 
-    /// Reads all orders with the operator's command. Omits orders whose fields have changed, so
-    /// that the checker reports them as missing.
+    /// Reads all orders with the operator's command. Omits orders of which a field other than the
+    /// status has changed, so that the checker reports them as missing.
     pub fn table(&self, operator: &DataDir) -> anyhow::Result<FinalTable> {
         let mut table = FinalTable::default();
         let rows: Vec<Row> = serde_json::from_value(operator.run_json(&["orders", "list"])?)?;

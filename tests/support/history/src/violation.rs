@@ -48,10 +48,9 @@ pub enum Rule {
     /// the client violates [`Rule::LateAnswer`] instead.
     #[strum(message = "a request has no answer")]
     NoAnswer,
-    /// Every 503 has `Retry-After`.
     #[strum(message = "a 503 has no Retry-After")]
     NoRetryAfter,
-    /// A request that is sent more than a second after its key was revoked is answered only 401 or
+    /// A request that is sent more than a second after its key was revoked gets only a 401 or a
     /// 503.
     #[strum(message = "a key is accepted a second after it was revoked")]
     RevokedKeyAccepted,
@@ -95,7 +94,6 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Returns the time at which the operation ended, or `u64::MAX` if it is still running.
     pub fn ended(&self) -> u64 {
         self.answered.as_ref().map_or(u64::MAX, |(ended, _)| *ended)
     }
@@ -142,7 +140,8 @@ pub struct Violation {
     pub text: String,
     /// The operations that contradict each other, in the order of their start times.
     pub because: Vec<Arc<Operation>>,
-    /// True for an exceeded time limit or an unexpected 503, which a stall may excuse.
+    /// True for an exceeded time limit and for an unexpected 503. A stall of the machine may excuse
+    /// the violation.
     pub is_of_time: bool,
 }
 

@@ -16,9 +16,8 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use testbed::Key;
 use tokio::task::JoinSet;
 
-/// The clients whose number can be set. A load also has two other kinds: one caller for each
-/// server, which uses the keys that the operator issues and revokes, and the clients that use up
-/// the limited keys.
+/// The numbers of clients of three kinds. A load also has one caller for each server, and one
+/// client for each account in [`LIMITS`].
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub writers: usize,
@@ -83,7 +82,7 @@ pub struct Workload {
     pub journal: Arc<Journal>,
     /// The name of each server, and its base URL for clients.
     pub servers: Vec<(String, String)>,
-    /// A key of an account without a limit that clients can reach.
+    /// A key of an account whose limits clients cannot reach.
     pub key: Key,
     /// Keys of the accounts with the limits [`LIMITS`], in the same order.
     pub limited: Vec<Key>,
@@ -291,10 +290,9 @@ impl Workload {
         }
     }
 
-    /// Returns the server for the next request of a writer or lister. Client `number` always uses
-    /// the server with this index, if there is one. Other clients choose a server at random, so all
-    /// of them may be waiting for a server that hangs. The other servers still get requests from
-    /// the first clients.
+    /// Returns the server for the next request of a writer or lister. Client `number` uses server
+    /// `number`, so that each server gets requests even while another server hangs. If there is no
+    /// such server, the client chooses one at random.
     fn server_of(&self, number: usize, random: &mut fastrand::Rng) -> usize {
         match number < self.servers.len() {
             true => number,

@@ -15,10 +15,10 @@ use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
 const MAX_QUERIES: usize = 2;
 
-/// A read of all rows takes two pages. The rows of these changes are on the first page.
+/// The changes whose rows are on the first page. A read of all rows takes two pages.
 const FIRST_PAGE: Set = 0b0101_0101;
 
-/// A replica that only cancels; its list and keys are not modelled.
+/// A replica that only cancels. The model leaves out this replica's list and keys.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Canceller {
     /// The session's host, and the wait before the session may execute cancellations.
@@ -70,8 +70,8 @@ impl Session {
 
 /// The next query, which all waiting list requests share.
 ///
-/// The lists of these requests must reflect `must_reflect`. `list` is the position of the replica's
-/// list when the last request arrived.
+/// The lists of these requests must reflect the changes in `must_reflect`. `list` is the position
+/// of the replica's list when the last of these requests arrived.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct NextQuery {
     must_reflect: Set,
@@ -113,8 +113,8 @@ pub struct Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
-    /// The replica's own cancellations that the snapshot lacked when the read began. The end of the
-    /// read applies them to the snapshot. Empty in a read of all rows.
+    /// The replica's pending removals when the read began. The end of the read applies them to the
+    /// snapshot. Empty in a read of all rows.
     removed: Set,
     after: Position,
     /// The position of the last change of orders on the session's host. The replica reads this
@@ -145,7 +145,7 @@ pub enum KeyLookUp {
     #[default]
     None,
     Asked(Tick, Answer<u8>, Set),
-    /// A request is authorised with the key. The state lasts for one step.
+    /// A request is authorized with the key. This variant lasts for one step.
     Authorises(Set),
 }
 
@@ -157,8 +157,7 @@ pub struct Replica {
     pub orders: ListState<Set, Set>,
     pub list: List,
     /// A cancellation that was executed but not yet applied in memory. The inner pair contains the
-    /// positions of the last change before and after the cancellation. The `Set` contains the
-    /// cancellation.
+    /// store's positions before and after the cancellation. The `Set` contains the cancellation.
     pub unapplied: Option<((Position, Position), Set)>,
     /// The last change of keys that the cache of this replica reflects.
     pub reflected: Position,
@@ -227,7 +226,6 @@ impl Replica {
         (self.session, self.before) = (Some(session), Some((server, wait)));
     }
 
-    /// Handles the answer to a batch that contains the cancellation.
     pub fn accept_cancellation(
         &mut self,
         change: Set,
@@ -255,10 +253,10 @@ impl Replica {
         Some(change)
     }
 
-    /// Receives a request for a list that must reflect `must_reflect`.
+    /// Receives a request for a list that must reflect `must_reflect`, a set of changes.
     ///
-    /// The next query has one set for all its requests, and `must_reflect` replaces this set. The
-    /// new set contains every change of the old set, except changes that the store has lost.
+    /// The set replaces the set of earlier requests for the next query. It contains all their
+    /// changes, except changes that the store has lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -283,7 +281,6 @@ impl Replica {
         Some(())
     }
 
-    /// Handles the answer to the oldest query.
     pub fn accept_answer(&mut self) -> Option<()> {
         let session = self.session.as_mut()?;
         if self.list != List::None {
@@ -305,9 +302,9 @@ impl Replica {
         Some(())
     }
 
-    /// Starts to refresh the list from the accepted answer. The list may lack rows that the answer
-    /// did not include, so they must be read. If `in_pages` is true, each part of this read is a
-    /// separate step. Otherwise, the whole read belongs to this step.
+    /// Starts to refresh the list from the accepted answer. Rows that the list and the answer lack
+    /// must be read. If `in_pages` is true, each page of these rows is a separate step. Otherwise,
+    /// this step includes the whole read.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
@@ -401,7 +398,6 @@ impl Replica {
         last_changes.ok()
     }
 
-    /// Replaces the current snapshot with the new one and sends the list.
     pub fn publish(&mut self) -> Option<()> {
         let List::Ready { snapshot, removed, reached, answered } = self.list else { return None };
         self.orders.publish(snapshot, reached, |pending| *pending &= !removed);
@@ -465,9 +461,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the answer to the lookup of the key. If the answer is rejected, only discards it.
-    /// Otherwise caches the key, unless the cache reflects later changes or another history.
-    /// Authorises the request if the answer is recent enough.
+    /// Takes the answer to the lookup of the key. Does not cache the key if the cache reflects
+    /// later changes. Even then, the key authorizes the request if the answer is recent enough.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
             return None;
@@ -498,8 +493,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if this replica would authorise a request with an outdated row of the key. `end` is a
-    /// set of revocations. A row is outdated if it contains none of them.
+    /// True if this replica would authorize a request with a row of the key that contains no
+    /// revocation of `end`.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

@@ -11,8 +11,8 @@ use std::thread;
 /// the step that first reached the state. The initial state has the number `usize::MAX`.
 type Numbered = (usize, World);
 
-/// A broken promise, the number of the state from which a step broke the promise (see
-/// [`Numbered`]), and this step.
+/// A broken promise, the number of the state before the step that broke it (see [`Numbered`]), and
+/// that step.
 type BrokenAfter = (Broken, usize, Step);
 
 /// Returns the number of reachable states. Fails with a shortest sequence of steps that breaks a

@@ -6,7 +6,7 @@ use crate::hosts::ChangeScope;
 use crate::search::search;
 use crate::world::Scope;
 
-/// The largest scope: two changes, failovers, and one query at a time.
+/// The scope with the longest search. The other tests vary it.
 const SCOPE: Scope = Scope {
     change_scope: ChangeScope::Orders,
     changes: 2,

@@ -1,4 +1,4 @@
-//! The clock of the model. It stores an instant as its distance from now, in ticks.
+//! The clock of the model. An instant is stored as its distance from now, in ticks.
 
 use crate::agreement::lease::LEASE;
 use std::ops::Add;
@@ -18,7 +18,7 @@ pub const EXPIRED: Tick = Tick(-2);
 pub const LONG_AGO: Tick = Tick(-3);
 
 impl Tick {
-    /// Returns this instant after the clock has advanced by a tick.
+    /// Returns how this instant is stored after the clock has advanced by a tick.
     pub fn older(self) -> Tick {
         Tick(self.0 - 1).max(LONG_AGO)
     }

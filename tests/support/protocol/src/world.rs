@@ -26,8 +26,7 @@ pub struct Scope {
     /// True if both orders and keys change. If false, only the part of the store in `change_scope`
     /// changes.
     pub has_other_changes: bool,
-    /// True if other steps can happen between the answer to a lookup of a key and the use of this
-    /// answer, and between the answer to a poll of the keys and its use.
+    /// True if other steps can happen before a replica uses the answer to a lookup or poll of keys.
     pub delays_key_answers: bool,
 }
 
@@ -56,7 +55,7 @@ pub struct World {
     committed: u8,
     /// The cancellation, if it was acknowledged and has not been lost; otherwise empty.
     acknowledged: Set,
-    /// The acknowledged cancellation if a restore or failover has lost it. Otherwise empty.
+    /// The acknowledged cancellation, if a restore or failover has lost it.
     lost: Set,
     /// The time at which the key's revocation was acknowledged. `None` before the acknowledgement,
     /// and after a restore or failover has lost the revocation.
@@ -77,8 +76,8 @@ pub enum ReplicaKind {
 pub enum Step {
     Tick,
     /// A standby with the leader's journal up to `up_to` becomes the leader. If `has_followed` is
-    /// false, the standby has not followed the old leader's timeline. The standby's new timeline
-    /// then has the same number as that timeline.
+    /// false, the standby has not followed the old leader's timeline. So the old and the new
+    /// timeline have the same number.
     Promote {
         up_to: u8,
         has_followed: bool,
@@ -191,9 +190,9 @@ impl Step {
 }
 
 impl World {
-    /// Creates a world with one primary without changes. Each replica opens a session, finishes its
-    /// wait for old leases, and opens a second session to the same primary. So no replica still
-    /// waits.
+    /// Creates a world with one primary without changes. Each replica finishes its wait for old
+    /// leases in a first session. A second session to the same primary then needs no wait, and has
+    /// a fresh lease.
     pub fn new(scope: &Scope) -> World {
         let (timeline, forked_at, was_restored, journal) = (1, 0, false, Journal::default());
         let first = Primary { timeline, forked_at, was_restored, journal };
@@ -212,8 +211,8 @@ impl World {
         World { hosts, leader: 0, committed, acknowledged, lost, revoked, canceller, replica }
     }
 
-    /// Takes a step, and returns an error if this breaks a promise. Returns `None` if the step is
-    /// impossible; the state may have changed even then.
+    /// Takes a step, and returns an error if the step breaks a promise. Returns `None` if the step
+    /// is impossible. An impossible step may also change the state.
     pub fn step(&mut self, step: Step, scope: &Scope) -> Option<Result<(), Broken>> {
         self.apply_step(step, scope)?;
         let broken = self.broken(scope);
@@ -372,9 +371,8 @@ impl World {
         Some(())
     }
 
-    /// If the leader has lost an acknowledged cancellation, moves it from `acknowledged` to `lost`.
-    /// If the leader has lost a revocation, forgets it. The first and third promises in `lib.rs` no
-    /// longer cover these changes.
+    /// Moves acknowledged cancellations that the leader has lost to `lost`. Forgets a lost
+    /// revocation. The first and third promises in `lib.rs` do not cover lost changes.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);

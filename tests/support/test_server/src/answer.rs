@@ -18,19 +18,15 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// Returns a header as a string; panics if it is missing.
     pub fn text(&self, header: &str) -> &str {
         let value = self.headers.get(header);
         value.unwrap_or_else(|| panic!("{header} is missing in {self:?}")).to_str().unwrap()
     }
 
-    /// Returns a header as a number; panics if it is missing or not a number.
     pub fn number(&self, header: &str) -> u64 {
         self.text(header).parse().unwrap()
     }
 
-    /// Asserts that the response is an error with this status and code. Returns the error's
-    /// message.
     pub fn assert_error(&self, status: u16, code: &str) -> String {
         let body = self.json();
         assert_eq!((self.status.as_u16(), body["code"].as_str()), (status, Some(code)), "{body}");
@@ -52,8 +48,6 @@ impl Answer {
         )
     }
 
-    /// Asserts that the response is a 429 with the error code `code`, and that it reports no
-    /// remaining requests. Returns the response's `Retry-After` in seconds.
     pub fn assert_limited(&self, code: &str) -> u64 {
         self.assert_error(429, code);
         assert_eq!(self.number("x-ratelimit-remaining"), 0);
@@ -73,7 +67,7 @@ impl Answer {
     }
 }
 
-/// Returns the status and code of the error response that made the client fail.
+/// Returns the status and code of the error response that a call got. Panics on any other result.
 pub fn error_of<T: std::fmt::Debug>(
     result: Result<store_orders_client::Response<T>, store_orders_client::Error>,
 ) -> (u16, String) {

@@ -35,7 +35,6 @@ impl CapturedLog {
         CapturedLog { written: output, buffer, log }
     }
 
-    /// Flushes the buffer and returns all lines so far.
     pub fn text(&self) -> String {
         self.buffer.flush(Duration::from_secs(10));
         assert_eq!(self.buffer.dropped_lines().get(), 0);

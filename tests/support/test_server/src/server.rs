@@ -30,7 +30,6 @@ enum Transport {
 }
 
 impl TestSetup {
-    /// Starts a server. Must be called inside a tokio runtime.
     pub async fn serve(self) -> TestServer {
         TestServer::new(Server::start(&self.config, self.dependencies()).await.unwrap(), self)
     }
@@ -100,7 +99,6 @@ impl TestServer {
         }
     }
 
-    /// Creates a client of version 1 that does not retry requests.
     pub fn client(&self, key: &Key) -> Client {
         Client::builder(format!("{}/v1", self.origin()), &key.text)
             .without_retries()

@@ -1,5 +1,5 @@
 //! The setup of a test's server: its store, clock, rate limiter and settings. Tests add orders,
-//! accounts and keys to it.
+//! accounts and keys to the store.
 
 use crate::{CapturedLog, FaultyStore, TestCertificate};
 use chrono::DateTime;
@@ -79,7 +79,6 @@ impl TestSetup {
         self
     }
 
-    /// Sets how many requests per minute an address may send without a valid key.
     pub fn with_unauthenticated_per_minute(mut self, unauthenticated_per_minute: u32) -> TestSetup {
         self.unauthenticated_per_minute = unauthenticated_per_minute;
         self.restarted()
@@ -101,22 +100,20 @@ impl TestSetup {
         self
     }
 
-    /// Wraps the server's store in a [`FaultyStore`], and returns it, so that the test can set its
-    /// faults.
+    /// Wraps the server's store in a [`FaultyStore`]. The test sets the faults through the returned
+    /// value.
     pub fn add_faulty_store(&mut self) -> Arc<FaultyStore> {
         let faulty = FaultyStore::new(&self.store);
         self.faulty_store = Some(Arc::clone(&faulty));
         faulty
     }
 
-    /// Creates an account with the given plan and returns a key for it.
     pub fn key(&self, plan: Plan) -> Key {
         let name = format!("{}-{}", plan.as_str(), self.store.accounts(0).unwrap().len());
         self.account(&name, plan, None);
         self.another_key(&name)
     }
 
-    /// Creates an Enterprise account with these limits and returns a key for it.
     pub fn enterprise_key(&self, per_minute: u32, per_day: u32) -> Key {
         let name = format!("enterprise-{}", self.store.accounts(0).unwrap().len());
         self.account(&name, Plan::Enterprise, Some(PlanLimits { per_minute, per_day }));
@@ -132,7 +129,6 @@ impl TestSetup {
         self.key_with(account, Environment::Production, None)
     }
 
-    /// Issues a key for this environment. If `expires_after` is `None`, the key does not expire.
     pub fn key_with(
         &self,
         account: &str,
@@ -179,8 +175,8 @@ impl TestSetup {
         self
     }
 
-    /// Calls `write` with the counts file. A real server process has a thread that writes the file.
-    /// A test server has none, so tests must write the file themselves.
+    /// Calls `write` with the counts file. A test server has no thread that writes the file, so
+    /// tests must write the file themselves.
     pub fn with_counts_file(&self, write: fn(&mut CountsFile) -> bool) {
         write(self.counts_file.lock().unwrap().as_mut().unwrap());
     }
@@ -213,7 +209,6 @@ impl TestSetup {
     }
 }
 
-/// Returns a key that was never issued.
 pub fn unknown_key() -> Key {
     let key = ApiKey::generate(Environment::Production);
     Key { id: String::new(), text: key.expose().to_string() }

@@ -72,7 +72,6 @@ impl Booted {
         Ok(booted)
     }
 
-    /// Writes a file in the container, and creates its directory.
     pub fn write(&self, file: &str, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
         let write = format!("mkdir -p \"$(dirname {file})\" && cat > {file}");
         self.run_with_input(&write, content.as_ref()).map(drop)
@@ -92,8 +91,8 @@ impl Booted {
         Ok(out.into_owned())
     }
 
-    /// Runs a document's session in root's home directory, and asserts that its commands print what
-    /// the document shows.
+    /// Runs a document's console session in root's home directory. Asserts that the commands print
+    /// what the document shows.
     #[track_caller]
     pub fn console(&self, console: &Console<'_>) {
         Shell { command: self.enter("sh"), errors: PathBuf::from("/tmp/errors") }.check(console);
@@ -159,7 +158,8 @@ fn build_image(image: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the URL from which this machine's apt gets the packages of this release.
+/// Returns the URL from which this machine's apt gets the packages of the system release
+/// `codename`.
 fn mirror_of(codename: &str) -> anyhow::Result<String> {
     let format = "$(CODENAME) $(COMPONENT) $(REPO_URI)";
     let mut targets = Command::new("apt-get");

@@ -21,8 +21,8 @@ impl CommandOutput {
         })
     }
 
-    /// Returns standard output if the command succeeded. The error otherwise shows why the command
-    /// failed.
+    /// Returns standard output. If the command failed, the error contains its exit status and
+    /// standard error.
     pub fn success(self) -> anyhow::Result<String> {
         if self.status != 0 {
             bail!("exit status {}: {}", self.status, self.stderr.trim());
@@ -30,14 +30,11 @@ impl CommandOutput {
         Ok(self.stdout)
     }
 
-    /// Asserts that the command succeeded and wrote nothing to standard error. Returns standard
-    /// output.
     pub fn done(self) -> String {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);
         self.stdout
     }
 
-    /// Asserts success as [`CommandOutput::done`] does, and parses standard output as JSON.
     pub fn json(self) -> Value {
         serde_json::from_str(&self.done()).unwrap()
     }

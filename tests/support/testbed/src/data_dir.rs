@@ -78,7 +78,6 @@ impl DataDir {
         &self.path
     }
 
-    /// Runs a command and returns its standard output. Fails if the command fails.
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         self.run_with_input(arguments, b"")
     }
@@ -102,12 +101,10 @@ impl DataDir {
         Ok(())
     }
 
-    /// Creates an account with this plan and issues a key for it.
     pub fn issue_key(&self, account: &str, plan: &str) -> anyhow::Result<Key> {
         self.issue(account, &["--plan", plan])
     }
 
-    /// Creates an Enterprise account with these limits and issues a key for it.
     pub fn issue_enterprise_key(
         &self,
         account: &str,

@@ -12,7 +12,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The interval at which [`SmallDisk::keep_full`] fills the disk again.
 const REFILL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A small tmpfs, which is unmounted when this value is dropped.
@@ -120,7 +119,6 @@ impl Drop for Full {
     }
 }
 
-/// Prepares a command that runs as root, with `sudo` if necessary.
 pub(crate) fn as_root(program: &str) -> Command {
     if rustix::process::geteuid().is_root() {
         return Command::new(program);

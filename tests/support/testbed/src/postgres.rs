@@ -36,8 +36,8 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Finds the newest PostgreSQL among Debian's packages, or otherwise the last one in `PATH`.
-    /// Fails if that PostgreSQL is older than version 15.
+    /// Finds the newest PostgreSQL among Debian's packages. If there is none, takes the last one in
+    /// `PATH`. Fails if it is older than version 15.
     pub fn find() -> anyhow::Result<Installed> {
         const FIX: &str = "on Debian and Ubuntu: apt-get install postgresql";
         let mut packaged: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
@@ -107,7 +107,6 @@ fn unprivileged() -> anyhow::Result<Option<(u32, u32)>> {
     account.map(Some).context("there is no unprivileged account to run a database server")
 }
 
-/// Parses the first whole number in this string. Returns 0 if there is none.
 fn parse_major(text: &str) -> u32 {
     let digits = text.chars().skip_while(|c| !c.is_ascii_digit());
     digits.take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)

@@ -31,9 +31,9 @@ pub enum Fault {
     CutAtCommit,
 }
 
-/// Reads the bytes of one connection before the relay forwards them, and may change them. If a
-/// method leaves no bytes, the relay closes the connection. At the end of a direction, the relay
-/// calls the direction's method once with an empty buffer.
+/// Reads, and may change, the bytes of one connection before the relay forwards them. If a method
+/// removes all bytes of a chunk, the relay closes the connection. When a direction ends, the relay
+/// calls its method once with an empty buffer.
 pub trait ReadAlong: Send + 'static {
     /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
@@ -91,7 +91,7 @@ impl Relay {
         Relay::read_along(target, move || tampering)
     }
 
-    /// Starts a relay to the port `target`. `reader` creates the reader of each connection.
+    /// Starts a relay to the port `target`. Calls `reader` for each connection.
     pub fn read_along<R: ReadAlong>(
         target: u16,
         reader: impl Fn() -> R + Send + Sync + 'static,
@@ -267,7 +267,7 @@ async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
             return;
         }
     }
-    // Ignore the error, because this fails only if the connection has already ended.
+    // Ignore the error. The shutdown fails only if the connection has already ended.
     let _ = to.shutdown().await;
 }
 

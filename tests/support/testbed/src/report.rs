@@ -42,8 +42,7 @@ impl Report {
         self.add(holds, false, otherwise);
     }
 
-    /// Expects a condition that may also fail because the machine stalls. An example is that a
-    /// response arrives in time.
+    /// Expects a condition that a stall of the machine can break, such as a response in time.
     pub fn expect_unless_stalled(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         self.add(holds, true, otherwise);
     }
@@ -60,8 +59,8 @@ impl Report {
         self.violations.is_empty() && are_in_time
     }
 
-    /// Returns the violations so far. Times above their bounds are not included, because
-    /// [`Report::write`] adds them.
+    /// Returns the violations so far. Excludes times above their bounds, because only
+    /// [`Report::write`] turns these times into violations.
     pub fn violations(&self) -> Vec<&str> {
         self.violations.iter().map(|violation| violation.text.as_str()).collect()
     }

@@ -30,8 +30,7 @@ const OTHER_PET: (i64, i64) = (1043, 8);
 /// A key gets no strikes within 2 s of its first 429. So [`Samples::ban`] waits longer before it
 /// provokes a strike.
 const BURST: Duration = Duration::from_millis(2_100);
-/// A sample must stop at an error within this time. A sample that waited until a ban ends would
-/// take 5 minutes.
+/// The time within which a sample must fail. A sample that waits until a ban ends takes 5 minutes.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
 /// The `Retry-After` of the proxy's refusals. It is longer than a sample's own first wait, so that
 /// a test shows whether the sample obeys the header.
@@ -237,7 +236,6 @@ impl Samples<'_> {
         Ok(output)
     }
 
-    /// Checks that the sample succeeds and prints all these strings.
     fn check_output(
         &self,
         version: &str,
@@ -341,7 +339,7 @@ impl Samples<'_> {
         check_waits(&requests, faults).context(name)
     }
 
-    /// Gets the key banned. Its limit must be one request a minute.
+    /// Makes the server ban the key. The limit of the key's account must be one request a minute.
     fn ban(&self, key: &str) -> anyhow::Result<()> {
         let address = self.server.address()?;
         let send = || -> anyhow::Result<Vec<u8>> {
@@ -365,8 +363,7 @@ impl Samples<'_> {
     }
 }
 
-/// Runs the parts of a scenario concurrently. Samples mostly wait, so the parts take little CPU
-/// time.
+/// Runs the parts of a scenario concurrently, because samples mostly wait.
 fn run_concurrently(parts: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyhow::Result<()> {
     std::thread::scope(|threads| {
         let parts: Vec<_> = parts.iter().map(|part| threads.spawn(part)).collect();

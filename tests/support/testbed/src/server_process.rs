@@ -105,7 +105,6 @@ impl ServerProcess {
         self.process.signal(signal)
     }
 
-    /// Waits until the server exits. Returns its status and log.
     pub fn wait(mut self) -> anyhow::Result<(ExitStatus, String)> {
         Ok((self.process.wait()?, self.log()))
     }

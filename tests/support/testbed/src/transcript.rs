@@ -10,9 +10,8 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Before outputs are compared, recent times are replaced. A time is also replaced if it is one of
-/// these numbers of days after a recent time, because it may be the expiry time of a key. Keys in
-/// tests expire after 1, 7 or 90 days. 0 stands for the recent times themselves.
+/// The days after which keys in tests expire; 0 stands for now. Before outputs are compared, each
+/// time that is so many days after a recent time is replaced, because the time differs in each run.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.
@@ -25,7 +24,7 @@ const END: &str = "\u{1e}end of a command\u{1e}";
 pub fn assert_text(actual: &str, expected: Inline) {
     let actual = normalize_run(&anstream::adapter::strip_str(actual).to_string());
     let actual = actual.strip_suffix('\n').unwrap_or(&actual).to_string();
-    // Do not normalise paths, because this would change backslashes to slashes.
+    // Normalized paths would have slashes instead of backslashes.
     Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
 }
 
@@ -89,7 +88,7 @@ fn shell(program: &Path, directory: &Path, errors: &Path) -> Shell {
 }
 
 impl Shell {
-    /// Runs a document's session, and asserts that its commands print what the document shows.
+    /// Runs a document's console session. Asserts that the commands print what the document shows.
     #[track_caller]
     pub(crate) fn check(self, console: &Console<'_>) {
         let shown = parse_commands(console.text);
@@ -147,8 +146,8 @@ impl Shell {
     }
 }
 
-/// Writes each JSON value that spans several lines on one line, as programs print it. Such a value
-/// begins at a line with only `{` or `[`, and ends at the line with the closing bracket.
+/// Puts each JSON value of several lines on one line, because programs print JSON on one line. Such
+/// a value begins at a line with only `{` or `[`, and ends at the line with the closing bracket.
 fn with_compact_json(text: &str) -> String {
     let block = Regex::new(r"(?ms)^(?:\{$.*?^\}|\[$.*?^\])$").unwrap();
     let compact = |block: &Captures<'_>| {
@@ -158,7 +157,7 @@ fn with_compact_json(text: &str) -> String {
     block.replace_all(text, compact).into_owned()
 }
 
-/// Replaces each value that differs between a document and a run by a name, such as `TIME`.
+/// Replaces values that may differ between a document and a run with names, such as `TIME`.
 fn normalize_for_document(text: &str) -> String {
     let patterns = [
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
@@ -246,9 +245,8 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
     assert_text(&without_times(&shown.collect::<String>()), expected);
 }
 
-/// Replaces each time of the last hour with a placeholder. Does the same with the expiry time of
-/// each key that was issued in the last hour, and with the dates of all these times. Keeps all
-/// other times, such as fixed times in tests.
+/// Replaces with placeholders the times of the last hour, the expiry times of keys that were issued
+/// in the last hour, and the dates of both. Keeps other times, such as fixed times in tests.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {

@@ -37,7 +37,8 @@ pub fn wait_blocking<T>(
     }
 }
 
-/// Calls `ask` until it returns a value. The task sleeps between the calls.
+/// Calls `ask` until a call returns a value, or fails after `timeout`. The task sleeps between the
+/// calls.
 pub async fn wait_for<T>(
     what: &str,
     timeout: Duration,

@@ -11,22 +11,21 @@ use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// A prepared document, and the names of its schemas that get special types.
+/// The document as progenitor gets it, and the names of the schemas that get their own Rust types.
 pub struct ProgenitorInput {
     pub document: Value,
     /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype.
     pub identifiers: Vec<String>,
-    /// The names of the extensible enums. `document` has a schema with each of these names.
-    /// Properties and parameters refer to this schema.
+    /// The names of the extensible enums. Each is the name of a schema in `document`, to which
+    /// properties and parameters refer.
     pub enums: Vec<String>,
 }
 
-/// Bounds of values. The client does not check them, because it would reject valid values after the
-/// API widens a bound.
+/// Bounds of values. The client does not check bounds, because the API may widen them later.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The name of the schema of the error body. The schema's `code` is a string in the client, and a
-/// handwritten method converts it to an enum.
+/// The name of the error body's schema. In the client, its property `code` is a string. A
+/// handwritten method converts the string to an enum.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.
@@ -119,9 +118,9 @@ fn prepare_parameter(
 /// The closed enums of parameters. Each element has the schema of an enum and the name of its type.
 type ClosedEnums = Vec<(Value, String)>;
 
-/// If a parameter is a closed enum, replaces its schema by a reference to a type. Parameters with
-/// the same schema share a type. The type is named after the operation and the first such
-/// parameter, as in `ListBooksGenre`.
+/// If a parameter is a closed enum, replaces its schema with a reference to a type. Parameters with
+/// the same schema share a type. The first of these parameters and its operation give the type its
+/// name, as in `ListBooksGenre`.
 fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut ClosedEnums) {
     let name = parameter["name"].as_str().unwrap_or_default().to_upper_camel_case();
     let Some(schema) = parameter.get_mut("schema").filter(|schema| schema.get("enum").is_some())
@@ -162,7 +161,6 @@ fn keep_first_success(operation: &mut Value) {
     }
 }
 
-/// Removes the enum from a property's schema, so that the property accepts any string.
 fn accept_any_text(property: &mut Value) {
     if let Some(schema) = property.as_object_mut() {
         schema.retain(|key, _| !["enum", "x-extensible-enum"].contains(&key.as_str()));
@@ -245,13 +243,12 @@ fn remove_bounds(value: &mut Value) {
     }
 }
 
-/// Parts of descriptions that say how to write a value as text. They are removed, because callers
-/// of the client pass Rust values. Each entry has the part's beginning, its end, and its
-/// replacement.
+/// Parts of descriptions that say how to write a value as text, although callers of the client pass
+/// Rust values. Each entry has the beginning and the end of such a part, and the text that replaces
+/// the part.
 const TEXT_FORMS: [(&str, &str, &str); 2] =
     [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
 
-/// Removes the parts in [`TEXT_FORMS`] from all descriptions.
 fn describe_for_rust(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(describe_for_rust),

@@ -89,9 +89,8 @@ fn remove_debug_of_client(item: &mut Item) {
     }
 }
 
-/// Removes the comments of methods and modules, because they are not part of the client's public
-/// API. Removes the indentation in the comments of types, because rustdoc takes indented text for
-/// code.
+/// Removes the comments of methods and modules, because the client's public API contains neither.
+/// Removes the indentation in the comments of types, because rustdoc takes indented text for code.
 fn rewrite_comments(item: &mut Item) {
     match item {
         Item::Mod(module) => {
@@ -125,8 +124,8 @@ fn rewrite_comments(item: &mut Item) {
     }
 }
 
-/// Splits a doc comment into lines without indentation. If the item has no doc comment, `name`
-/// becomes one, because `missing_docs` requires it.
+/// Splits a doc comment into lines without indentation. An item without a doc comment gets `name`
+/// as its doc comment, because `missing_docs` requires one.
 fn split_doc_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
     if let (None, Some(name)) = (attributes.iter().find_map(doc_text), name) {
         let about = format!(" `{name}`.");

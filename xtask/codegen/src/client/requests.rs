@@ -58,8 +58,8 @@ fn request_type(method: &ImplItemFn, input: &ProgenitorInput) -> Option<TokenStr
             false => quote!(, #name = self.#name.map(i64::from)),
         }
     });
-    // A method of the client returns a request only if callers can set its parameters. Otherwise,
-    // the method sends the request itself, so callers do not see the type and it needs no comment.
+    // Only request types whose parameters callers can set need a comment. Callers do not see the
+    // other types, because methods of the client send those requests themselves.
     let about = optional.iter().any(|parameter| !is_header(&id, parameter, input)).then(|| {
         let about = format!(" A request of `{id}`. Parameters that are not set are not sent.");
         quote!(#[doc = #about])

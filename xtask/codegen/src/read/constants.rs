@@ -49,7 +49,6 @@ impl Reader<'_> {
         constants
     }
 
-    /// Returns `None` if the value is not a string or the name is refused.
     fn constant(&mut self, node: &Node<'_>, name: &str, about: Option<String>) -> Option<Constant> {
         let value = node.value.as_str()?.to_string();
         let name = self.claim_name(node, shouty(name), name)?;

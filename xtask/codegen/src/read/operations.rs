@@ -222,9 +222,9 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Adds an alias to a shared enum, for another parameter with the same values. The enum's own
-    /// name comes from its first parameter. Without aliases, a new first parameter would remove the
-    /// old name.
+    /// Adds another parameter's name as an alias to the enum that the parameters share. The first
+    /// parameter names the enum. If a new parameter becomes the first, the old name still exists as
+    /// an alias.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;
         let mut items = self.items.iter_mut();
@@ -354,8 +354,8 @@ impl<'a> Reader<'a> {
         response_headers
     }
 
-    /// Checks the keys of a header and of its schema. The generated code does not check the
-    /// header's values against this schema. Only tests check the values that a server sends.
+    /// Checks the keys of a header and of its schema. Only tests check a header's values against
+    /// the schema. The generated code does not.
     pub(super) fn check_header(&mut self, header: &Node<'_>) {
         self.check_keys(header, &subset::HEADER);
         let schema = header.get("schema").filter(|schema| schema.get("$ref").is_none());
@@ -415,8 +415,8 @@ impl<'a> Reader<'a> {
                     None => errors.extend(response_errors),
                 }
             } else if let Some((key, target)) = self.component(&response, "responses") {
-                // Checks only that the shared response's examples have this status. `all_shared`
-                // already contains the errors.
+                // Call this only to check that the examples have this status. The result is unused,
+                // because `all_shared` already contains the errors.
                 self.response_errors(error, Some(code), &target);
                 shared.extend(pascal(key));
             }

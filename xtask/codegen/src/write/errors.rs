@@ -7,8 +7,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::BTreeMap;
 
-/// Writes the method `status`, which maps each error code to its HTTP status. Uses the operations
-/// and the shared responses.
+/// Writes the method `status`, which maps each error code to its HTTP status. The statuses come
+/// from the operations' errors and the shared responses.
 pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     let operation_errors = contract.operations.iter().flat_map(|operation| &operation.errors);
     let shared = contract.shared_errors.iter().flat_map(|response| &response.variants);
@@ -73,7 +73,7 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     let nested = shared.iter().map(|(shared, variant, _)| quote!(#variant(#shared),));
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // Handlers can return shared errors with `?` if all their statuses are 500 or above.
+    // If all statuses of a shared error are 500 or above, handlers can return the error with `?`.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {

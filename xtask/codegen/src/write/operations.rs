@@ -5,7 +5,6 @@ use crate::model::{Contract, Operation, ParameterSet, ResponseHeader, Success};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// Returns the code for the parameters, successes and errors of an operation.
 pub fn types(contract: &Contract, operation: &Operation) -> TokenStream {
     let sets = operation.parameters.iter().map(parameters);
     let successes = successes(operation);
@@ -151,7 +150,6 @@ pub fn handlers(contract: &Contract) -> TokenStream {
     }
 }
 
-/// Returns the name of the argument for the parameters of one location, such as `query`.
 pub fn argument_name(set: &ParameterSet) -> proc_macro2::Ident {
     format_ident!("{}", set.location.as_str().to_lowercase())
 }

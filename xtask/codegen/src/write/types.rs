@@ -66,8 +66,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns serde's attribute that renames all members to camel case. Returns `None` if no member
-/// needs another name, or if camel case differs from a member's name in the document.
+/// Returns serde's attribute for camel case. Returns `None` if the attribute is not needed, or if
+/// it would give a member another name than the document does.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
@@ -96,8 +96,8 @@ fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
     field_tokens(field, &serde, !field.is_required)
 }
 
-/// Writes a field with the attributes of serde and schemars. Those of schemars contain the bounds
-/// and the type of the emitted schema.
+/// Writes a field with its attributes for serde and schemars. The attributes for schemars contain
+/// the bounds and the type of the emitted schema.
 fn field_tokens(field: &Field, serde: &[TokenStream], is_option: bool) -> TokenStream {
     let (name, about) = (&field.name, description(field.description.as_ref(), 4));
     let (rust, schema) = (rust_type(&field.ty), schema_type(&field.ty));

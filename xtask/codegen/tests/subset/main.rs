@@ -41,8 +41,8 @@ fn book(isbn: &str, title: &str) -> Book {
 
 impl Api for Library {
     type Context = ();
-    /// The caller is an extension of the request, which a middleware normally adds. These tests
-    /// have no middleware. They request an upgrade, so hyper adds the extension `OnUpgrade`.
+    /// A middleware normally adds the caller to the request's extensions. Without a middleware,
+    /// these tests use the extension `OnUpgrade`, which hyper adds because they request an upgrade.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {

@@ -19,7 +19,6 @@ pub type Isolation = &'static [&'static str];
 const ISOLATIONS: [Isolation; 2] =
     [&["--setuid=65532", "--setgid=65532"], &["--user", "--map-user=65532", "--map-group=65532"]];
 
-/// Returns the first isolation that works on this machine.
 pub fn isolation() -> anyhow::Result<Isolation> {
     let works = |isolation: &Isolation| {
         let mut command = Command::new("unshare");
@@ -114,7 +113,7 @@ impl Container<'_> {
 }
 
 /// Returns the path of `unshare` on this machine. [`Container::command`] needs the full path,
-/// because it replaces `PATH` with the image's.
+/// because the command's `PATH` is that of the image.
 fn unshare() -> anyhow::Result<PathBuf> {
     let directories = std::env::var_os("PATH").unwrap_or_default();
     let mut paths = std::env::split_paths(&directories).map(|path| path.join("unshare"));

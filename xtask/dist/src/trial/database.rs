@@ -15,7 +15,7 @@ const STORE_UNAVAILABLE: i32 = 4;
 /// reserved for private use.
 const HOST: &str = "db.internal";
 
-/// The file in which container engines list host names.
+/// The container's file of host names. Some steps mount their own.
 const HOSTS: &str = "/etc/hosts";
 
 /// The file in which Debian keeps the certificates of certificate authorities (CAs). The program
@@ -46,7 +46,7 @@ pub async fn run(
     let other_authority = Authority::new()?;
 
     // Each step has the file to mount, the command, the store's URL, a word of the expected error,
-    // and the claim. Without a word, the command must succeed.
+    // and the claim that the step tests. Without a word, the command must succeed.
     let hosts = format!("127.0.0.1 localhost {HOST}\n");
     let steps = [
         (None, "check", &url, Some("name"), "without names, the name is what it cannot find"),

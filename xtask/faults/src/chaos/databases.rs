@@ -27,7 +27,6 @@ pub struct Databases {
 }
 
 impl Databases {
-    /// Starts a primary and its standby, with their data below this directory.
     pub async fn start(installed: &Installed, directory: &Path) -> anyhow::Result<Databases> {
         let cluster = block_in_place(|| Cluster::create_in(installed, directory))?;
         let pair = cluster.pair().await?;
@@ -89,7 +88,8 @@ impl Databases {
         Ok(())
     }
 
-    /// Makes the former third node the synchronous standby of the promoted primary.
+    /// Rebuilds the node `standby` from the new primary, and makes it the synchronous standby.
+    /// Before the promotion, this node was the third node.
     pub async fn add_standby(&mut self) -> anyhow::Result<()> {
         let standby = self.standby;
         self.kill(standby)?;

@@ -101,8 +101,8 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault may lose the request counts of the last second. These counts are lost with
-    /// a killed process or a replaced primary.
+    /// True if the fault may lose the request counts of the last second. In PostgreSQL, a killed or
+    /// replaced primary loses them. In an embedded store, a killed server does.
     pub fn may_lose_counts(self, topology: Topology) -> bool {
         match topology {
             Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),
@@ -154,7 +154,7 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault must be the only one of its group.
+    /// True if the fault must be the only one of its group in every round.
     fn is_alone(self) -> bool {
         matches!(self.layer_and_duration().0, Layer::All | Layer::Disk)
     }
@@ -209,9 +209,9 @@ const GROUPS_PER_PAIR: u8 = 2;
 /// Selects faults with a seeded random generator. Each round contains each possible kind as often
 /// as its weight says, in random order.
 ///
-/// In the first round, a fault at a COMMIT is alone in its group. A second fault could prevent all
-/// commits, and the COMMIT fault would then have no effect. In later rounds, it may have no effect,
-/// because the first round has already tested it.
+/// In the first round, a fault at a COMMIT is alone in its group, because a second fault could
+/// prevent all commits. Later rounds allow a second fault, because the first round has already
+/// tested the COMMIT fault.
 pub struct FaultSchedule {
     topology: Topology,
     random: fastrand::Rng,
@@ -221,13 +221,13 @@ pub struct FaultSchedule {
 }
 
 impl FaultSchedule {
-    /// If `only_kind` is set, every fault is of that kind.
     pub fn new(topology: Topology, seed: u64, only_kind: Option<FaultKind>) -> FaultSchedule {
         let (random, remaining_kinds) = (fastrand::Rng::with_seed(seed), Vec::new());
         FaultSchedule { topology, random, only_kind, remaining_kinds, rounds: 0 }
     }
 
-    /// Returns the number of groups that should fit into `time`.
+    /// Returns how many groups of faults fit into `time`, if each takes the average
+    /// `FAULT_AND_RECOVERY_TIME`.
     pub fn count_in(time: Duration) -> usize {
         usize::try_from(time.as_secs() / FAULT_AND_RECOVERY_TIME.as_secs()).unwrap_or(usize::MAX)
     }

@@ -13,15 +13,14 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// The minimum time after a promotion for which servers stay cut off from the old primary.
+/// After a promotion, servers stay cut off from the old primary for at least this time.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.
 const HUNG_TIME: Duration = Duration::from_millis(300);
 
-/// The maximum time that a fault stays active beyond its planned duration, if it has had no effect
-/// by then. This time exceeds the operator's pause between two commands, because some faults affect
-/// only these commands.
+/// The longest extension of a fault that had no effect in its planned duration. The extension
+/// exceeds the operator's pause between two commands, because some faults affect only commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Replaces [`EFFECT_TIMEOUT`] for each fault in a group of two. This time is short, because one
@@ -92,9 +91,8 @@ impl Fault {
         self.server_choice % site.servers.len()
     }
 
-    /// Returns the name of the affected server if the fault kills or suspends a server, or disturbs
-    /// the server's network to clients. The second value is false if responses may be lost, and
-    /// true if they are only delayed.
+    /// Returns the name of the server whose responses the fault affects. The second value is true
+    /// if they are only delayed, and false if they may be lost.
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,

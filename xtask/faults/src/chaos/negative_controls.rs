@@ -32,8 +32,8 @@ enum NegativeControl {
     KeyCache,
 }
 
-/// The time for which a negative control injects faults. The faults must break the control's rule
-/// within this time. A slow machine gets up to twice this time.
+/// The time for which a negative control injects faults, or up to twice as long on a slow machine.
+/// The control fails if its rule is not broken in this time.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub fn negative_controls() -> Vec<Scenario> {
@@ -58,8 +58,8 @@ impl NegativeControl {
                 "FROM replicas WHERE id = $1",
             )]),
             NegativeControl::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
-            // The replacement makes the number of the last change of keys constant, so servers
-            // notice no later changes.
+            // The replacement keeps the last change number of keys constant, so servers notice no
+            // change of a key.
             NegativeControl::KeyCache => {
                 rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")])
             }

@@ -20,8 +20,8 @@ const ORDERS_PER_IMPORT: usize = 500;
 /// count.
 pub const VALID_KEYS: usize = 2;
 
-/// The operator ships two orders at a time. The first is this many places after the next order that
-/// clients cancel.
+/// The operator ships two orders at a time. The id of the first is this far above the next order
+/// that clients cancel.
 const AHEAD: usize = 15;
 
 const PAUSE: Duration = Duration::from_millis(250);
@@ -33,8 +33,8 @@ const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
 
 /// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
-/// The bounds of a random time in milliseconds. The import is killed this long after it has been
-/// sent its whole input.
+/// The import is killed a random time after it has been sent its whole input. The time is in this
+/// range, in milliseconds.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {
@@ -149,7 +149,6 @@ impl Operator {
         Ok(())
     }
 
-    /// Runs a command and records its outcome. Returns true if it succeeded.
     async fn run(
         &self,
         request: Request,

@@ -28,9 +28,9 @@ const ORDERS: usize = 400;
 /// Time without faults at the beginning and at the end of the run.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
-/// The limit of each of two waits after a fault: until the servers execute requests, and until
-/// their lists agree. A timeout does not end the run, because the history's rules have shorter
-/// limits and report a violation.
+/// The timeout of each of two waits after a fault: until the servers execute requests, and until
+/// their lists agree. A timeout does not end the run, because the check of the recorded history
+/// reports the delay.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The id of an order that does not exist. Its cancellation commits a transaction, so the response
@@ -89,8 +89,8 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that every kind of fault that must have an effect in a run of this length had one. Also
-/// reports how many of all possible kinds had an effect.
+/// Checks that each kind of fault that is due in a run of this length had an effect. Also reports
+/// how many of the possible kinds had an effect.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()
@@ -179,9 +179,8 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // A lost cancellation is found only by the check after all faults, so this loop would
-            // never see it. The negative control for `CancellationLost` therefore ends its faults
-            // at a violation of any rule, as a normal run does. The check then finds the loss.
+            // Only the check after all faults finds a lost cancellation. So the negative control
+            // for `CancellationLost` stops at a violation of any rule, as a normal run does.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };
@@ -195,8 +194,7 @@ async fn inject_faults(
         let recovered = recover(&site.servers, workload);
         let served_after = match (group.promotes(), &mut site.databases) {
             (true, Some(databases)) => {
-                // Add the new standby while the servers recover. Then kill the replaced primary,
-                // which may still run.
+                // The replaced primary may still run, so kill it.
                 let (served_after, standby_added) =
                     tokio::join!(recovered, databases.add_standby());
                 standby_added?;

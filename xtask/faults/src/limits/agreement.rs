@@ -32,7 +32,7 @@ const MAX_WAIT_US: i64 = 650_000;
 /// same effect if the clocks of the two primaries differ.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
-/// Ends a loop that should end at the first refusal. Far above the account's limit in this loop.
+/// Ends the loop in `step_clock` if no request is refused. The account's limit is far lower.
 const MAX_DECISIONS: usize = 100;
 
 /// A clock that the scenario sets. The search path finds this function before PostgreSQL's own.
@@ -57,9 +57,9 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let batch = limiters.random_batch();
         requests += batch.len();
         batches += 1;
-        // The limiters decide on each batch twice. The second time simulates a statement that read
-        // the clock `wait` microseconds ago and then waited for another commit. Its requests must
-        // be counted at the current time.
+        // The limiters decide on each batch twice. The second decision simulates a statement that
+        // read the clock `wait` microseconds ago and then waited for another commit. PostgreSQL
+        // must count the batch at the current time.
         for wait in [0, fastrand::i64(1..=MAX_WAIT_US)] {
             if let Some(difference) = limiters.admit(&batch, wait).await? {
                 report.expect(false, || {
@@ -119,8 +119,8 @@ struct PostgresLimiter {
 }
 
 impl PostgresLimiter {
-    /// Prepares the limiter's statement with [`CLOCK`], which the database of `client` must
-    /// contain.
+    /// Prepares the limiter's statement, which reads the time from the function of [`CLOCK`]. The
+    /// database of `client` must already have this function.
     async fn prepare(client: Client) -> anyhow::Result<PostgresLimiter> {
         client.batch_execute("SET search_path = test, pg_catalog, public").await?;
         Ok(PostgresLimiter { admission: Admission::prepare(&client).await?, client })
@@ -147,7 +147,6 @@ struct LimiterPair {
 }
 
 impl LimiterPair {
-    /// At random, changes a plan, advances the clock, or does nothing.
     fn change_plan_or_clock(&mut self) {
         match fastrand::u8(..20) {
             0..3 => {
@@ -173,7 +172,6 @@ impl LimiterPair {
 
     fn random_batch(&self) -> Vec<KeyedRequest> {
         let length = one_of(&[1, 2, 7, 40, fastrand::usize(1..=MAX_BATCH), MAX_BATCH]);
-        // In about half of the batches, all requests are from a single account.
         let single_account = fastrand::bool().then(|| fastrand::usize(..ACCOUNTS));
         let request = |_| {
             let account = single_account.unwrap_or_else(|| fastrand::usize(..ACCOUNTS));

@@ -63,7 +63,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let begun = bans_begun(&replicas).await?;
     report.expect_unless_stalled(begun == 0, || format!("bursts began {begun} bans"));
     tokio::time::sleep(BURST).await;
-    // Each server counts strikes only from its own 429s, so one server gets all of these requests.
+    // Each server counts strikes only from its own 429s. So send all further requests to one
+    // server.
     let (first, others) = replicas.split_at(1);
     for key in &keys {
         send(first, key, REQUESTS - 60).await?;
@@ -105,8 +106,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     expect_last_ban_stored(&store, primary.port, report).await
 }
 
-/// Checks that a server stores a ban that it began just before it is stopped. A relay delays the
-/// connection to PostgreSQL, so a server that exits too early would lose the ban.
+/// Checks that a server stores a ban even if the server is stopped right after the ban began. A
+/// relay delays the connection to PostgreSQL, so a server that exits too early would lose the ban.
 async fn expect_last_ban_stored(
     store: &StoreUnderTest,
     port: u16,

@@ -23,9 +23,9 @@ const ROUND: i64 = 10_000;
 /// measurement.
 const CANCELLED: i64 = 100_000;
 
-/// The maximum factor by which the number of pages read per cancellation may grow. It is above 1,
-/// because the number of cancellations in one transaction varies. Dead rows that are not removed
-/// would cause a factor of hundreds.
+/// The maximum factor by which the pages read per cancellation may grow. A factor above 1 is
+/// normal, because the number of cancellations in a transaction varies. Dead rows that are not
+/// removed would cause a factor of hundreds.
 const MAX_PAGE_RATIO: f64 = 4.0;
 
 /// Selects the number of pages read in the store's database since the last
@@ -67,8 +67,6 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cancels `orders`, up to [`CLIENTS`] at the same time, and returns the time of the slowest
-/// cancellation.
 async fn cancel(replica: &Replica, key: &Key, orders: Range<i64>) -> anyhow::Result<Duration> {
     let cancels = stream::iter(orders).map(async |order| {
         let began = Instant::now();

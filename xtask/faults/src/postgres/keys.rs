@@ -1,5 +1,5 @@
-//! Issues and revokes keys of an account that has a million keys, while clients also send unknown
-//! keys. Then moves the account to another plan and closes it.
+//! Issues and revokes keys of an account that has a million keys. Then moves the account to another
+//! plan and closes the account. Meanwhile, clients flood the servers with unknown keys.
 //!
 //! Every server must accept a key as soon as the command that issued it has ended. Every server
 //! must refuse a key within a second after the key is revoked or its account is closed.

@@ -19,7 +19,7 @@ const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
 /// The ids of the import that is killed. It has many steps, too.
 const KILLED: RangeInclusive<i64> = 300_001..=400_000;
 
-/// The time limit of an import while three servers run.
+/// The time limit of an import while two or three servers run.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The time limit of any request during the import.
@@ -85,9 +85,8 @@ struct Observations {
 }
 
 impl Observations {
-    /// Does the following for each replica. Requests the list from the replica. Then cancels the
-    /// last imported order of this list twice at the next replica. The second cancellation must get
-    /// a 404.
+    /// For each replica, cancels the last imported order of its list twice, at the next replica.
+    /// The second cancellation must get a 404.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();

@@ -1,6 +1,5 @@
-//! Tests that a server notices a restore that PostgreSQL does not report. The restore loses
-//! changes, and the same number of other changes follows. So the last change has the same number as
-//! before.
+//! Tests that a server notices a restore that PostgreSQL does not report. The restore loses five
+//! changes. Five other changes follow, so the last change number is as before.
 //!
 //! The server must detect that a change is missing from the journal, and read everything again.
 
@@ -48,7 +47,7 @@ impl Scene {
         Ok(Scene { store, replica, key, leaked })
     }
 
-    /// Makes five changes, which the restore loses: creates an account, issues a key for it, and
+    /// Makes five changes that the backup lacks: creates an account, issues a key for it, and
     /// cancels three orders. Returns the key, and the entity tag of the server's list after the
     /// changes.
     async fn change_and_lose(&self) -> anyhow::Result<(Key, String)> {

@@ -16,8 +16,8 @@ use testbed::{Key, Report, free_address, start_nginx};
 
 const ORDERS: i64 = 20_000;
 
-/// The number of orders that clients cancel at the same time. After such a burst, nginx has many
-/// idle connections. So when a server stops, many of its connections are idle.
+/// The number of orders that clients cancel at the same time. After such a burst, nginx keeps many
+/// idle connections to the servers. So a server that stops has many idle connections.
 const BURST: usize = 20;
 
 /// Time between two bursts. With these pauses, the 20,000 cancellations take at least 40 s, which
@@ -83,7 +83,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Changes nginx's configuration so that it listens at `nginx` without TLS and uses both servers.
+/// Changes nginx's configuration: nginx listens at `nginx` without TLS, and forwards to both
+/// servers.
 fn without_tls(configuration: &str, nginx: SocketAddr, servers: [SocketAddr; 2]) -> String {
     let [first, second] = servers.map(|address| address.to_string());
     let is_kept = |line: &&str| !line.contains("ssl_") && !line.contains("listen [::]");

@@ -46,7 +46,7 @@ impl SyncStandbys {
         self.needed >= self.names.len() && !self.names.iter().any(|name| name == "*")
     }
 
-    /// Returns the names for which no standby is streaming.
+    /// Returns the names that no streaming standby has.
     pub fn without<'a>(&'a self, streaming: &[String]) -> Vec<&'a str> {
         let streams =
             |name: &str| streaming.iter().any(|standby| standby.eq_ignore_ascii_case(name));

@@ -1,4 +1,4 @@
-//! Imports and lookups of pets.
+//! Tests imports and lookups of pets, which every engine must treat alike.
 
 use crate::engine::Engine;
 use crate::records::refusal;

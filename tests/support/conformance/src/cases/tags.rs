@@ -23,7 +23,6 @@ impl Server {
         Ok(Server { orders: store.wait(opened)?, store })
     }
 
-    /// Requests the list twice and returns its tag, which must be the same both times.
     fn tag(&self) -> anyhow::Result<String> {
         let tag = || -> anyhow::Result<String> {
             Ok(self.store.wait(self.orders.list())?.tag().to_str()?.to_string())

@@ -1,5 +1,5 @@
-//! Tests corrupt stores. The command `check` must report the problems. Commands must not write if
-//! the row of the change lock is missing.
+//! Tests what commands do with a corrupt store. `check` must report the problems. Commands must not
+//! write if the row of the change lock is missing.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;

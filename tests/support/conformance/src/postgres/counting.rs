@@ -40,8 +40,6 @@ fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
     Ok(expect_admitted(decision)?.remaining)
 }
 
-/// Returns the status of an admitted request. Fails with `TimedOut` if the request could not be
-/// counted, and with a different error if it was refused.
 pub fn expect_admitted(decision: Decision) -> anyhow::Result<RateLimitStatus> {
     match decision {
         Decision::Admitted(status) => Ok(status),
@@ -133,8 +131,8 @@ pub fn counts_of_another_store_are_refused_and_follow_a_new_id(
     Ok(())
 }
 
-/// A server refuses banned keys and daily limits of 0 without counting. So it can refuse them even
-/// while the table of counts is locked.
+/// A server refuses requests with a banned key or a daily limit of 0 without counting them. So it
+/// refuses these requests even while the table of counts is locked.
 pub fn banned_keys_and_zero_limits_are_refused_without_counting(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

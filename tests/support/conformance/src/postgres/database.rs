@@ -56,7 +56,6 @@ impl PostgresUnderTest {
         Ok(Database { server: self, name, runtime: Some(runtime) })
     }
 
-    /// Creates a database without tables. `options` are appended to `CREATE DATABASE`.
     pub fn empty_database(&self, options: &str) -> anyhow::Result<Database<'_>> {
         let number = DATABASE_COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("store_{}_{number}", std::process::id());
@@ -161,7 +160,6 @@ impl Database<'_> {
         })
     }
 
-    /// Waits until some statement in this database waits for a lock.
     pub fn wait_for_lock(&self) -> anyhow::Result<()> {
         let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity
                                    WHERE datname = current_database() AND wait_event_type = 'Lock')";
@@ -194,8 +192,9 @@ impl Database<'_> {
         Ok(migrate(&self.url().parse()?)?.lines)
     }
 
-    /// Returns the ids of the PostgreSQL processes that serve this store's servers. Each session
-    /// has five processes. If a session is opened again, its ids change.
+    /// Returns the ids of the PostgreSQL processes that serve this store's servers, five for each
+    /// session. A session's sixth connection is to the database of the counts. If a session is
+    /// opened again, the ids change.
     pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (
@@ -225,7 +224,7 @@ impl Database<'_> {
         self.server_of(&self.server.role)
     }
 
-    /// Opens the store as a server does. It connects as `role`.
+    /// Opens the store as a server does that connects as `role`.
     pub fn server_of(&self, role: &str) -> anyhow::Result<ServedPostgres> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }

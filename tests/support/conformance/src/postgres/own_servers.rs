@@ -50,8 +50,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Waits until the connection `role`, such as `writer`, waits for the standby during a commit.
-    /// Then ends the connection's wait.
+    /// Ends the wait of a commit for the standby, on the connection `role` such as `writer`. Polls
+    /// until a commit waits.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -123,9 +123,9 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
     Ok(())
 }
 
-/// If a commit's wait for the standby is cancelled, other sessions see the commit, although a
-/// failover would lose it. So a server must not show the order as cancelled until the standby has
-/// the commit.
+/// If a commit stops waiting for the standby, other sessions see the commit, although a failover
+/// would lose it. So a server must not show an order as cancelled until the standby has the
+/// cancellation.
 pub fn an_order_is_shown_as_cancelled_once_the_standby_has_it(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -186,9 +186,9 @@ pub fn a_list_with_confirm_lists_waits_for_the_standby(
     })
 }
 
-/// If a client closes its connection while a commit waits for the standby, PostgreSQL keeps the
-/// connection. So each attempt to open a session would leave another connection. To prevent this, a
-/// server must detect an absent standby before the first commit of a session.
+/// While a commit waits for the standby, PostgreSQL keeps the connection even if the client closes
+/// it. So a server must detect an absent standby before a session's first commit. Otherwise, each
+/// attempt to open a session would leave a connection.
 pub fn sessions_that_a_suspended_standby_refuses_leave_no_connection(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

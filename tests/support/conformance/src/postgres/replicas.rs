@@ -11,8 +11,8 @@ use store_orders::store::OperatorStore;
 use store_orders::store::postgres::ReplicaRow;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// The maximum time until a server's row in the database shows a change of the server's address or
-/// list.
+/// The maximum time until a server's row in the database has a new address, or the newest change
+/// number of the server's list.
 const ROW_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub fn a_server_is_named_with_its_program_and_address(
@@ -113,15 +113,16 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     let error = store.require_ready().err().context("it is ready")?;
     let error = ErrorChain(&error).to_string();
     ensure!(error.contains("the table changes, has no row"), "{error}");
-    // Wait until the row is gone, because an attempt to open a session may still be running.
+    // An attempt to open a session may still be running, and its row may still exist. So wait until
+    // the row is gone.
     drop(store);
     wait_blocking("no row is left", WAIT_TIMEOUT, || {
         commands.replicas().ok()?.is_empty().then_some(())
     })
 }
 
-/// If the row were not updated, `status` would show a ready server as not listening, or a current
-/// list as outdated.
+/// If a server's row were outdated, `status` would show the ready server as not listening, or its
+/// current list as outdated.
 pub fn a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -60,8 +60,6 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     Ok(embedded)
 }
 
-/// Creates an embedded store and a backup of the store. Returns the directory that contains both,
-/// and the path of the backup.
 fn backup() -> anyhow::Result<(TempDir, PathBuf)> {
     let directory = tempfile::tempdir()?;
     embedded(directory.path())?;

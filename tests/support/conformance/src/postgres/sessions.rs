@@ -21,8 +21,7 @@ use store_orders_api::types::Pet;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 use tokio::sync::mpsc;
 
-/// Longer than a server waits. A batch of cancellations waits up to 2 s for the change lock, and a
-/// request waits up to 2 s to be counted.
+/// Longer than the 2 s that a server waits for the change lock, or for a request to be counted.
 const EXTRA_LOCK_TIME: Duration = Duration::from_secs(3);
 
 pub fn uses_of_locked_keys_are_skipped(server: &PostgresUnderTest) -> anyhow::Result<()> {

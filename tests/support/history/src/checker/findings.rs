@@ -11,9 +11,8 @@ use std::time::Duration;
 /// reported per rule. Further violations are only counted.
 const MAX_KEPT: usize = 3;
 
-/// Maximum number of exceeded time limits that are kept per rule. When this number is reached, the
-/// exceeded time limits that stalls explain are removed. If stalls explain none of them, new ones
-/// are ignored.
+/// The maximum number of exceeded time limits that are kept per rule. At this number, the ones that
+/// stalls explain are removed. If stalls explain none, further exceeded time limits are ignored.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// A server refuses requests if it has not read the store for this many nanoseconds.
@@ -48,7 +47,7 @@ impl Interval {
 pub struct Findings {
     found: BTreeMap<Rule, (usize, Vec<Violation>)>,
     late: BTreeMap<Rule, Vec<Late>>,
-    /// The number of exceeded time limits that were removed because stalls explain them.
+    /// For each rule, the number of entries removed from `late`, because stalls explain them.
     excused: BTreeMap<Rule, usize>,
     stalls: Vec<Interval>,
 }

@@ -100,8 +100,8 @@ impl Orders {
         }
     }
 
-    /// Returns the unconfirmed imports that the list proves: it shows at least one of their orders.
-    /// An import is atomic, so one order is enough. Records that these imports succeeded.
+    /// Returns the unconfirmed imports of which the list shows an order, and records that they
+    /// succeeded. One order proves an import, because imports are atomic.
     fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
         let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();

@@ -54,7 +54,7 @@ pub struct Order {
     pub is_reported: bool,
 }
 
-/// A request that may have changed an order.
+/// A cancellation, or a command that ships, that may have changed an order.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     op: u64,
@@ -81,8 +81,8 @@ impl Order {
         self.may_be_changed(false, before)
     }
 
-    /// True if the order is known to have shipped. Also true if a command that began before
-    /// `before` may have shipped it, even if its outcome is unknown.
+    /// True if the order is known to have shipped, or if a command that began before `before` may
+    /// have shipped it.
     pub fn may_be_shipped(&self, before: u64) -> bool {
         self.shipped_from != NEVER || self.may_be_changed(true, before)
     }
@@ -101,7 +101,7 @@ impl Order {
 }
 
 impl Orders {
-    /// Adds the orders that existed at the beginning.
+    /// Adds the orders that the store has when the recording begins.
     pub fn begin(&mut self, pending: &IdSet, shipped: &IdSet) {
         for id in pending.iter().chain(shipped.iter()) {
             self.add(id, 0);
@@ -150,8 +150,8 @@ impl Orders {
         }
     }
 
-    /// Records that an import had succeeded by the time `at`. Later lists must show its orders,
-    /// except those that are gone.
+    /// Records an import that succeeded at or before `at`. Later lists must show the imported
+    /// orders, except those in `gone`.
     pub fn record_import(&mut self, first: usize, last: usize, at: u64) {
         self.imports.retain(|one| *one != (first, last));
         for id in first..=last {
@@ -184,9 +184,8 @@ impl Orders {
     }
 
     /// Resolves cancellations whose outcome is unknown, with a list that was requested at `begun`.
-    /// A cancellation can no longer be executed after [`MAX_EXECUTION_TIME`], without the time of
-    /// faults and stalls. If the list still shows the order after this time, the cancellation was
-    /// never executed.
+    /// A cancellation executes within [`MAX_EXECUTION_TIME`], not counting faults and stalls. If
+    /// the list still shows the order after this time, the cancellation was never executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,
@@ -223,8 +222,6 @@ impl Orders {
         self.gone.insert(id);
     }
 
-    /// Checks the status of the response to a cancellation. Records what this status reveals about
-    /// the order.
     pub fn check_cancellation(
         &mut self,
         id: usize,

@@ -17,7 +17,6 @@ const SERVES_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum time from the first comparison of the lists until they agree.
 const AGREEMENT_WITHIN: Duration = Duration::from_secs(2);
 
-/// The servers, the last fault, and the observations since the end of that fault.
 #[derive(Default)]
 pub struct Recovery {
     servers: Vec<String>,
@@ -35,8 +34,8 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// Begins at the start of the first request. Ends at the end of the last request so far. The
-    /// last request was refused, or it is the first executed one (`is_served`).
+    /// The time from the start of the first request to the end of the last one so far. If
+    /// `is_served` is true, the server executed the last request. The server refused all others.
     refused: Interval,
     is_served: bool,
 }

@@ -1,9 +1,9 @@
-//! Checks the request windows of accounts whose limit the clients can reach. A window must not
-//! admit more requests than the limit, nor refuse requests below the limit. Bans are tested in
-//! `tests/limits` and in the scenario `limits::servers` of `cargo xtask faults`.
+//! Checks the request windows of accounts whose limits the clients can reach. A window must not
+//! admit more requests than the limit, nor refuse requests below the limit. `tests/limits` and the
+//! scenario `limits::servers` of `cargo xtask faults` test bans.
 //!
-//! A minute window is identified by its closing time, which is inexact. A recording is shorter than
-//! a day, so an account has only one daily window.
+//! A minute window is identified by its closing time, which is known only as a range, because the
+//! headers are rounded. A recording is shorter than a day, so an account has only one daily window.
 //!
 //! The order of overlapping requests is unknown. So a response is a violation only if it is wrong
 //! in every possible order of the requests.
@@ -18,12 +18,12 @@ pub const SECOND: i64 = 1_000_000_000;
 
 const WINDOW_NANOS: i64 = 60 * SECOND;
 
-/// Maximum error of a closing time. The server rounds `X-RateLimit-Reset` up to a second, and its
-/// `Date` may be a second old.
+/// Maximum error in the end of a window, as computed from a response. The server rounds
+/// `X-RateLimit-Reset` up to a second, and the `Date` header may be a second old.
 const ROUNDING_NANOS: i64 = 2 * SECOND;
 
-/// Maximum time from the moment at which saving works again until the counts are saved. The next
-/// write begins within a second of that moment. The write itself takes some time.
+/// Maximum time until the counts are saved, once saving works again. The next write of the counts
+/// begins within a second, and takes some time.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
 /// The longest `Retry-After` of a full minute window, with a margin of 2 s. A longer one means that
@@ -51,8 +51,7 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// When the answer to each request arrived. Contains only requests that the daily window
-    /// certainly counted.
+    /// The arrival times of the answers to requests that the daily window certainly counted.
     admitted: Vec<u64>,
     /// Maximum number of requests that the daily window may have counted so far.
     may_be_admitted: usize,
@@ -98,9 +97,10 @@ impl Windows {
 
     /// Records a fault at `at`. The fault may lose the counts of these times:
     ///
-    /// - from `at` until the time that [`Windows::trust_counts_from`] sets
     /// - the second before `at`
-    /// - if counts are not being saved at `at`, the whole time since a second before saving stopped
+    /// - if counts are not being saved at `at`, also the time since saving stopped and the second
+    ///   before that
+    /// - from `at` until the time that [`Windows::trust_counts_from`] sets
     ///
     /// A request whose count may be lost is removed from the admitted requests. The request can
     /// still justify a refusal, because its count may have survived.

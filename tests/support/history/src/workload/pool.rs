@@ -16,7 +16,8 @@ const NEIGHBOURS: usize = 6;
 /// How long callers use a key after it was revoked.
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
 
-/// The factor by which clients lengthen their pauses when there should be little load.
+/// The factor by which clients lengthen their pauses in a calm group of faults. Some defects are
+/// visible only without full load.
 pub const CALM: u32 = 8;
 
 /// Interval at which sleeping clients check whether the run has ended.
@@ -28,8 +29,8 @@ pub struct Pool {
     next: AtomicUsize,
     /// The id of the last existing order.
     last: AtomicUsize,
-    /// The keys of callers, oldest first. A revoked key has the time until which callers still use
-    /// it.
+    /// The keys of callers, oldest first. The time of a revoked key says when callers stop using
+    /// the key.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
     /// Read-locked by writers and limited clients during their requests; write-locked by
     /// [`Pool::rest`], which makes them wait.
@@ -95,7 +96,6 @@ impl Pool {
         self.keys.lock().push_back((key, None));
     }
 
-    /// Returns the oldest valid key, if at least `at_least` keys are valid.
     pub fn key_to_revoke(&self, at_least: usize) -> Option<Key> {
         let keys = self.keys.lock();
         let mut valid = keys.iter().filter(|(_, until)| until.is_none()).map(|(key, _)| key);
@@ -130,7 +130,6 @@ impl Pool {
         self.rests.store(times, Ordering::SeqCst);
     }
 
-    /// Sleeps for the time `rest`, multiplied by the factor from [`Pool::set_rests`].
     pub async fn pause(&self, rest: Duration) {
         tokio::time::sleep(rest * self.rests.load(Ordering::SeqCst)).await;
     }
@@ -140,7 +139,6 @@ impl Pool {
         self.avoided.store(server.map_or(0, |server| server + 1), Ordering::SeqCst);
     }
 
-    /// Returns `server`, or the next server if clients avoid `server`.
     pub fn choose(&self, server: usize, servers: usize) -> usize {
         match self.avoided.load(Ordering::SeqCst) == server + 1 {
             true => (server + 1) % servers,

@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 use store_orders_api::documents::DOCUMENTS;
 
-/// Returns the check against the current documents of all versions.
 pub fn wire_check() -> &'static WireCheck {
     static WIRE_CHECK: OnceLock<WireCheck> = OnceLock::new();
     WIRE_CHECK
@@ -98,8 +97,8 @@ impl WireCheck {
         }
     }
 
-    /// Returns the promises that the document of this version makes. Each error code in the
-    /// document's list that no operation documents is also a promise, unless only a proxy sends it.
+    /// Returns the promises of the document of this version. Error codes that only the document's
+    /// list names are also promises, except codes of proxies.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();
@@ -120,7 +119,6 @@ impl WireCheck {
         codes.filter(|code| code.is_from_proxy).map(|code| code.name.as_str()).collect()
     }
 
-    /// Returns the labels of the promises that are missing from `observed`.
     pub fn unseen(&self, version: &str, observed: &BTreeSet<String>) -> Vec<String> {
         let promises = self.promises(version);
         promises.iter().filter(|one| !one.is_in(observed)).map(Promise::label).collect()

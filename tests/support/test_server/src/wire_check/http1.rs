@@ -21,8 +21,6 @@ enum Framing {
 }
 
 impl Framing {
-    /// Chooses the rule from `Transfer-Encoding` or `Content-Length`. Returns `default` if both
-    /// headers are missing. Returns `None` if `Content-Length` applies but is not a number.
     fn from_headers(headers: &[Header<'_>], default: Framing) -> Option<Framing> {
         let value = |name| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
         match (value("transfer-encoding"), value("content-length")) {

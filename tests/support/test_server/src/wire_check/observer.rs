@@ -13,9 +13,8 @@ pub struct Observer {
     shared: SharedObserver,
 }
 
-/// A handle for the tasks that pass responses to an [`Observer`]. A panic does not poison this kind
-/// of mutex. With a poisoned mutex, dropping the observer would panic a second time and abort all
-/// tests.
+/// A handle for the tasks that pass responses to an [`Observer`]. A panic does not poison the mutex
+/// of parking_lot. Otherwise, dropping the observer would panic a second time and abort all tests.
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 
@@ -40,14 +39,13 @@ impl Observer {
         self.shared.0.lock().exchanges.clone().unwrap_or_default()
     }
 
-    /// Returns the violations so far and forgets them.
     pub fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.0.lock().violations)
     }
 }
 
 impl SharedObserver {
-    /// Checks a complete response against the document.
+    /// Records the violations of a complete response.
     pub fn response(&self, sent: &SentRequest, received: &ReceivedResponse) {
         let violations = wire_check().check(sent, received);
         let mut observed = self.0.lock();

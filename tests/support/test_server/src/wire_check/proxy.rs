@@ -30,7 +30,6 @@ impl WireCheckProxy {
         self.relay.address()
     }
 
-    /// Returns the base URL of version 1, with the address of the proxy.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address())
     }

@@ -1,5 +1,5 @@
-//! Checks that today's server still sends and accepts everything in the published documents,
-//! because programs that were written for these documents rely on it.
+//! Checks that today's server keeps the promises of the published documents, because programs rely
+//! on them. Skips beta and experimental operations, and deprecated operations after their sunset.
 
 use super::documented::{DocumentFacts, Operation, WireCheck};
 use super::messages::{Exchange, SentRequest};
@@ -29,7 +29,6 @@ impl PublishedDocument {
         PublishedDocument { check: WireCheck::from_documents(&[document], Reader::Open) }
     }
 
-    /// Returns the document's `info.version`, such as `1.2.0`.
     pub fn full_version(&self) -> &str {
         &self.facts().full_version
     }
@@ -39,7 +38,7 @@ impl PublishedDocument {
     }
 
     /// Returns the responses that differ from this document, and the promises that no response or
-    /// request fulfils.
+    /// request fulfills. Ignores excused operations.
     fn broken_promises(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
         let name = format!("{}.json", self.full_version());
         let is_binding = |operation: &Operation| !rules.is_excused(operation);

@@ -142,7 +142,6 @@ fn code_violation(
     (!agrees).then(|| format!("code {} and status {}", body["code"], body["status"]))
 }
 
-/// Decompresses the body if necessary, and parses it as JSON.
 fn body(received: &ReceivedResponse) -> Result<Value, String> {
     let encoding = received.headers.get("content-encoding").map(|value| value.as_bytes());
     let plain = match encoding {

@@ -24,7 +24,8 @@ pub struct SchemaCheck {
 
 impl SchemaCheck {
     /// Compiles a schema whose references are resolved. If a keyword or format is unsupported,
-    /// every value is an error. Ignoring the keyword would make the check too lax.
+    /// every value fails the check, because ignoring the keyword or format would make the check too
+    /// lax.
     pub fn new(schema: &Value, reader: Reader) -> SchemaCheck {
         let strict = strict_schema(schema, reader == Reader::Closed);
         let validator = strict.and_then(|schema| {

@@ -9,10 +9,9 @@
 //! - A public page needs no key. A request to a public page gets 200, 304, 308 or 405, without rate
 //!   limit headers. A page that does not exist is treated like any other unknown path.
 //! - Responses with the status 414 or 431 are not checked.
-//! - Some requests are rejected by dropshot or hyper before our code runs. The responses to these
-//!   requests are not checked. Such a request has a path that does not begin with `/`, has dot
-//!   segments or cannot be decoded as UTF-8. Or its method is `CONNECT` or is missing from
-//!   `METHODS`.
+//! - Dropshot or hyper rejects some requests before our code runs, so their responses are not
+//!   checked. The path of such a request does not begin with `/`, contains dot segments, or cannot
+//!   be decoded as UTF-8. Alternatively, the method is `CONNECT` or is missing from `METHODS`.
 
 use super::documented::{DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::SentRequest;
@@ -144,7 +143,7 @@ pub fn other_method(
     responses(&described, reader)
 }
 
-/// Returns the headers of a 404 for an unknown path. They are those of a 401, except
+/// Returns the headers of a 404 for an unknown path: the headers of a 401 without
 /// `WWW-Authenticate`.
 fn not_found_headers(document: &Value) -> Map<String, Value> {
     let headers = &document["components"]["responses"]["Unauthorized"]["headers"];

@@ -125,7 +125,7 @@ impl Cluster {
         self.installed.run("pg_resetwal", &["-x", &id.to_string(), "-D", name], self.path())
     }
 
-    /// Copies the data directory of a stopped server, and keeps its owner and modes.
+    /// Copies the data directory of a stopped server. Keeps the owner and the modes of the files.
     pub fn copy(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let mut copy = Command::new("cp");
         if let Some((user, group)) = self.installed.account {
@@ -143,7 +143,7 @@ impl Cluster {
         self.start_at(name, port, settings).await
     }
 
-    /// Starts a server on this data directory and port, and waits until it answers.
+    /// Starts a server on the data directory `name` and on `port`. Waits until the server answers.
     pub async fn start_at(
         &self,
         name: &str,
