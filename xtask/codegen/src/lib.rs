@@ -28,9 +28,9 @@
 //!
 //! - The generator never silently ignores a part of a document. If a part is outside the
 //!   [`subset`], the generator reports a [`Refusal`] and writes no file. The refusal contains the
-//!   JSON pointer of the part and the fix. `tests.rs` adds, removes and changes values in each construct of three
-//!   documents. Each change must change the code, be refused, or concern a kind of value that
-//!   [`unemitted`] lists with its tests.
+//!   JSON pointer of the part and the fix. `tests.rs` adds, removes and changes values in each
+//!   construct of three documents. Each change must change the code, be refused, or concern a kind
+//!   of value that [`unemitted`] lists with its tests.
 //! - A handler can return only documented errors. An operation's enum of errors has the codes that
 //!   the examples of its responses name. A handler that returns any other error does not compile.
 //! - A handler gets only valid parameters, because the generated types parse them strictly.
