@@ -104,7 +104,7 @@ pub enum ErrorCode {
     PetNotFound,
     /// There is no such path. Check the base address and the path.
     NotFound,
-    /// The path does not support this method. The `Allow` header lists those that it does.
+    /// The path does not support this method. The `Allow` header lists the supported methods.
     MethodNotAllowed,
     /// The order has already shipped and cannot be cancelled. It is unchanged.
     OrderAlreadyShipped,
@@ -117,17 +117,17 @@ pub enum ErrorCode {
     InternalError,
     /// The server cannot reach its data. Wait for the time in `Retry-After`.
     ServiceUnavailable,
-    /// The request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A
-    /// proxy in front of the service sends this. Correct the request.
+    /// The request is not valid HTTP, its headers are too large, or it was not sent over HTTPS. A
+    /// proxy in front of the service sends this error. Correct the request.
     InvalidRequest,
-    /// The request took too long to arrive. A proxy in front of the service sends this. Send it
-    /// again.
+    /// The request took too long to arrive. A proxy in front of the service sends this error. Send
+    /// the request again.
     RequestTimeout,
     /// The request has a large body, although no operation takes a body. A proxy in front of the
-    /// service sends this. Send no body.
+    /// service sends this error. Send no body.
     RequestTooLarge,
-    /// The address of the request is too long. A proxy in front of the service sends this. Shorten
-    /// it.
+    /// The address of the request is too long. A proxy in front of the service sends this error.
+    /// Shorten the address.
     UriTooLong,
 }
 
@@ -204,8 +204,8 @@ pub struct Order {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "DateTime<Utc>")]
     pub ship_date: Option<DateTime<Utc>>,
-    /// Whether the order has been fulfilled. Neither this nor `shipDate` tells whether the order
-    /// can be cancelled: only cancelOrder does.
+    /// Whether the order has been fulfilled. Neither `complete` nor `shipDate` tells whether the
+    /// order can be cancelled: only the response to cancelOrder does.
     pub complete: bool,
 }
 
@@ -570,9 +570,9 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// Returns all orders of the store, in ascending order of `id`.
     ///
     /// - **200**: all orders. A list that is requested after the 204 of a cancellation does not
-    ///   contain that order.
+    ///   contain the cancelled order.
     /// - **304**: no order has changed since the response with the `ETag` in `If-None-Match`.
-    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **After a lost response**: send the request again. A repeated request changes nothing.
     /// - **Ignored**: query parameters. Filters and pagination are in version 2.
     fn list_orders(
         request: Request<'_, Self::Context, Self::Caller>,

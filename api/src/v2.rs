@@ -93,17 +93,18 @@ pub enum ErrorCode {
     InvalidParameter,
     /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
     Unauthorized,
-    /// There is no such order. To `cancelOrder` it can also mean that the order is already
-    /// cancelled.
+    /// There is no such order. In response to `cancelOrder`, the order may also be cancelled
+    /// already.
     OrderNotFound,
     /// There is no such path. Check the base address and the path.
     NotFound,
-    /// The path does not support this method. The `Allow` header lists those that it does.
+    /// The path does not support this method. The `Allow` header lists the supported methods.
     MethodNotAllowed,
     /// The order has already shipped and cannot be cancelled. It is unchanged.
     OrderAlreadyShipped,
     /// The order has none of the tags in `If-Match`, because it has changed or a tag begins with
-    /// `W/`. It is unchanged. Read the order again, and decide whether to cancel it.
+    /// `W/`. This request did not change the order. Read the order again, and decide whether to
+    /// cancel it.
     PreconditionFailed,
     /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
     RateLimitExceeded,
@@ -114,17 +115,17 @@ pub enum ErrorCode {
     InternalError,
     /// The server cannot reach its data. Wait for the time in `Retry-After`.
     ServiceUnavailable,
-    /// The request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A
-    /// proxy in front of the service sends this. Correct the request.
+    /// The request is not valid HTTP, its headers are too large, or it was not sent over HTTPS. A
+    /// proxy in front of the service sends this error. Correct the request.
     InvalidRequest,
-    /// The request took too long to arrive. A proxy in front of the service sends this. Send it
-    /// again.
+    /// The request took too long to arrive. A proxy in front of the service sends this error. Send
+    /// the request again.
     RequestTimeout,
     /// The request has a large body, although no operation takes a body. A proxy in front of the
-    /// service sends this. Send no body.
+    /// service sends this error. Send no body.
     RequestTooLarge,
-    /// The address of the request is too long. A proxy in front of the service sends this. Shorten
-    /// it.
+    /// The address of the request is too long. A proxy in front of the service sends this error.
+    /// Shorten the address.
     UriTooLong,
 }
 
@@ -380,12 +381,12 @@ pub struct ListOrdersQuery {
     #[serde(default)]
     #[schemars(with = "bool")]
     pub complete: Option<bool>,
-    /// Maximum number of orders in the page; 100 unless sent.
+    /// Maximum number of orders in the page. The default is 100.
     #[serde(default)]
     #[schemars(with = "PlainInteger", range(min = 1, max = 1000))]
     pub limit: i64,
-    /// `nextCursor` of the previous page, unchanged. Send the filters of that page with it; `limit`
-    /// may differ. Without a cursor, the first page is returned.
+    /// `nextCursor` of the previous page, unchanged. Send the same filters as for the previous
+    /// page; `limit` may differ. Without a cursor, the first page is returned.
     #[serde(default)]
     #[schemars(with = "String", regex(pattern = "^[A-Za-z0-9_-]{1,200}$"))]
     pub cursor: Option<String>,
@@ -443,7 +444,7 @@ pub enum ListOrdersSuccess {
         /// Absent on the last page.
         link: Option<HeaderValue>,
     },
-    /// The response that you have with this `ETag` is still current
+    /// Your response with this `ETag` is still current
     NotModified {
         /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
         /// content changes. It is weak: every encoding and every server has the same tag. Send it
@@ -552,7 +553,7 @@ pub enum GetOrderSuccess {
         /// `If-None-Match` the next time, or as `If-Match` to `cancelOrder`.
         etag: HeaderValue,
     },
-    /// The response that you have with this `ETag` is still current
+    /// Your response with this `ETag` is still current
     NotModified {
         /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
         /// content changes. It is strong, and every server has the same tag. Send it as
@@ -639,8 +640,8 @@ impl Parameters for CancelOrderPath {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct CancelOrderHeader {
     /// The `ETag` of the order from `getOrder`. You can also send several tags, separated by
-    /// commas, or `*` for any (RFC 9110). If the order has none of these tags when it would be
-    /// cancelled, it is unchanged and the response is 412. Tags with `W/` never match.
+    /// commas, or `*` for any (RFC 9110). If the order has none of these tags at the time of the
+    /// cancellation, the order stays unchanged and the response is 412. Tags with `W/` never match.
     #[serde(rename = "If-Match", default)]
     #[schemars(with = "String")]
     pub if_match: Option<String>,
@@ -751,7 +752,7 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// - **All pages together**: no order appears twice. An order that matches during the whole
     ///   pagination appears exactly once.
     /// - **Cancelled orders** are in no page that is requested after the 204 of the cancellation.
-    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **After a lost response**: send the request again. A repeated request changes nothing.
     fn list_orders(
         request: Request<'_, Self::Context, Self::Caller>,
         query: ListOrdersQuery,
@@ -768,7 +769,7 @@ pub trait Api: Sized + Send + Sync + 'static {
     ///   when.
     /// - **304**: the order is unchanged since the response with the `ETag` in `If-None-Match`.
     /// - **404**: there has never been an order with this identifier.
-    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **After a lost response**: send the request again. A repeated request changes nothing.
     /// - **Ignored**: query parameters.
     fn get_order(
         request: Request<'_, Self::Context, Self::Caller>,
@@ -787,7 +788,8 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// - **404**: there is no such order, or it is already cancelled. Of several requests for the
     ///   same order, at most one gets 204.
     /// - **409**: the order has already shipped. It is unchanged.
-    /// - **412**: the order has none of the tags in `If-Match`. It is unchanged.
+    /// - **412**: the order has none of the tags in `If-Match`. This request did not change the
+    ///   order.
     /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
     ///   Send the request again, and take a 404 as success: an earlier attempt may have cancelled
     ///   the order. `getOrder` says whether it is cancelled.

@@ -52,9 +52,9 @@ impl Client {
     /// Returns all orders of the store, in ascending order of `id`.
     ///
     /// - **200**: all orders. A list that is requested after the 204 of a cancellation does not
-    ///   contain that order.
+    ///   contain the cancelled order.
     /// - **304**: no order has changed since the response with the `ETag` in `If-None-Match`.
-    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **After a lost response**: send the request again. A repeated request changes nothing.
     /// - **Ignored**: query parameters. Filters and pagination are in version 2.
     pub async fn list_orders(&self) -> Result<Response<Vec<Order>>, Error> {
         send(ListOrders::new(&self.generated)).await

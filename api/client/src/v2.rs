@@ -57,7 +57,7 @@ impl ClientV2 {
     /// - **All pages together**: no order appears twice. An order that matches during the whole
     ///   pagination appears exactly once.
     /// - **Cancelled orders** are in no page that is requested after the 204 of the cancellation.
-    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **After a lost response**: send the request again. A repeated request changes nothing.
     ///
     /// This method only creates the request. Set filters on it, then call
     /// [`send`](ListOrders::send) for one page, or [`stream`](ListOrders::stream) for the orders of
@@ -91,7 +91,7 @@ impl ClientV2 {
     ///   when.
     /// - **304**: the order is unchanged since the response with the `ETag` in `If-None-Match`.
     /// - **404**: there has never been an order with this identifier.
-    /// - **After a lost response**: send the request again. It changes nothing.
+    /// - **After a lost response**: send the request again. A repeated request changes nothing.
     /// - **Ignored**: query parameters.
     ///
     /// # Errors
@@ -154,7 +154,8 @@ impl ClientV2 {
     /// - **404**: there is no such order, or it is already cancelled. Of several requests for
     ///   the same order, at most one gets 204.
     /// - **409**: the order has already shipped. It is unchanged.
-    /// - **412**: the order has none of the tags in `If-Match`. It is unchanged.
+    /// - **412**: the order has none of the tags in `If-Match`. This request did not change the
+    ///   order.
     /// - **After a lost response**, or a 500, 502, 503 or 504: the order may have been cancelled.
     ///   Send the request again, and take a 404 as success: an earlier attempt may have cancelled
     ///   the order. `getOrder` says whether it is cancelled.

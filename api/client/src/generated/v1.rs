@@ -24,7 +24,7 @@ pub mod types {
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Order {
-        /// Whether the order has been fulfilled. Neither this nor `shipDate` tells whether the order can be cancelled: only cancelOrder does.
+        /// Whether the order has been fulfilled. Neither `complete` nor `shipDate` tells whether the order can be cancelled: only the response to cancelOrder does.
         pub complete: bool,
         /// Unique order identifier.
         pub id: OrderId,

@@ -264,12 +264,12 @@ impl ListOrders {
         self.complete = Some(complete.into());
         self
     }
-    /// `nextCursor` of the previous page, unchanged. Send the filters of that page with it; `limit` may differ. Without a cursor, the first page is returned.
+    /// `nextCursor` of the previous page, unchanged. Send the same filters as for the previous page; `limit` may differ. Without a cursor, the first page is returned.
     pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self
     }
-    /// Maximum number of orders in the page; 100 unless sent.
+    /// Maximum number of orders in the page. The default is 100.
     pub fn limit(mut self, limit: impl Into<i64>) -> Self {
         self.limit = Some(limit.into());
         self

@@ -12,13 +12,13 @@ extensible_enum! {
         InvalidParameter = "invalid_parameter",
         /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
         Unauthorized = "unauthorized",
-        /// There is no such order. To `cancelOrder` it can also mean that the order is already cancelled.
+        /// There is no such order. In response to `cancelOrder`, the order may also be cancelled already.
         OrderNotFound = "order_not_found",
         /// There is no such pet.
         PetNotFound = "pet_not_found",
         /// There is no such path. Check the base address and the path.
         NotFound = "not_found",
-        /// The path does not support this method. The `Allow` header lists those that it does.
+        /// The path does not support this method. The `Allow` header lists the supported methods.
         MethodNotAllowed = "method_not_allowed",
         /// The order has already shipped and cannot be cancelled. It is unchanged.
         OrderAlreadyShipped = "order_already_shipped",
@@ -30,15 +30,15 @@ extensible_enum! {
         InternalError = "internal_error",
         /// The server cannot reach its data. Wait for the time in `Retry-After`.
         ServiceUnavailable = "service_unavailable",
-        /// The request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A proxy in front of the service sends this. Correct the request.
+        /// The request is not valid HTTP, its headers are too large, or it was not sent over HTTPS. A proxy in front of the service sends this error. Correct the request.
         InvalidRequest = "invalid_request",
-        /// The request took too long to arrive. A proxy in front of the service sends this. Send it again.
+        /// The request took too long to arrive. A proxy in front of the service sends this error. Send the request again.
         RequestTimeout = "request_timeout",
-        /// The request has a large body, although no operation takes a body. A proxy in front of the service sends this. Send no body.
+        /// The request has a large body, although no operation takes a body. A proxy in front of the service sends this error. Send no body.
         RequestTooLarge = "request_too_large",
-        /// The address of the request is too long. A proxy in front of the service sends this. Shorten it.
+        /// The address of the request is too long. A proxy in front of the service sends this error. Shorten the address.
         UriTooLong = "uri_too_long",
-        /// The order has none of the tags in `If-Match`, because it has changed or a tag begins with `W/`. It is unchanged. Read the order again, and decide whether to cancel it.
+        /// The order has none of the tags in `If-Match`, because it has changed or a tag begins with `W/`. This request did not change the order. Read the order again, and decide whether to cancel it.
         PreconditionFailed = "precondition_failed",
     }
 }
