@@ -141,7 +141,7 @@ impl WireCheck {
 
 /// If the description of an error code contains this sentence, only a proxy in front of the server
 /// sends the code. `store-orders nginx-conf` prints the configuration of such a proxy.
-const PROXY_SENDS: &str = "A proxy in front of the service sends this.";
+const PROXY_SENDS: &str = "A proxy in front of the service sends this error.";
 
 const NO_OPERATION: &str = "no operation";
 
