@@ -161,7 +161,7 @@ Examples:
   store-orders migrate --print-grants store \\
     --store postgres://owner@db.example.com/store")]
     Migrate(migrate::MigrateArgs),
-    /// Print a default file, check settings, and show the settings in force
+    /// Print default settings, check settings, and show the settings in force
     #[command(subcommand)]
     Config(config::ConfigCommand),
     /// Print a hardened systemd unit; its comments say how to install it

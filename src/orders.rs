@@ -144,9 +144,9 @@ impl OrderList {
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 
-    /// Queries the store for its last changes and, on PostgreSQL, for the orders that the list
-    /// lacks, unless these are too many. The last changes include every change that was committed
-    /// before this call.
+    /// Queries the store for its last changes, including every change committed before this call.
+    ///
+    /// PostgreSQL also returns the orders that the list lacks, unless there are too many orders.
     pub fn query_freshness(&self) -> Result<Freshness, StoreError> {
         let reflected = self.position();
         self.store.query_freshness(Some(reflected))

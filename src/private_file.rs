@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 /// Opens a file of the data directory for reading and writing. Creates a missing file with mode
-/// 0600, owned by the directory's owner.
+/// 0600. A file that root creates gets the directory's owner.
 pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
     match open_private_file(path, OpenOptions::new().read(true).write(true)) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -7,13 +7,13 @@
 //! give an account a second quota.
 //!
 //! The obvious solution is two counters for each account, which a timer clears every minute and
-//! every day. But two concurrent requests can both read 59 and both write 60, so 61 are admitted. If
-//! the minute is counted before the day is found to be exhausted, a refused request uses up part of
-//! the minute. And after a restart, the day begins again.
+//! every day. But two concurrent requests can both read 59 and both write 60, so 61 are admitted.
+//! If the minute is counted before the day is found to be exhausted, a refused request uses up part
+//! of the minute. And after a restart, the day begins again.
 //!
 //! So a window is only an end and a number of requests (`FixedWindow`). The first counted request
-//! opens the window by setting its end. Once this time has passed, the window counts as empty, so
-//! no timer has to clear it, and only these two values must be saved. One function without I/O,
+//! opens the window by setting its end. Once the end has passed, the window is empty, so no timer
+//! has to clear it, and only these two values must be saved. One function without I/O,
 //! `AccountWindows::admit`, checks both windows of an account and, if both have room, counts the
 //! request in both. [`InMemoryRateLimiter`] calls it while the account's windows are locked.
 //! Servers that share a store count in PostgreSQL, by the same rules.
@@ -35,23 +35,22 @@
 //!   (`Strikes::strike`).
 //! - A ban is checked before the windows, so requests during a ban add no strikes and do not
 //!   lengthen it. The server writes the ban to the key's row ([`BegunBans`]), where other servers
-//!   find it as they find a revocation. [`KeyBan::number`] rises with each ban and each
-//!   `keys unban`, so a server can tell which is the latest.
+//!   find it as they find a revocation. [`KeyBan::number`] rises with each ban and each `keys
+//!   unban`, so a server can tell which is the latest.
 //!
 //! What happens when something fails:
 //!
-//! - The server is killed: the requests that were counted since the last complete write of
-//!   `limits.snapshot` began are lost, usually less than a second of them. A thread writes the file
-//!   half a second after the previous write ([`CountsFile`]). All strikes are lost too, and the bans
-//!   that were not in the store yet. An orderly stop saves counts and bans a last time.
+//! - The server is killed: it loses the requests that it counted after the start of the last
+//!   complete write of `limits.snapshot`, usually less than a second of them. A thread writes the
+//!   file half a second after the previous write ([`CountsFile`]). It also loses all strikes, and
+//!   the bans that were not in the store yet. An orderly stop saves counts and bans a last time.
 //! - The disk is full or hangs: counting continues in memory, and the log warns that a restart
-//!   would
-//!   lose the counts.
+//!   would lose the counts.
 //! - The file cannot be read at the start: the server starts with empty windows. Once it can read
 //!   the file, it adds the saved requests to what it has counted since (`FixedWindow::merge`). A
 //!   damaged file, or one of another store, is renamed, and windows start at zero.
 //!
-//! Windows once used the time since boot, which nobody can set. To save them, the server then
+//! Windows once used the time since boot, which nobody can set. To save such windows, the server
 //! needed the boot's id, the age of the file and the drift between two clocks.
 
 mod account_usage;
@@ -165,8 +164,8 @@ pub enum Decision {
         begins: bool,
     },
     /// 503 `service_unavailable`: the counts are unavailable, so the request was not counted. The
-    /// headers show the limit per minute and 0 remaining requests. `X-RateLimit-Reset` agrees with
-    /// `Retry-After`.
+    /// headers show the limit per minute and 0 remaining requests. `X-RateLimit-Reset` and
+    /// `Retry-After` name the same time.
     Unavailable(RateLimitStatus),
 }
 

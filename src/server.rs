@@ -41,8 +41,8 @@ const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 /// existing ones.
 ///
 /// A client whose TCP handshake has begun can still send a request. A client that the server
-/// ignores repeats its packet after a second. By then the socket is closed, so the client's
-/// connection is refused.
+/// ignores repeats its SYN after a second. By then the socket is closed, so the client's connection
+/// is refused.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time for closing the admin listener, once the API's listener is closed.
@@ -102,8 +102,8 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
-        // Find the socket now, because the search covers all open files of the process. The search
-        // would take longer after more files are opened.
+        // Find the socket before more files are opened, because the search covers all open files of
+        // the process.
         let socket = ListeningSocket::find_and_configure(
             http.local_addr(),
             config.client_stall_timeout,

@@ -239,9 +239,8 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Returns the beginnings of all labels that end in `part`, a part of a schema or response.
-    // Several operations share a schema or response, so each of them must list a new part as
-    // unseen.
+    // Returns the beginnings of all labels that end in `part`, one for each operation that shares
+    // the schema or response. A new part must be unseen in each of these operations.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

@@ -270,8 +270,8 @@ impl ListLag {
     fn observe(&mut self, now: Instant, stored: Position, listed: Position) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
-            // A new history began, but the lag continues. Replace the lacked change with the last
-            // one, because numbers of different histories cannot be compared.
+            // A new history began, but the lag continues. Replace the lacked change with the
+            // store's last change, because numbers of different histories cannot be compared.
             Some((since, lacked)) if lacked.history != stored.history => Some((since, stored)),
             Some((since, lacked)) if lacked.has_more_than(listed) => Some((since, lacked)),
             _ => Some((now, stored)),

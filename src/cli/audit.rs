@@ -56,8 +56,8 @@ pub fn record(store: &dyn OperatorStore, change: Change<'_>) {
     warn_of_failure(append(store, change), change);
 }
 
-/// Appends a change to the audit log of a store that was opened only for this line. If the store
-/// cannot be opened or written, only warns.
+/// Appends a change to the audit log of a store that the caller opened only for this append. If
+/// opening or appending fails, only warns.
 pub fn record_in(opened: Result<impl OperatorStore, StoreError>, change: Change<'_>) {
     warn_of_failure(opened.and_then(|store| append(&store, change)), change);
 }

@@ -55,7 +55,6 @@ pub fn read_records<R: Record>(
     })
 }
 
-/// Decides how many bad rows an error message shows.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ShownErrors {
     /// Show all bad rows of the file instead of the first 20

@@ -80,8 +80,8 @@ fn cell(record: &Value, name: &str) -> String {
 /// The text for null and for an empty array.
 const NONE: &str = "-";
 
-/// Formats a record as one line per column. Leaves out columns that are missing or empty in the
-/// record.
+/// Formats a record as one line per column. Leaves out columns that the record lacks, and empty
+/// strings.
 pub fn record_text(
     columns: impl IntoIterator<Item = Column>,
     record: &impl Serialize,

@@ -39,7 +39,7 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
 }
 
 /// Like [`show_progress`] with [`with_notice`], for `work` that writes `items` items in steps.
-/// After each step, `work` must pass its argument the number of items written so far. The argument
+/// After each step, `work` must call its argument with the number of items written so far. The call
 /// returns `Break` after a signal.
 pub fn with_progress<T>(
     items: usize,
@@ -60,9 +60,11 @@ pub fn with_progress<T>(
     })
 }
 
-/// Runs `work` and shows its progress. `work` reports the amount done and the total to its
-/// argument. If standard error is not a terminal, another thread prints the lines, so that a
-/// blocked pipe does not delay the work.
+/// Runs `work` and shows its progress. `work` calls its argument with the amount done and the
+/// total.
+///
+/// If standard error is not a terminal, another thread prints the progress, so that a blocked pipe
+/// does not delay the work.
 pub fn show_progress<T>(template: &str, work: impl FnOnce(&dyn Fn(u64, u64)) -> T) -> T {
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -122,8 +124,8 @@ fn format_line(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     format!("{percent} %{}", time_left(done, all, elapsed))
 }
 
-/// Formats the remaining time as the end of a line, such as `, about 2 minutes left`, if the speed
-/// stays constant. Returns an empty string before the first step and after the last step.
+/// Formats the remaining time at constant speed as the end of a line, such as `, about 2 minutes
+/// left`. Returns an empty string until the first step is done, and after the last step.
 fn time_left(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     let rest = all.unwrap_or(0).saturating_sub(done);
     if done == 0 || rest == 0 {

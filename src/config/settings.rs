@@ -130,7 +130,7 @@ pub struct ServerConfig {
     /// Maximum time that the server takes to stop, after the stop delay
     ///
     /// The last second is reserved for bans, counts and log lines. If the time is shorter than 4
-    /// seconds, only its last quarter is reserved. Requests in progress may use the time before.
+    /// seconds, its last quarter is reserved instead. Requests in progress may use the rest.
     #[arg(
         long,
         value_name = "DURATION",

@@ -123,8 +123,8 @@ impl From<String> for FieldProblem {
 }
 
 impl<'a> RecordFields<'a> {
-    /// Pairs the fields with the values. Drops a value whose name is unknown (`None`). `problems`
-    /// are the problems that [`field_names`] found.
+    /// Pairs each name with its value. Drops the values of unknown names (`None`). `problems` come
+    /// from [`field_names`].
     pub fn new(
         names: &[Option<&'static str>],
         values: impl Iterator<Item = FieldValue<'a>>,

@@ -23,9 +23,11 @@ const LOGGED_PATH_CHARS: usize = 200;
 /// Longer user agents are cut to this length in the log.
 const LOGGED_AGENT_BYTES: usize = 120;
 
-/// The maximum length of a run of letters and digits in a path or a user agent. A longer run may be
-/// part of a key, so the whole path or user agent is withheld. A key id is logged, because its
-/// longest run has exactly this length.
+/// The maximum length of a run of letters and digits in a path or a user agent. The next two
+/// constants allow longer runs of only digits or letters.
+///
+/// A longer run may be part of a key, so the whole path or user agent is withheld. A key id is
+/// logged, because its longest run has exactly this length.
 const LONGEST_RUN: usize = 12;
 /// The maximum length of a run of only digits, such as an order id.
 const LONGEST_NUMBER: usize = 19;

@@ -12,9 +12,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The list in memory. It consists of a snapshot and the pending removals, which are orders
-/// cancelled by this server that the snapshot still has. `sent` keeps track of the snapshots that
-/// responses are still sending.
+/// The list in memory: a snapshot and its pending removals. `sent` keeps track of the snapshots
+/// that responses are still sending.
 #[derive(Debug)]
 pub struct ListInMemory {
     list: ListState<Arc<Snapshot>, Vec<i64>>,
@@ -57,8 +56,8 @@ impl ListInMemory {
         is_current.then(|| Arc::clone(&self.list.snapshot))
     }
 
-    /// Replaces the snapshot with a snapshot at the position `reached`, and returns the old
-    /// snapshot. The refresh has applied or discarded the first `removals` pending removals.
+    /// Replaces the snapshot with `snapshot`, and returns the old snapshot. The refresh that made
+    /// `snapshot` has applied or discarded the first `removals` pending removals.
     /// [`ListState::publish`] decides which other removals stay pending.
     pub fn publish(
         &mut self,
@@ -141,8 +140,8 @@ impl Refresh {
         Ok(ReadRefresh { base, reached, planned: self })
     }
 
-    /// Returns the changed orders in the freshness report that this refresh applies. Empty if it
-    /// needs no orders, or reads them with another query.
+    /// Returns the orders of the freshness report that this refresh applies. Returns none if the
+    /// refresh needs no orders, or reads its orders with another query.
     fn rows(&self) -> &[Order] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
@@ -154,8 +153,8 @@ impl Refresh {
 /// A refresh that has read everything it needs from the store.
 #[derive(Debug)]
 pub struct ReadRefresh {
-    /// The snapshot to which the rows and removals of `planned` are applied. It already includes
-    /// the changes that [`Refresh::read`] read.
+    /// The snapshot with the changes that were read from the store, if any. The planned rows and
+    /// removals are not yet applied.
     base: Arc<Snapshot>,
     /// The position of the new snapshot, which consists of `base` with the planned rows and
     /// removals.

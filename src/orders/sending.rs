@@ -109,7 +109,7 @@ fn plain_pieces(reader: Reader) -> impl Stream<Item = Result<Bytes, BodyError>> 
                 yield rest.split_to(turn_bytes.min(rest.len()));
                 // `yield_now` lets tokio poll I/O; waking this task directly would not.
                 tokio::task::yield_now().await;
-                // The list may have been cut off during the pause. The error then ends the
+                // If the list was cut off during the pause, this call fails, and its error ends the
                 // response.
                 reader.snapshot()?;
             }

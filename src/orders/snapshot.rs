@@ -76,9 +76,9 @@ pub struct Snapshot {
     /// includes the buffer `joined` even before the buffer exists. It excludes compressed bytes and
     /// JSON of version 2 that pages create later.
     held_bytes: usize,
-    /// The number of uncompressed responses that have begun to send the list. The second such
-    /// response joins the pages. Not counted for a list of one page, or for a long list, because
-    /// they are never joined.
+    /// The number of uncompressed responses that have begun to send the list. The second one joins
+    /// the pages. Stays 0 for a long list and a list of one page, because such lists are never
+    /// joined.
     plain_responses: AtomicUsize,
     /// The JSON array of a short list in one buffer. The second uncompressed response creates the
     /// buffer.

@@ -44,11 +44,11 @@ pub struct LookedUpKeys {
 
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// The positions of the store's last changes. No change that was committed before the query
-    /// comes after these positions.
+    /// The positions of the store's last changes. These positions cover every change that was
+    /// committed before the query.
     pub last_changes: LastChanges,
-    /// The orders that changed after the list's position. `None` if no order changed, or if the
-    /// query did not read orders.
+    /// The orders that changed after the list's position. `None` if no order changed, if too many
+    /// changed, or if the query did not read orders.
     pub changes: Option<Arc<ChangedOrders>>,
 }
 

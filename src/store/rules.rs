@@ -65,8 +65,7 @@ pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// Fails if the order is cancelled or does not exist. A shipped order can be updated. `status` is
-/// `None` if the order does not exist.
+/// `status` is `None` if the order does not exist.
 pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     match status {
         Some(Status::Pending | Status::Shipped) => Ok(()),
@@ -78,8 +77,10 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
 }
 
 /// Returns the outcome of an import that stored `stored` of the records. Without `skip_existing`,
-/// fails unless all records were stored. `existing_id` is an id that the store already had. If it
-/// is `None`, two of the records have the same id.
+/// fails unless all records were stored.
+///
+/// The error names `existing_id`, an id that the store already had. If `existing_id` is `None`, the
+/// error says that two of the records have the same id.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,

@@ -78,8 +78,8 @@ pub struct OpenStore {
     writer: WriteAccess,
     /// Reads all orders, or the changed ones. A read may take long.
     scanner: Mutex<Connection>,
-    /// Reads keys. A long read of orders would delay these reads on a shared connection, so the
-    /// server would accept a revoked key for longer.
+    /// Reads keys. On a connection shared with long reads of orders, these reads would be late, so
+    /// cached keys would expire.
     keys: Mutex<Connection>,
     reader: Mutex<Connection>,
     /// Reads only the last changes, so that its lock is never held for long.

@@ -14,8 +14,8 @@ pub const UNASSIGNED: i64 = 0;
 
 /// A connection or transaction that executes statements.
 pub trait Statements {
-    /// Executes a statement that writes. An engine may collect such statements and execute them at
-    /// the end of the change.
+    /// Executes a statement that writes. An engine may delay such statements until the end of the
+    /// transaction.
     fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError>;
 
     /// Calls `visit` for each row of a query. Stops at the first error of `visit` and returns that

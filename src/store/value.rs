@@ -77,8 +77,8 @@ impl<T: FromValue> FromValue for Option<T> {
     }
 }
 
-/// An RFC 3339 date-time in UTC, with `Z`. Leap seconds are refused, because the store has none: an
-/// import converts each one to the second after it.
+/// An RFC 3339 date-time in UTC, with `Z`. Leap seconds are refused, because imports convert a leap
+/// second to the next second.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredDate(pub DateTime<Utc>);
 

@@ -361,7 +361,6 @@ fn with_curl_the_demo_answers_as_the_readme_shows() {
     sandbox.console(&Console { page: README, text: &demo, setup: "", real: &real });
 }
 
-/// The orders in the guide's sessions.
 const GUIDE_ORDERS: &str = "id,petId,quantity,shipDate,status\n\
                             1041,7,2,2026-11-20T09:30:00Z,shipped\n\
                             1042,7,1,,pending\n\

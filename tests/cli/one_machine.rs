@@ -55,8 +55,8 @@ const CALL: &str = r#"$ call() {
 /// connections, which the commands of [`ONE_MACHINE`] raise.
 const HALF_OPEN: usize = 900;
 
-/// The first bytes of a TLS handshake. nginx may close a connection on which nothing was sent, in
-/// favor of a new connection.
+/// The first bytes of a TLS handshake. The half-open clients send these bytes, because nginx may
+/// close a silent connection in favor of a new one.
 const HANDSHAKE_START: [u8; 3] = [0x16, 3, 1];
 
 /// nginx serves requests while [`HALF_OPEN`] handshakes are unfinished. Its logs have mode 640, so
@@ -233,8 +233,8 @@ impl Machine {
     }
 }
 
-/// Reads the beginning of the request on each connection to `address`, then closes the connection
-/// without a response. Sends each beginning to the returned channel.
+/// Stands in for a server that reads requests but never responds. The channel gets the beginning of
+/// each request.
 fn serve_without_answers(address: SocketAddr) -> Receiver<String> {
     let (listener, (sender, requests)) = (TcpListener::bind(address).unwrap(), channel());
     std::thread::spawn(move || {

@@ -39,8 +39,8 @@ struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// Returns the end of the window and the number of its requests. If the window has closed,
-    /// returns those of a new window that begins now.
+    /// Returns the end of the window and the number of its requests. A closed window counts as a
+    /// new window that begins now.
     ///
     /// If the wall clock was set back, moves the end to at most `length` from now.
     fn state_at(&mut self, wall: Time, length: Time) -> (Time, u32) {
@@ -64,8 +64,8 @@ impl FixedWindow {
 
 #[derive(Clone, Debug, Default)]
 struct Key {
-    /// The times of the key's 429s in the current minute, which the first of them opened. Only
-    /// those at least `BURST` after the first are strikes.
+    /// The times of the key's 429s in the current minute. The first 429 opens the minute. A 429 at
+    /// least `BURST` after the first one is a strike.
     strikes: Vec<Time>,
     /// The latest ban, which is also in the store.
     ban: Option<Ban>,
@@ -76,14 +76,14 @@ struct Ban {
     length: Time,
     /// The end on the wall clock, in nanoseconds, rounded down to a whole millisecond.
     wall_end: Time,
-    /// The end on the server's monotonic clock. `None` after a restart or cleanup, until the server
-    /// reads the ban from the store again.
+    /// The end on the server's monotonic clock. `None` after [`Model::restart`] or
+    /// [`Model::clean_up`], until [`Key::ban`] derives the end from `wall_end`.
     end: Option<Time>,
 }
 
 impl Key {
-    /// Returns the end of the latest ban on the monotonic clock, and the ban's length. If the end
-    /// is unknown, derives it from the end on the wall clock.
+    /// Returns when the latest ban ends on the monotonic clock, and the ban's length. If this end
+    /// is unknown, derives it from `wall_end`.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;
         let remaining = (ban.wall_end - wall).min(ban.length);
@@ -141,9 +141,11 @@ impl Model {
         }
     }
 
-    /// Forgets what the server removes from memory. The server removes a key's strikes and the
-    /// monotonic end of its ban once no strike minute is open and the ban ended at least a day ago.
-    /// The store keeps the ban.
+    /// Forgets what the server removes from memory.
+    ///
+    /// The server waits until a key's minute of strikes has ended and its ban has been over for a
+    /// day. The server then forgets the strikes and the ban's end on the monotonic clock. The store
+    /// keeps the ban.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

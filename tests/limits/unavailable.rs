@@ -71,8 +71,8 @@ async fn a_request_that_cannot_be_counted_is_refused() {
     for _ in 0..10 {
         let refused = server.list_with(&key).await;
         refused.assert_error(503, "service_unavailable");
-        // The test clock stands at noon, and the limiter asks clients to retry after 1.2 s. Both
-        // headers round 1.2 s up to 2 s.
+        // The limiter asks clients to retry after 1.2 s. `Retry-After` and `X-RateLimit-Reset`
+        // round up to 2 s, because the test clock stands at a full second.
         assert_eq!(refused.number("retry-after"), 2);
         assert_eq!(refused.rate_limit(), (300, 0, 2));
     }
@@ -92,6 +92,7 @@ async fn the_reset_agrees_with_retry_after_however_long_the_decision_took() {
     let refused = setup.serve().await.list_with(&key).await;
     refused.assert_error(503, "service_unavailable");
     assert_eq!(refused.number("retry-after"), 1);
-    // The decision took 2 s. `Retry-After` adds 1 s, so the reset is 3 s after noon.
+    // The request arrives at noon, and the decision takes 2 s. `Retry-After` adds 1 s, so the reset
+    // is 3 s after noon.
     assert_eq!(refused.rate_limit(), (300, 0, 3));
 }

@@ -58,8 +58,8 @@ impl SeededDefect {
     }
 }
 
-/// Applies `change` to each response of these operations that has this status. A `status` of 0
-/// means any status.
+/// Applies `change` to the responses with this status to these operations. A `status` of 0 means
+/// any status.
 fn each(
     exchanges: &mut [Exchange],
     operations: &[&str],
@@ -343,7 +343,6 @@ fn split_order_schema(documents: &mut Documents) {
         json!("#/components/schemas/ListedOrder");
 }
 
-/// Changes each order in the 200 responses of version 2's `listOrders`.
 fn each_listed_order(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
     each(exchanges, &["v2/listOrders"], 200, |received| {
         body(received, |page| page["orders"].as_array_mut().unwrap().iter_mut().for_each(&change));

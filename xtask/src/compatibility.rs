@@ -12,10 +12,10 @@
 //! programs that know only the old values.
 //!
 //! So the default is the opposite: a difference is breaking unless a rule covers it
-//! (`Findings::other`). The exceptions are text for people and a new `x-` field. The rules for
-//! values depend on whether callers send or receive them (`Direction`). References are resolved
-//! first. So a change of a shared component counts wherever the component is used, and it makes no
-//! difference whether an operation refers to a definition or contains it.
+//! (`Findings::other`). Without a rule, only text for people may change, and an `x-` field may be
+//! added. The rules for values depend on whether callers send or receive them (`Direction`).
+//! References are resolved first. So a change of a shared component counts wherever the component
+//! is used, and it makes no difference whether an operation refers to a definition or contains it.
 //!
 //! What is always true:
 //!
@@ -68,9 +68,9 @@
 //! - **Names in generated clients** are promised, as the wire format is: `operationId`, tags,
 //!   titles of schemas, parameters (also path parameters), component schemas and security schemes.
 //!   There is one exception: if a `$ref` names a different schema of the same form, a type in
-//!   generated clients gets a new name, but the change counts as an addition. Replacing a `$ref` with a copy
-//!   of the schema is neutral, but removing the schema from `components` is breaking. Renaming a
-//!   response, a header or a parameter in `components` is neutral.
+//!   generated clients gets a new name, but the change counts as an addition. Replacing a `$ref`
+//!   with a copy of the schema is neutral, but removing the schema from `components` is breaking.
+//!   Renaming a response, a header or a parameter in `components` is neutral.
 //! - **Promises for programs.** Limits in `x-plans` may rise, plans and values of
 //!   `x-extensible-enum` may be added, and the day of `x-sunset` may move to a later day. An
 //!   additional limit of a plan is breaking.

@@ -54,9 +54,8 @@ pub fn publish(
     Ok(Outcome::Clean)
 }
 
-/// Returns the versions that are not published yet, with their documents. Returns a reason instead
-/// if there are none, or if a document has no valid version or no complete section in the
-/// changelog.
+/// Returns the unpublished versions with their documents, or the reason why nothing can be
+/// published. Each document needs a valid version and a complete section in the changelog.
 fn find_unpublished(
     repository: &Repository,
     published: &Published,

@@ -121,7 +121,6 @@ pub fn failures((outcome, text): (Outcome, String)) -> String {
     format!("{outcome:?}\n{}", text.replace(&version(&V1), "V1").replace(&version(&V2), "V2"))
 }
 
-/// Returns the problems as `check` prints them, without colors.
 pub fn printed(problems: &[Problem]) -> String {
     let lines: String = problems.iter().flat_map(Problem::lines).map(|line| line + "\n").collect();
     plain(lines.as_bytes())

@@ -6,7 +6,6 @@ use codegen::unemitted::KINDS;
 use std::process::Command;
 use xtask::repository::Repository;
 
-/// Returns the rows of the first table in `page` whose heading row begins with `heading`.
 fn table(page: &str, heading: &str) -> Vec<String> {
     let text = Repository::here().read(page).unwrap();
     let rows = text.lines().skip_while(|line| !line.starts_with(heading)).skip(2);

@@ -37,9 +37,9 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
     assert!(!noticed.is_empty(), "{pointer} is of the kind {:?}", kind_of(pointer));
 }
 
-/// Makes the changes that `changes` returns for each value, and passes each change to
-/// [`assert_noticed`]. `changes` gets a pointer and the present value. Its pairs are the pointer to
-/// report and a new value. Returns the lowest number of changes in a document.
+/// Makes each change that `changes` returns, and passes the changed document to [`assert_noticed`].
+/// `changes` gets a pointer and the present value. Each returned pair has the pointer to report and
+/// a new value. Returns the lowest number of changes in a document.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }

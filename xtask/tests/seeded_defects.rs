@@ -1,5 +1,5 @@
-//! Changes a published document in ways that someone might by mistake. For each change, `check`
-//! must report the place, and why the change is not allowed.
+//! Makes changes to a published document that someone could make by mistake. For each change,
+//! `check` must report the place, and why the change is not allowed.
 
 use crate::checkout::{
     Checkout, document, emitted, failures, files, printed, run, run_fix, version,

@@ -103,7 +103,7 @@ impl CallQueue {
 
 impl State {
     /// Admits and wakes as many waiting calls as the rate limit allows. Returns what the next call
-    /// must do: send, or wait until a certain time.
+    /// must do.
     ///
     /// If the end of the rate limit has changed, wakes all waiting calls. Each call then compares
     /// the new end with its deadline.

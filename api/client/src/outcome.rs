@@ -1,4 +1,4 @@
-//! The outcome of `cancel_order`. Both versions of the client share its type.
+//! The type of the outcome of `cancel_order`. Both versions of the client use this type.
 
 use crate::error::Error;
 use crate::generated::values::ErrorCode;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The maximum response time of the service. After this time, a request no longer counts as in
-/// flight. If a program stops polling a call, the response of its request is never recorded.
+/// flight, because a call that is no longer polled never records its response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum random wait after the end of a rate limit. Without random waits, all clients of an
 /// account would send at the same instant.
@@ -110,8 +110,8 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // The 429s of a burst report nearly the same end of the limit. So the time from the
-            // first 429, with jitter, stays unless a later 429 reports a later time.
+            // The 429s of a burst report nearly the same end of the limit. So keep the end already
+            // held, with its jitter, unless a 429 reports a later end.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);

@@ -12,8 +12,8 @@ pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// Returns the request's [`Call`]. The call of a new request is the client's template. The
-    /// module `answer` replaces the template before it sends the request.
+    /// Returns the request's [`Call`]. A new request has a copy of the client's call. The module
+    /// `answer` sets the request's own call before sending.
     fn call(&mut self) -> &mut Call;
 
     /// Creates the tracing span of the call. The span's fields include the operation and the

@@ -48,11 +48,12 @@ impl RetryPolicy {
         self
     }
 
-    /// Sets the time after which no attempt begins. The time starts with the first wait for the
-    /// rate limit. Without such a wait, it starts with the first attempt.
+    /// Sets the period in which attempts may begin. The period starts with the first wait for the
+    /// rate limit, or with the first attempt if there is no wait.
     ///
-    /// The waits for the rate limit use up this time, so many concurrent calls need more. On a plan
-    /// of 60 requests per minute, 200 calls need a little more than three minutes.
+    /// Waits for the rate limit use up the period, so numerous concurrent calls need a longer
+    /// period. On a plan of 60 requests per minute, 200 calls need a little more than three
+    /// minutes.
     pub fn total(mut self, total: Duration) -> Self {
         self.total = total;
         self

@@ -77,8 +77,6 @@ impl PagesBuilder {
         Snapshot::new(self.pages, self.sizes, content)
     }
 
-    /// Closes the current page if `bytes` bytes of JSON do not fit. Returns the separator before
-    /// the next orders.
     fn begin_order(&mut self, bytes: usize) -> u8 {
         if self.v1.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
             self.close_page();

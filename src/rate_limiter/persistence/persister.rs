@@ -21,7 +21,7 @@ const SLOW_WRITE: Duration = Duration::from_secs(5);
 pub struct CountsPersister {
     /// The thread stops when this sender is dropped.
     running: Sender<()>,
-    /// Receives true if the write at the end completed, otherwise false.
+    /// Receives true if the thread's last write completed, otherwise false.
     ended: oneshot::Receiver<bool>,
 }
 

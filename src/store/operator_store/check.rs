@@ -193,8 +193,8 @@ fn visit_in_pages(
     column: &str,
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    // Select all rows, and let `visit` find the wrong values. A query for only the wrong values
-    // would read a whole sound table, because its page would never fill.
+    // Select all rows, and let `visit` find the wrong values. In a sound table, a query for only
+    // wrong values never reaches its LIMIT, so it reads the whole table.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let mut from = Some(i64::MIN);

@@ -1,5 +1,4 @@
-//! Defines what differs between the engines for the commands. The commands use the same SQL with
-//! both engines.
+//! Lets the commands run the same SQL with both engines. [`Engine`] has the parts that differ.
 
 use crate::store::statements::Statements;
 use crate::store::{ChangeScope, StoreError};

@@ -64,8 +64,8 @@ pub async fn seen_and_silent(
 
 /// Removes the rows of silent servers. Then fails if a server still has a row.
 ///
-/// A silent server may still run. The removal is safe, because the server's next heartbeat ends its
-/// session. Its next session reads the changes that it has missed.
+/// A silent server may still run. The removal is safe, because without the row, the server's next
+/// heartbeat ends the session. The next session reads the changes that the server has missed.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

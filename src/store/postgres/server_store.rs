@@ -1,4 +1,4 @@
-//! Implements the server store in PostgreSQL.
+//! Implements the server store in PostgreSQL on the session that is currently open.
 
 use super::connecting::PostgresUrl;
 use super::connecting::roles::{SCANNER, WRITER};

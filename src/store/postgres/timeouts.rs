@@ -74,8 +74,8 @@ pub const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(3);
 /// `Retry-After` of the response to a request that could not be counted.
 pub const UNCOUNTED_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How long the server stays not ready after it failed to count a batch of requests. A batch that
-/// is counted ends this time.
+/// How long the server stays not ready after it failed to count a batch of requests. Once a later
+/// batch is counted, the server is ready again.
 pub const COUNT_FAILURE_DURATION: Duration = Duration::from_secs(2);
 
 /// Interval at which a command polls for heartbeats.

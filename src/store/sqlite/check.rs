@@ -116,7 +116,7 @@ mod tests {
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let mut connection = open_existing(store.path(), access).unwrap();
         // SQLite calls this closure repeatedly. The first call imports an order during the
-        // structure check. The report counts the order only if a later check reads a newer
+        // structure check. The report must count the order, because each later check reads a newer
         // snapshot.
         let change = move || {
             store.import(Records::Orders(&[Order::pending(1)]), true).unwrap();

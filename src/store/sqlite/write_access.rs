@@ -46,8 +46,8 @@ const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 /// After this many commits, a server makes a checkpoint, so that the write-ahead log can start
 /// over. A checkpoint costs three fsyncs.
 ///
-/// To find a page, SQLite steps over all its versions in the log. In a longer log, this search
-/// would take a quarter of a cancellation's CPU instructions if only one client cancels.
+/// A longer log slows down reads, because SQLite steps over all versions of a page in the log to
+/// find the page.
 const CHECKPOINT_COMMITS: u32 = 250;
 
 #[derive(Debug)]
@@ -116,8 +116,8 @@ impl WriteGuard<'_> {
     /// Waits for the writes of other processes, then begins a transaction that writes. Fails after
     /// the deadline. Also fails if the index of the write-ahead log was removed or replaced.
     ///
-    /// If an earlier write of a server failed, perhaps because the disk was full, first makes a
-    /// checkpoint. Fails if the checkpoint fails.
+    /// If the disk may have been full at an earlier write, a server first makes a checkpoint. Fails
+    /// if the checkpoint fails.
     pub fn begin(&mut self) -> Result<WriteTransaction<'_>, StoreError> {
         let intent = &self.access.intent;
         if self.is_server {
@@ -143,9 +143,9 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // Check before the first write. If the file `-shm` was replaced, its locks no longer
-        // exclude other processes. Another process may be writing to the log, and a rollback
-        // without a write does not disturb that process.
+        // Check before the first write, because a rollback then writes nothing. If the file `-shm`
+        // was replaced, its locks no longer exclude other processes, so another process may be
+        // writing to the log.
         self.access.files.require_index()?;
         Ok(transaction)
     }
@@ -157,8 +157,8 @@ impl WriteGuard<'_> {
     }
 
     /// Must be called after each commit. On a server, makes a checkpoint after every
-    /// [`CHECKPOINT_COMMITS`] commits. The requests of the last of these commits get their
-    /// responses only after the checkpoint.
+    /// [`CHECKPOINT_COMMITS`] commits. The requests of the commit before a checkpoint wait for the
+    /// checkpoint.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;
@@ -175,8 +175,8 @@ impl WriteGuard<'_> {
     }
 
     /// Makes a checkpoint if a server's write failed and the disk may be full, because emptying the
-    /// log frees space. The log may be too short for an automatic checkpoint. If this checkpoint
-    /// fails, the server tries again before its next write.
+    /// log frees space. An automatic checkpoint may not be due yet. If the checkpoint fails, the
+    /// server repeats it before its next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);

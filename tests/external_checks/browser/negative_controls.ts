@@ -1,5 +1,5 @@
-// Seeds defects in pages, as negative controls. The checks of reading.ts must find the defective
-// styles. `Watch` must record an exception, and a request to another server.
+// Seeds defects in pages, to prove that the checks can fail. The checks of reading.ts must find the
+// defective styles. `Watch` must record an exception, and a request to another server.
 
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import type { ApiDocument } from "./api_document.js";

@@ -29,8 +29,7 @@ use std::time::{Duration, SystemTime};
 use table::Row;
 use testbed::{Program, exit_code};
 
-/// The server's allocator. This program also runs as bare dropshot, so the comparison with the
-/// server is fair.
+/// This program also runs as bare dropshot. With the server's allocator, the comparison is fair.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

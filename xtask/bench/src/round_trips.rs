@@ -19,8 +19,8 @@ use testbed::relay::{Fault, Relay};
 /// round trips.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
-/// How often a client repeats its steps in one measurement (a [`Turn`]). The result is the median
-/// over all clients and repetitions.
+/// The number of times that a client performs its steps in one measurement (a [`Turn`]). The result
+/// is the median over all clients and repetitions.
 const REPETITIONS: usize = 5;
 
 /// The number of orders in the store. The clients cancel fewer orders than this.

@@ -26,7 +26,7 @@ pub struct Version<'a> {
 
 #[derive(Debug)]
 pub struct ClientCode {
-    /// The client's file for each version, in the order of the arguments of [`client`].
+    /// The client's file for each version, in the order of [`client`]'s argument `versions`.
     pub versions: Vec<String>,
     /// The extensible enums, merged from all versions.
     pub values: String,

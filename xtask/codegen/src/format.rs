@@ -25,8 +25,6 @@ pub fn print(file: syn::File) -> String {
     text
 }
 
-/// Inserts an empty line after a member that ends in `}` or `;`, if the next member begins with a
-/// doc comment, an attribute or a function.
 fn separate_members(item: &str) -> String {
     let (mut text, mut has_ended) = (String::new(), false);
     for line in item.lines() {

@@ -41,10 +41,12 @@
 //! (`client/progenitor.rs`). `api/UPSTREAM.md` lists what dropshot and progenitor lack, and the
 //! workarounds.
 //!
-//! A generator for the public methods of the client was tried. The generator took 2,000 lines for
-//! six operations. A method by hand takes ten lines, so only the layer below these methods is
-//! generated. The generator need not support every document. Of 39 documents of other APIs, it made
-//! a server from 14 and a client from none.
+//! A generator for the public methods of the client was tried. It took 2,000 lines for six
+//! operations. A method by hand takes ten lines, so only the layer below these methods is
+//! generated.
+//!
+//! This crate need not support every document. Of 39 documents of other APIs, it made a server from
+//! 14 and a client from none.
 //!
 //! [dropshot#7]: https://github.com/oxidecomputer/dropshot/issues/7
 //! [dropshot#59]: https://github.com/oxidecomputer/dropshot/issues/59

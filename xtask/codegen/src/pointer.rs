@@ -45,7 +45,6 @@ fn parent<'a>(document: &'a mut Value, pointer: &str) -> Option<(&'a mut Value, 
     Some((document.pointer_mut(parent)?, token.replace("~1", "/").replace("~0", "~")))
 }
 
-/// Returns the target of a reference, or `None` if the target is not in `document`.
 pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     document.pointer(reference.strip_prefix('#')?)
 }

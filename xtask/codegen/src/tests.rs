@@ -84,8 +84,8 @@ fn construct(document: &Value, pointer: &str) -> String {
     let (last, parent) = (tokens.next(), tokens.next());
     let value = document.pointer(pointer).unwrap();
     let shape = ["$ref", "enum", "x-extensible-enum"].map(|key| value.get(key).is_some());
-    // A document chooses the names of most objects freely, so the key omits these names. OpenAPI
-    // defines the names of methods and statuses, so the key keeps them.
+    // Omit the names of most objects, because a document chooses them freely. Keep the names of
+    // methods and statuses, because OpenAPI defines them.
     let last =
         last.filter(|_| !value.is_object() || ["PATH", "responses"].map(Some).contains(&parent));
     format!("{last:?} {parent:?} {shape:?} {} {}", value["type"], value["format"])
@@ -130,8 +130,8 @@ fn a_removed_value_changes_the_code_or_is_refused() {
     assert_none_ignored(|document, pointer| {
         let mut changed = document.clone();
         let removed = take(&mut changed, pointer);
-        // Skip a value whose leaves are all listed in `unemitted`, because removing such a value
-        // may leave the code unchanged.
+        // Skip a value whose leaves are all of a kind in `unemitted`, because the code may not
+        // depend on such leaves.
         let has_known_kind = removed.as_ref().is_some_and(|value| has_known_kind(pointer, value));
         removed
             .filter(|_| !has_known_kind)
@@ -188,8 +188,8 @@ fn no_schema_can_have_an_imported_name() {
     }
 }
 
-/// A shared enum is named after its first operation in the document. If a new operation comes
-/// first, the old name must stay as an alias, because the server's code may use the old name.
+/// A shared enum is named after the first operation that uses it. If a new operation comes first,
+/// the old name must stay as an alias, because the server's code may use the old name.
 #[test]
 fn a_new_operation_renames_no_shared_enum() {
     let (_, text) = DOCUMENTS[2];

@@ -1,7 +1,7 @@
 //! Builds the files of a release: archive, image, licenses and SBOM. With `--try`, also smoke-tests
 //! the archive and the image.
 //!
-//! `cargo xtask dist` runs this program, which downloads only crates. The released program needs no
+//! `cargo xtask dist` runs this builder, which downloads only crates. The released server needs no
 //! shared library.
 
 mod checkout;

@@ -142,7 +142,7 @@ const BOUNDS: [(&str, &str, &str); 6] = [
     ("at least ", "", "minimum"),
 ];
 
-/// Like [`BOUNDS`], for example errors, whose messages have phrases such as `from 1 to 100`.
+/// Like [`BOUNDS`], but for error messages in examples, which have phrases such as `from 1 to 100`.
 const RANGE: [(&str, &str, &str); 2] = [(" from ", "", "minimum"), (" to ", "", "maximum")];
 
 /// Finds code such as `limit=1000` whose number the schema does not allow. Returns pairs of the
@@ -172,7 +172,6 @@ fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
     values.filter(|(_, value)| !bounds(&value["schema"]).is_empty()).collect()
 }
 
-/// Returns the descriptions of all schemas and fields, each with its JSON pointer.
 fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> {
     let schemas = pointers(document).into_iter();
     let descriptions = schemas.filter(|pointer| {

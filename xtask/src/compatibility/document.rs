@@ -52,8 +52,8 @@ fn minor(version: Option<&Value>) -> Option<(u64, u64)> {
     Some((version.major, version.minor))
 }
 
-/// Compares the base URLs, with each variable replaced by its default. Two servers may differ only
-/// in these defaults.
+/// Compares the base URLs, with each variable replaced by its default. Without the defaults,
+/// production and staging would have the same URL.
 fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     let by_url = |list: Option<&Value>| -> Value {
         let servers = list.and_then(Value::as_array).into_iter().flatten();

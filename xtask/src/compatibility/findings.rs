@@ -66,8 +66,6 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { old, new, ..self.clone() }
     }
 
-    /// Returns the place of the member `key`. The place is named like `self`, or `key` if `self` is
-    /// the root.
     fn member<'b>(&self, key: &'b str) -> ComparedPlace<'b>
     where
         'a: 'b,
@@ -107,8 +105,8 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
 
-    /// Returns the name of the component that this place refers to. Returns `None` if the place is
-    /// no reference, or if the two documents refer to different components.
+    /// Returns the name of the component that this place refers to. If both documents have the
+    /// place, both must refer to this component.
     pub fn component(&self) -> Option<&'a str> {
         let name = component(self.new.or(self.old)?)?;
         self.old.is_none_or(|old| component(old) == Some(name)).then_some(name)

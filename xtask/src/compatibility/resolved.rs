@@ -1,6 +1,6 @@
 //! Replaces each reference below `paths` with its target. So the comparison finds a change of a
-//! shared component at each use. References within their own target stay, because replacing them
-//! would never end.
+//! shared component at each use. Recursive references stay, because their replacement would never
+//! end.
 //!
 //! Copies the document's `security` to operations without their own.
 

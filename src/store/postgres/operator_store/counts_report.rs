@@ -1,4 +1,5 @@
-//! Reads the request counts for commands, even while servers count.
+//! Reads an account's request counts for commands, from the database in which servers count
+//! requests.
 
 use super::PostgresOperatorStore;
 use crate::clock::Now;

@@ -1,5 +1,5 @@
-//! Inserts the rows of an import. Orders are inserted as one change, in pipelined statements,
-//! because cancellations wait for the change lock.
+//! Inserts the rows of an import. Pipelines the statements for orders to hold the change lock only
+//! briefly, because cancellations wait for it.
 
 use super::{PostgresOperatorStore, commit_error};
 use crate::store::postgres::connecting::Connection;

@@ -1,10 +1,10 @@
 -- Counts a batch of requests in the minute and day windows of each account, up to the account's
--- limits. Returns the counts from before the batch. Times are in microseconds. rate_limiter.rs
--- explains why this is one statement.
+-- limits. Returns the counts from before the batch. Times are in microseconds.
+-- src/store/postgres/rate_limiter.rs explains why this is one statement.
 --
--- If an account has no row, the SELECT computes the number of admitted requests. If it has one, DO
--- UPDATE locks the row and computes the number again (column `given`). The lock keeps other batches
--- from counting meanwhile.
+-- For an account without a row, the SELECT computes the number of admitted requests. For an account
+-- with a row, DO UPDATE locks the row and computes the number from the row's counts (column
+-- `given`). The lock keeps other batches from counting meanwhile.
 --
 -- $1 contains the accounts and $2 their numbers of requests. $3 and $4 contain their limits per
 -- minute and per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED.

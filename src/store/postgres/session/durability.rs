@@ -38,8 +38,8 @@ impl Durability {
     /// Reads the durability of commits, and checks whether commits are stuck. An open session needs
     /// no such check, because hanging heartbeats end the session.
     ///
-    /// The check ignores the commits of commands. PostgreSQL does not show when a command's
-    /// statement, which may run for long, began to wait for standbys.
+    /// The check ignores commands, because their statements may run for long. PostgreSQL does not
+    /// show when such a statement began to wait for standbys.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
             "SELECT EXISTS (SELECT FROM pg_stat_activity
@@ -128,8 +128,6 @@ impl Settings {
         SyncStandbys::parse(&self.synchronous_standby_names)
     }
 
-    /// Warns if acknowledged changes can be lost, or if a replaced primary can still confirm
-    /// commits.
     fn log(&self, have_changed: bool, log: &Logger) {
         let names = &self.synchronous_standby_names;
         match self.standbys() {

@@ -128,8 +128,8 @@ impl Heartbeat {
         }
     }
 
-    /// Requests an immediate heartbeat if the last seen change is unconfirmed. Otherwise, callers
-    /// would wait for the next regular heartbeat.
+    /// Requests an immediate heartbeat if the last seen change is unconfirmed. A caller then need
+    /// not wait for the next regular heartbeat.
     pub fn confirm_last_seen(&self) {
         let last_seen = self.state.replica.last_seen();
         if last_seen.last().is_some_and(|change| !self.state.is_confirmed(change.number)) {

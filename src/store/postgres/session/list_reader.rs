@@ -53,8 +53,8 @@ const IS_LOCKED: &str = "is_locked";
 /// The statement returns at most one order more than [`MAX_CHANGED_ORDERS`]. If this extra order is
 /// present, the result is incomplete.
 ///
-/// The statement locks the row only with `commits`. The lock writes to the WAL, so the commit waits
-/// for the standby. The lock does not conflict with the heartbeat's lock.
+/// If `commits` is true, the statement locks the row. The commit then waits for the standby,
+/// because the lock writes to the WAL. The lock does not conflict with the heartbeat's lock.
 fn select(commits: bool) -> String {
     let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
     format!(
@@ -70,7 +70,8 @@ fn select(commits: bool) -> String {
     )
 }
 
-/// The query that is sent next. List requests that arrive before then share the query's answer.
+/// The freshness query that is sent next. List requests that arrive before the query is sent share
+/// its answer.
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,

@@ -1,5 +1,5 @@
 //! Records the uses of keys, removes old rows, and checks the schema version and the durability of
-//! commits. This work has its own connection, because it may delay requests.
+//! commits. On a shared connection, this work could delay requests, so it has its own connection.
 
 use super::durability::Durability;
 use super::state::SessionState;

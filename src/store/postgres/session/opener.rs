@@ -1,6 +1,6 @@
-//! Opens the next session whenever a session ends. If the new primary's journal lacks the last
-//! change that this server has seen, a new history begins. The server then discards its cached keys
-//! and reads all orders again.
+//! Opens the next session whenever a session ends. If the journal of the next session's primary
+//! lacks the last change that this server has seen, a new history begins. The server then discards
+//! its cached keys and reads all orders again.
 
 use super::durability::Durability;
 use super::heartbeat::{deregister, register};

@@ -58,7 +58,7 @@ impl SessionState {
     /// Records that a confirmed commit has made or read the change with this number, so the standby
     /// has the change.
     ///
-    /// The change's own COMMIT is not enough, because that COMMIT may have stopped waiting for the
+    /// A completed COMMIT of the change proves less, because it may have stopped waiting for the
     /// standby.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
@@ -81,9 +81,8 @@ impl SessionState {
         }
     }
 
-    /// Returns the result of `decide`, which accepts or rejects a reply of the primary. Fails if
-    /// `decide` rejects the reply. Also fails if the session has ended, so that its rows are never
-    /// used.
+    /// Returns what `decide` accepts from a reply of the primary. Fails if `decide` rejects the
+    /// reply, or if the session has ended. So no reply to an ended session is used.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,

@@ -155,8 +155,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Creates a batch of one cancellation for each order. Leaves out cancellations whose deadline
-    /// is too near for sending.
+    /// Creates a batch with one cancellation for each order. Leaves out cancellations whose
+    /// deadline is too near.
     pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
         let id = format!("{:016x}", rand::random::<u64>());
         let mut batch = Batch { id, ..Batch::default() };
@@ -457,7 +457,8 @@ mod tests {
         assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
     }
 
-    /// The reply to the batch would probably be late, and a late reply ends the session.
+    /// The answer to a batch that is sent so late would probably be late. A late answer ends the
+    /// session.
     #[test]
     fn a_batch_is_not_sent_shortly_before_its_deadline() {
         let now = Instant::now();

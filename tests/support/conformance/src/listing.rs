@@ -32,8 +32,6 @@ fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
     Ok((order.id, text))
 }
 
-/// Returns the orders that changed after `after`, formatted by `format_change`. Also returns up to
-/// which change the store read. Fails unless the orders are sorted by id.
 pub fn changes_since(
     store: &ServedStore,
     after: Position,

@@ -1,4 +1,4 @@
-//! The checker's time limit for answers, and the timeout of the workload's clients.
+//! The checker's time limit for responses, and the timeout of the workload's clients.
 
 use std::time::Duration;
 

@@ -23,7 +23,7 @@ pub struct Figures {
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
     /// The time of the last success of each kind of request at each server. A comparison of the
-    /// lists resets these times, except those of list requests, because writers and limited clients
+    /// lists counts as a success of every kind except lists, because writers and limited clients
     /// pause during the comparison.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
@@ -130,8 +130,8 @@ impl Figures {
         }
     }
 
-    /// Returns a summary, and a line for each kind of fault with its longest outages. A kind has no
-    /// line if no request succeeded between any fault of this kind and the next fault.
+    /// Returns a summary, and a line for each kind of fault with its longest outages. A kind gets a
+    /// line only if a request succeeded between one of its faults and the next fault of any kind.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

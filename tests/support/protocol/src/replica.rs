@@ -15,7 +15,7 @@ use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
 const MAX_QUERIES: usize = 2;
 
-/// The changes whose rows are on the first page. A read of all rows takes two pages.
+/// A read of all rows takes two pages. The first page has the rows of these changes.
 const FIRST_PAGE: Set = 0b0101_0101;
 
 /// A replica that only cancels. The model leaves out this replica's list and keys.
@@ -253,10 +253,10 @@ impl Replica {
         Some(change)
     }
 
-    /// Receives a request for a list that must reflect `must_reflect`, a set of changes.
+    /// Receives a request for a list that must reflect the changes `must_reflect`.
     ///
-    /// The set replaces the set of earlier requests for the next query. It contains all their
-    /// changes, except changes that the store has lost.
+    /// The next query keeps only these changes. They include the changes of earlier requests for
+    /// this query, except changes that the store has lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -302,9 +302,9 @@ impl Replica {
         Some(())
     }
 
-    /// Starts to refresh the list from the accepted answer. Rows that the list and the answer lack
-    /// must be read. If `in_pages` is true, each page of these rows is a separate step. Otherwise,
-    /// this step includes the whole read.
+    /// Starts to refresh the list from the accepted answer. The replica reads the rows that are in
+    /// neither the list nor the answer. If `in_pages` is true, each page is a separate step.
+    /// Otherwise, this step includes the whole read.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
@@ -493,8 +493,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if this replica would authorize a request with a row of the key that contains no
-    /// revocation of `end`.
+    /// True if this replica would authorize a request, because its row of the key lacks all changes
+    /// in `end`. These changes revoke the key.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

@@ -76,8 +76,9 @@ pub enum ReplicaKind {
 pub enum Step {
     Tick,
     /// A standby with the leader's journal up to `up_to` becomes the leader. If `has_followed` is
-    /// false, the standby has not followed the old leader's timeline. So the old and the new
-    /// timeline have the same number.
+    /// false, the standby has not followed the old leader's timeline. The standby then gives its
+    /// new timeline the same number, because a promotion adds 1 to the last number that the standby
+    /// knows.
     Promote {
         up_to: u8,
         has_followed: bool,
@@ -211,8 +212,8 @@ impl World {
         World { hosts, leader: 0, committed, acknowledged, lost, revoked, canceller, replica }
     }
 
-    /// Takes a step, and returns an error if the step breaks a promise. Returns `None` if the step
-    /// is impossible. An impossible step may also change the state.
+    /// Takes a step. Returns an error if the step breaks a promise, or `None` if the step is
+    /// impossible. After `None`, the state may have changed.
     pub fn step(&mut self, step: Step, scope: &Scope) -> Option<Result<(), Broken>> {
         self.apply_step(step, scope)?;
         let broken = self.broken(scope);
@@ -371,8 +372,8 @@ impl World {
         Some(())
     }
 
-    /// Moves acknowledged cancellations that the leader has lost to `lost`. Forgets a lost
-    /// revocation. The first and third promises in `lib.rs` do not cover lost changes.
+    /// Excludes changes that the leader has lost, because the first and third promises in `lib.rs`
+    /// do not cover lost changes.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);

@@ -100,8 +100,6 @@ impl TestSetup {
         self
     }
 
-    /// Wraps the server's store in a [`FaultyStore`]. The test sets the faults through the returned
-    /// value.
     pub fn add_faulty_store(&mut self) -> Arc<FaultyStore> {
         let faulty = FaultyStore::new(&self.store);
         self.faulty_store = Some(Arc::clone(&faulty));

@@ -63,8 +63,8 @@ impl CliSandbox {
     }
 
     /// Runs the commands of the session `expected`, and asserts that they print what the session
-    /// shows. In the session, a line of standard error begins with `! `, or with the exit status if
-    /// the command failed, such as `(3) `.
+    /// shows. In the session, `! ` begins each line of standard error. If the command failed, its
+    /// exit status replaces `! `, such as `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

@@ -21,8 +21,6 @@ impl CommandOutput {
         })
     }
 
-    /// Returns standard output. If the command failed, the error contains its exit status and
-    /// standard error.
     pub fn success(self) -> anyhow::Result<String> {
         if self.status != 0 {
             bail!("exit status {}: {}", self.status, self.stderr.trim());

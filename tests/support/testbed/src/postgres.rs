@@ -36,8 +36,8 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Finds the newest PostgreSQL among Debian's packages. If there is none, takes the last one in
-    /// `PATH`. Fails if it is older than version 15.
+    /// Finds the newest PostgreSQL among Debian's packages. If there is none, finds the last
+    /// PostgreSQL in `PATH`. Fails if the found version is older than 15.
     pub fn find() -> anyhow::Result<Installed> {
         const FIX: &str = "on Debian and Ubuntu: apt-get install postgresql";
         let mut packaged: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")

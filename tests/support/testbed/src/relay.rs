@@ -31,9 +31,9 @@ pub enum Fault {
     CutAtCommit,
 }
 
-/// Reads, and may change, the bytes of one connection before the relay forwards them. If a method
-/// removes all bytes of a chunk, the relay closes the connection. When a direction ends, the relay
-/// calls its method once with an empty buffer.
+/// Reads, and may change, the bytes of one connection before the relay forwards them. The relay
+/// closes the connection if a method removes all bytes of a chunk. When a direction ends, the
+/// direction's method gets one empty buffer.
 pub trait ReadAlong: Send + 'static {
     /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}

@@ -10,8 +10,8 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The days after which keys in tests expire; 0 stands for now. Before outputs are compared, each
-/// time that is so many days after a recent time is replaced, because the time differs in each run.
+/// Lifetimes of keys in tests, in days; 0 stands for the present. A recent time plus a lifetime
+/// differs in each run, so comparisons of outputs replace such times.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.
@@ -24,7 +24,7 @@ const END: &str = "\u{1e}end of a command\u{1e}";
 pub fn assert_text(actual: &str, expected: Inline) {
     let actual = normalize_run(&anstream::adapter::strip_str(actual).to_string());
     let actual = actual.strip_suffix('\n').unwrap_or(&actual).to_string();
-    // Normalized paths would have slashes instead of backslashes.
+    // Do not normalize paths, because that would replace every backslash in the text by a slash.
     Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
 }
 
@@ -157,7 +157,7 @@ fn with_compact_json(text: &str) -> String {
     block.replace_all(text, compact).into_owned()
 }
 
-/// Replaces values that may differ between a document and a run with names, such as `TIME`.
+/// Replaces values that may differ from run to run, such as times, with names such as `TIME`.
 fn normalize_for_document(text: &str) -> String {
     let patterns = [
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),

@@ -16,15 +16,15 @@ pub struct ProgenitorInput {
     pub document: Value,
     /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype.
     pub identifiers: Vec<String>,
-    /// The names of the extensible enums. Each is the name of a schema in `document`, to which
-    /// properties and parameters refer.
+    /// The names of the extensible enums. Each names a schema of `document` that properties and
+    /// parameters refer to.
     pub enums: Vec<String>,
 }
 
 /// Bounds of values. The client does not check bounds, because the API may widen them later.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The name of the error body's schema. In the client, its property `code` is a string. A
+/// The name of the error body's schema. In the client, the property `code` is a string. A
 /// handwritten method converts the string to an enum.
 pub const ERROR: &str = "Error";
 
@@ -118,9 +118,8 @@ fn prepare_parameter(
 /// The closed enums of parameters. Each element has the schema of an enum and the name of its type.
 type ClosedEnums = Vec<(Value, String)>;
 
-/// If a parameter is a closed enum, replaces its schema with a reference to a type. Parameters with
-/// the same schema share a type. The first of these parameters and its operation give the type its
-/// name, as in `ListBooksGenre`.
+/// Replaces the schema of a closed enum with a reference to a type. Parameters with the same schema
+/// share a type, named after the first operation and parameter, as in `ListBooksGenre`.
 fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut ClosedEnums) {
     let name = parameter["name"].as_str().unwrap_or_default().to_upper_camel_case();
     let Some(schema) = parameter.get_mut("schema").filter(|schema| schema.get("enum").is_some())

@@ -354,8 +354,8 @@ impl<'a> Reader<'a> {
         response_headers
     }
 
-    /// Checks the keys of a header and of its schema. Only tests check a header's values against
-    /// the schema. The generated code does not.
+    /// Checks the keys of a header and of its schema. The generated code does not check a header's
+    /// values against the schema. Only tests do.
     pub(super) fn check_header(&mut self, header: &Node<'_>) {
         self.check_keys(header, &subset::HEADER);
         let schema = header.get("schema").filter(|schema| schema.get("$ref").is_none());
@@ -415,8 +415,8 @@ impl<'a> Reader<'a> {
                     None => errors.extend(response_errors),
                 }
             } else if let Some((key, target)) = self.component(&response, "responses") {
-                // Call this only to check that the examples have this status. The result is unused,
-                // because `all_shared` already contains the errors.
+                // This call only checks that the examples have this status. `all_shared` already
+                // contains the errors that it returns.
                 self.response_errors(error, Some(code), &target);
                 shared.extend(pascal(key));
             }

@@ -15,7 +15,6 @@ const STORE_UNAVAILABLE: i32 = 4;
 /// reserved for private use.
 const HOST: &str = "db.internal";
 
-/// The container's file of host names. Some steps mount their own.
 const HOSTS: &str = "/etc/hosts";
 
 /// The file in which Debian keeps the certificates of certificate authorities (CAs). The program

@@ -154,7 +154,8 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault must be the only one of its group in every round.
+    /// True if the fault is always alone in its group. In the first round, a fault at a COMMIT is
+    /// alone too.
     fn is_alone(self) -> bool {
         matches!(self.layer_and_duration().0, Layer::All | Layer::Disk)
     }

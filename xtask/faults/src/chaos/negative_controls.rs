@@ -32,8 +32,8 @@ enum NegativeControl {
     KeyCache,
 }
 
-/// The time for which a negative control injects faults, or up to twice as long on a slow machine.
-/// The control fails if its rule is not broken in this time.
+/// The maximum time for which a negative control injects faults. A slow machine gets up to twice
+/// this time.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub fn negative_controls() -> Vec<Scenario> {

@@ -33,8 +33,8 @@ const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
 
 /// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
-/// The import is killed a random time after it has been sent its whole input. The time is in this
-/// range, in milliseconds.
+/// The import is killed a random number of milliseconds after its whole input was sent. The number
+/// is in this range.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {

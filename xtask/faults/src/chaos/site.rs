@@ -54,7 +54,6 @@ pub struct Site {
 }
 
 const START_ATTEMPTS: u32 = 10;
-/// The pause between two attempts to start a server.
 const START_PAUSE: Duration = Duration::from_millis(200);
 
 /// The size of each small disk in KiB, large enough for an embedded store.

@@ -85,8 +85,8 @@ struct Observations {
 }
 
 impl Observations {
-    /// For each replica, cancels the last imported order of its list twice, at the next replica.
-    /// The second cancellation must get a 404.
+    /// Takes the last imported order from each replica's list. Cancels the order twice at the next
+    /// replica. The second cancellation must get a 404.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();

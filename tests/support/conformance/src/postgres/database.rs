@@ -193,8 +193,9 @@ impl Database<'_> {
     }
 
     /// Returns the ids of the PostgreSQL processes that serve this store's servers, five for each
-    /// session. A session's sixth connection is to the database of the counts. If a session is
-    /// opened again, the ids change.
+    /// session. Omits a session's sixth connection, which is to the database of the counts.
+    ///
+    /// If a session is opened again, the ids change.
     pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
         let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
                      WHERE datname = current_database() AND application_name IN (
@@ -224,7 +225,7 @@ impl Database<'_> {
         self.server_of(&self.server.role)
     }
 
-    /// Opens the store as a server does that connects as `role`.
+    /// Opens the store as a server with the role `role` does.
     pub fn server_of(&self, role: &str) -> anyhow::Result<ServedPostgres> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }

@@ -50,8 +50,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Ends the wait of a commit for the standby, on the connection `role` such as `writer`. Polls
-    /// until a commit waits.
+    /// Waits until a commit on the connection `role`, such as `writer`, waits for the standby. Then
+    /// ends the commit's wait.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity

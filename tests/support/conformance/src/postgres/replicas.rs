@@ -113,8 +113,8 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     let error = store.require_ready().err().context("it is ready")?;
     let error = ErrorChain(&error).to_string();
     ensure!(error.contains("the table changes, has no row"), "{error}");
-    // An attempt to open a session may still be running, and its row may still exist. So wait until
-    // the row is gone.
+    // A running attempt to open a session may have added the server's row. So wait until the row is
+    // gone.
     drop(store);
     wait_blocking("no row is left", WAIT_TIMEOUT, || {
         commands.replicas().ok()?.is_empty().then_some(())

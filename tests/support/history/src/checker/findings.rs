@@ -11,8 +11,8 @@ use std::time::Duration;
 /// reported per rule. Further violations are only counted.
 const MAX_KEPT: usize = 3;
 
-/// The maximum number of exceeded time limits that are kept per rule. At this number, the ones that
-/// stalls explain are removed. If stalls explain none, further exceeded time limits are ignored.
+/// The maximum number of exceeded time limits that are kept per rule. When the list is full,
+/// entries that stalls explain are removed. If the list stays full, new entries are ignored.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// A server refuses requests if it has not read the store for this many nanoseconds.

@@ -54,7 +54,7 @@ pub struct Order {
     pub is_reported: bool,
 }
 
-/// A cancellation, or a command that ships, that may have changed an order.
+/// An operation that may have changed an order: a cancellation, or a command that ships the order.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     op: u64,

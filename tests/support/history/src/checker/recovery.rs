@@ -34,8 +34,8 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// The time from the start of the first request to the end of the last one so far. If
-    /// `is_served` is true, the server executed the last request. The server refused all others.
+    /// From the start of the first request to the end of the last one so far. The server refused
+    /// each of these requests, except the last one if `is_served` is true.
     refused: Interval,
     is_served: bool,
 }

@@ -29,7 +29,7 @@ pub struct Pool {
     next: AtomicUsize,
     /// The id of the last existing order.
     last: AtomicUsize,
-    /// The keys of callers, oldest first. The time of a revoked key says when callers stop using
+    /// The keys of callers, oldest first. A revoked key has the time at which callers stop using
     /// the key.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
     /// Read-locked by writers and limited clients during their requests; write-locked by

@@ -97,8 +97,8 @@ impl WireCheck {
         }
     }
 
-    /// Returns the promises of the document of this version. Error codes that only the document's
-    /// list names are also promises, except codes of proxies.
+    /// Returns the promises of the document of this version. Every error code in the document's
+    /// list is also a promise, unless only proxies send the code.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();

@@ -45,7 +45,6 @@ impl Observer {
 }
 
 impl SharedObserver {
-    /// Records the violations of a complete response.
     pub fn response(&self, sent: &SentRequest, received: &ReceivedResponse) {
         let violations = wire_check().check(sent, received);
         let mut observed = self.0.lock();

@@ -37,8 +37,8 @@ impl PublishedDocument {
         self.check.documents.first().unwrap()
     }
 
-    /// Returns the responses that differ from this document, and the promises that no response or
-    /// request fulfills. Ignores excused operations.
+    /// Returns the responses that differ from this document, and the document's promises that no
+    /// exchange shows. Ignores excused operations.
     fn broken_promises(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
         let name = format!("{}.json", self.full_version());
         let is_binding = |operation: &Operation| !rules.is_excused(operation);

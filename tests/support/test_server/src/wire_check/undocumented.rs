@@ -4,14 +4,14 @@
 //! - A request to a documented path with another method gets 401, 405 `method_not_allowed` with one
 //!   `Allow` header, 429 or 5XX. If the path's operation is deprecated, the response also has the
 //!   deprecation headers.
-//! - All these responses have the format of `Error`, and the headers that every response has. 401,
-//!   429 and 5XX also have their documented headers.
+//! - The responses of the two rules above have the format of `Error`, and the headers that every
+//!   response has. 401, 429 and 5XX also have their documented headers.
 //! - A public page needs no key. A request to a public page gets 200, 304, 308 or 405, without rate
 //!   limit headers. A page that does not exist is treated like any other unknown path.
 //! - Responses with the status 414 or 431 are not checked.
 //! - Dropshot or hyper rejects some requests before our code runs, so their responses are not
-//!   checked. The path of such a request does not begin with `/`, contains dot segments, or cannot
-//!   be decoded as UTF-8. Alternatively, the method is `CONNECT` or is missing from `METHODS`.
+//!   checked. Such a request has the method `CONNECT` or one that is missing from `METHODS`. Or its
+//!   path does not begin with `/`, contains dot segments, or cannot be decoded as UTF-8.
 
 use super::documented::{DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::SentRequest;
@@ -143,8 +143,7 @@ pub fn other_method(
     responses(&described, reader)
 }
 
-/// Returns the headers of a 404 for an unknown path: the headers of a 401 without
-/// `WWW-Authenticate`.
+/// A 404 for an unknown path has the headers of a 401, except `WWW-Authenticate`.
 fn not_found_headers(document: &Value) -> Map<String, Value> {
     let headers = &document["components"]["responses"]["Unauthorized"]["headers"];
     let mut headers = headers.as_object().unwrap().clone();
