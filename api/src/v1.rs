@@ -23,7 +23,7 @@ pub const TITLE: &str = "Store Orders API";
 
 pub const VERSION: &str = "1.4.0";
 
-/// The path of all URLs in `servers`; empty if their paths differ.
+/// The path of the document's server URLs. Empty if their paths differ.
 pub const BASE_PATH: &str = "/v1";
 
 pub const X_REQUEST_ID_EXAMPLE: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
@@ -70,7 +70,7 @@ impl Plans {
         }
     }
 
-    /// Returns the row's `requestsPerMinute`, or `None` if the document has `null`.
+    /// Returns this value's `requestsPerMinute` in the document. `None` stands for `null`.
     pub const fn requests_per_minute(self) -> Option<u32> {
         match self {
             Plans::Free => Some(60),
@@ -80,7 +80,7 @@ impl Plans {
         }
     }
 
-    /// Returns the row's `requestsPerDay`, or `None` if the document has `null`.
+    /// Returns this value's `requestsPerDay` in the document. `None` stands for `null`.
     pub const fn requests_per_day(self) -> Option<u32> {
         match self {
             Plans::Free => Some(1000),
@@ -541,7 +541,7 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// The state that handlers share.
     type Context: ServerContext;
 
-    /// The sender of a request, which the middleware adds to the request's extensions.
+    /// Describes who sent a request. The middleware adds the value to the request's extensions.
     type Caller: Send + Sync + 'static;
 
     /// Adds headers to the response for a documented error. Does nothing by default.

@@ -6,7 +6,6 @@ mod v1_getPet {
 use std::env;
 use store_orders_client::Client;
 
-/// Reads an environment variable.
 fn setting(name: &str) -> Result<String, String> {
     env::var(name).map_err(|_| format!("{name} is not set"))
 }
@@ -31,7 +30,6 @@ mod v1_listOrders {
 use std::env;
 use store_orders_client::Client;
 
-/// Reads an environment variable.
 fn setting(name: &str) -> Result<String, String> {
     env::var(name).map_err(|_| format!("{name} is not set"))
 }
@@ -58,7 +56,6 @@ mod v1_cancelOrder {
 use std::env;
 use store_orders_client::{CancelOrderOutcome, Client, ErrorCode, OrderId};
 
-/// Reads an environment variable.
 fn setting(name: &str) -> Result<String, String> {
     env::var(name).map_err(|_| format!("{name} is not set"))
 }
@@ -100,7 +97,6 @@ mod v2_listOrders {
 use std::env;
 use store_orders_client::{Client, v2::OrderStatus};
 
-/// Reads an environment variable.
 fn setting(name: &str) -> Result<String, String> {
     env::var(name).map_err(|_| format!("{name} is not set"))
 }
@@ -127,7 +123,6 @@ mod v2_getOrder {
 use std::env;
 use store_orders_client::Client;
 
-/// Reads an environment variable.
 fn setting(name: &str) -> Result<String, String> {
     env::var(name).map_err(|_| format!("{name} is not set"))
 }
@@ -155,7 +150,6 @@ mod v2_cancelOrder {
 use std::env;
 use store_orders_client::{CancelOrderOutcome, Client, ErrorCode, OrderId};
 
-/// Reads an environment variable.
 fn setting(name: &str) -> Result<String, String> {
     env::var(name).map_err(|_| format!("{name} is not set"))
 }

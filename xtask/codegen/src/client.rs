@@ -51,7 +51,7 @@ pub fn client(versions: &[Version<'_>], command: &str) -> Result<ClientCode, Err
             let path = |name: &String| format!("crate::generated::{module}::types::{name}");
             shared = names.map(|name| (name.clone(), path(&name))).collect();
         }
-        let about = "//! Progenitor's client, which makes each call, and a type for the requests of \
+        let about = "//! Progenitor's client, which sends the requests, and a request type for \
                      each operation.\n\n";
         files.push(format::format(&(header(source, command) + about + &code))?);
     }

@@ -18,7 +18,7 @@ impl Reader<'_> {
             about: about.map(str::to_string),
             value: value.to_string(),
         };
-        let about_path = "The path of all URLs in `servers`; empty if their paths differ.";
+        let about_path = "The path of the document's server URLs. Empty if their paths differ.";
         let mut constants = vec![
             constant("TITLE", None, info("title")),
             constant("VERSION", None, info("version")),

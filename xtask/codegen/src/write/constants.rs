@@ -25,7 +25,7 @@ pub fn table(table: &Table) -> TokenStream {
     let titles: Vec<_> = rows.iter().map(|(_, title)| title).collect();
     let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
     let columns = columns.iter().map(|(method, title, numbers)| {
-        let about = format!("Returns the row's `{title}`, or `None` if the document has `null`.");
+        let about = format!("Returns this value's `{title}` in the document. `None` stands for `null`.");
         let about = comment(&about, 4);
         let numbers = numbers.iter().map(|number| match number {
             Some(number) => {

@@ -139,7 +139,7 @@ pub fn handlers(contract: &Contract) -> TokenStream {
         pub trait Api: Sized + Send + Sync + 'static {
             /// The state that handlers share.
             type Context: ServerContext;
-            /// The sender of a request, which the middleware adds to the request's extensions.
+            /// Describes who sent a request. The middleware adds the value to the request's extensions.
             type Caller: Send + Sync + 'static;
 
             /// Adds headers to the response for a documented error. Does nothing by default.

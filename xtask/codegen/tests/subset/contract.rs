@@ -26,7 +26,7 @@ pub const TITLE: &str = "Library";
 
 pub const VERSION: &str = "0.9.1";
 
-/// The path of all URLs in `servers`; empty if their paths differ.
+/// The path of the document's server URLs. Empty if their paths differ.
 pub const BASE_PATH: &str = "/v0";
 
 pub const X_REQUEST_EXAMPLE: &str = "abc";
@@ -54,7 +54,7 @@ impl Tiers {
         }
     }
 
-    /// Returns the row's `books`, or `None` if the document has `null`.
+    /// Returns this value's `books` in the document. `None` stands for `null`.
     pub const fn books(self) -> Option<u32> {
         match self {
             Tiers::Small => Some(10),
@@ -642,7 +642,7 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// The state that handlers share.
     type Context: ServerContext;
 
-    /// The sender of a request, which the middleware adds to the request's extensions.
+    /// Describes who sent a request. The middleware adds the value to the request's extensions.
     type Caller: Send + Sync + 'static;
 
     /// Adds headers to the response for a documented error. Does nothing by default.
