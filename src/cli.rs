@@ -144,8 +144,9 @@ Examples:
     Health(health::HealthArgs),
     /// Show which servers use the store
     ///
-    /// In PostgreSQL, a server that was killed, is suspended or cannot reach the database is shown
-    /// as silent. The other servers remove a silent server from the list after a few minutes.
+    /// With a store in PostgreSQL, a server is silent if it was killed, is suspended or cannot
+    /// reach the database. The other servers remove a silent server from the list after a few
+    /// minutes.
     #[command(after_help = "\
 Examples:
   store-orders status
@@ -274,7 +275,7 @@ impl Cli {
             }
         });
         if let Err(error) = &result {
-            // If the error cannot be printed as JSON, the command still returns it.
+            // Ignore a failure to print the error, because the command returns the error anyway.
             let _ = Failure::from_error(error).show(&mut printer);
         }
         result
@@ -324,7 +325,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
 /// Prints in JSON why the command line or the settings were refused, if the command line has
 /// `--json`.
 pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::Result<()> {
-    // The command line may be invalid, so it is only searched for `--json`.
+    // Search for `--json` without parsing, because the command line may be invalid.
     if !std::env::args_os().any(|argument| argument == "--json") {
         return Ok(());
     }
@@ -342,9 +343,8 @@ pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
 
-/// True if a command failed because its output was closed. If a new key could not be printed for
-/// this reason, the error is `KeyNotShown` instead, and this function returns false. The operator
-/// must see that error.
+/// True if a command failed because its output was closed, which the program does not report. False
+/// for `KeyNotShown`, because the operator must see that a new key was not printed.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -46,7 +46,6 @@ impl DamageCheck {
         self.0.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Returns a description of the damage, if any was found.
     pub fn damage(&self) -> Option<&str> {
         self.0.damage.get().map(String::as_str)
     }

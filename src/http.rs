@@ -1,7 +1,7 @@
 //! The HTTP layer between dropshot and the domain: middleware, handlers and public pages.
 //!
-//! A module here imports only modules below it: `middleware`, then `docs` and `request_scope`,
-//! `inner_router`, `handlers`, and last `caller`, `negotiation` and `order_page`.
+//! A module here imports only modules further down this list: `middleware`, `docs` and
+//! `request_scope`, `inner_router`, `handlers`, and last `caller`, `negotiation` and `order_page`.
 //!
 //! On SQLite, a request `GET /v1/store/orders` with a cached key passes these files, in the order
 //! of their first calls. Paths are relative to `src/`, except those that begin with `api/`.

@@ -219,7 +219,7 @@ impl KeyCache {
         self.lookups.shed(address, lasts);
     }
 
-    /// Looks up the keys that requests wait for, until the future is dropped.
+    /// Until the future is dropped, looks up the keys that requests wait for.
     pub async fn keep_looking_up(self: Arc<Self>) {
         loop {
             let waiting = self.lookups.take_batch().await;
@@ -292,7 +292,8 @@ impl KeyCache {
         self.valid_until_ms.store(milliseconds(keys_valid_until(as_of)), Ordering::Relaxed);
     }
 
-    /// Records the uses since the last call. After an error, keeps all of them for the next call.
+    /// Records the uses of keys in the store. After an error, keeps all uses for the next call,
+    /// even those already recorded.
     async fn record_uses(&self) -> Result<(), StoreError> {
         let uses: Vec<_> = std::mem::take(&mut *self.uses.lock()).into_iter().collect();
         for chunk in uses.chunks(USES_PER_TRANSACTION) {

@@ -119,11 +119,11 @@ pub struct OrderList {
 
 impl OrderList {
     /// Reads all orders from the store and starts the writer. `batches` records the size of each
-    /// successful batch. Outdated lists that are still being sent may use `outdated_bytes` of
-    /// memory.
+    /// successful batch. `outdated_bytes` limits the memory of outdated lists that are still being
+    /// sent.
     ///
-    /// Succeeds even if the store does not answer now but can return later. Requests for lists then
-    /// fail until a refresh has read the orders.
+    /// If the store fails but can return, the list begins empty. Requests for lists then fail until
+    /// a refresh has read the orders.
     pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
@@ -222,7 +222,8 @@ impl OrderList {
         Payload::for_part(json, &self.readers, accepts_gzip).await
     }
 
-    /// Returns how many bytes of memory outdated lists use while they are sent.
+    /// Returns the memory in bytes of the outdated lists that are being sent. Counts a page once
+    /// for each list that shares it.
     pub fn outdated_bytes(&self) -> usize {
         self.state.lock().outdated_bytes()
     }
@@ -329,8 +330,8 @@ mod tests {
         assert!(Arc::ptr_eq(&pages(&first), &pages(&second)), "the list was refreshed twice");
     }
 
-    /// A list must reflect the changes that were committed before its freshness query. It need not
-    /// reflect later changes, even if the caller awaits the list later.
+    /// A list must reflect the changes that were committed before its freshness query. Changes
+    /// after the query may be missing, even if the caller awaits the list after these changes.
     #[tokio::test]
     async fn a_list_is_as_fresh_as_the_store_at_the_time_of_the_query() {
         let (orders, store, _directory) = one_order().await;

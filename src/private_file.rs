@@ -60,7 +60,6 @@ pub fn open_private_file(path: &Path, access: &mut OpenOptions) -> io::Result<Fi
     Ok(file)
 }
 
-/// Fails unless the file at this path is a regular file without further hard links.
 pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
     let kind = file.file_type();
     let problem = if kind.is_symlink() {
@@ -75,8 +74,8 @@ pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("{} {problem}", path.display())))
 }
 
-/// Makes the owner of the data directory the owner of a file or directory that root has created. A
-/// server that runs as this owner needs access to what root's commands create.
+/// Gives a file or directory that root has created to the owner of the data directory. The server
+/// runs as that owner, and needs access to what root's commands create.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (directory, created) = (std::fs::metadata(directory)?, file.metadata()?);
     if created.uid() == 0 && directory.uid() != 0 {

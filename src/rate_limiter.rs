@@ -86,16 +86,16 @@ use store_orders_api::plans::PlanLimits;
 pub struct KeyedRequest {
     /// The account's id. Windows are per account.
     pub account: i64,
-    /// The key's row in the store. Strikes and bans are per key.
+    /// The id of the key's row in the store. Strikes and bans are per key.
     pub key: i64,
     pub limits: PlanLimits,
-    /// The latest ban in the key's row.
+    /// The key's latest ban, as read from its row in the store.
     pub ban: KeyBan,
 }
 
 impl KeyedRequest {
-    /// True if the account may send no requests. The operator chose this limit, so a refused
-    /// request does not count as a strike.
+    /// True if one of the account's limits is 0, so that every request is refused. The refusals are
+    /// not strikes, because the operator chose the limit.
     pub(crate) fn has_zero_limit(&self) -> bool {
         self.limits.per_minute == 0 || self.limits.per_day == 0
     }
@@ -158,9 +158,8 @@ pub enum Decision {
     /// 429 `rate_limit_exceeded`: this window is exhausted.
     Limited(RateLimitStatus, Window),
     Banned {
-        /// The status for the headers. Its reset is the end of the ban.
+        /// The status for the headers. Its `resets_in` lasts until the end of the ban.
         status: RateLimitStatus,
-        /// True if this request began the ban.
         begins: bool,
     },
     /// 503 `service_unavailable`: the counts are unavailable, so the request was not counted. The
@@ -203,8 +202,8 @@ pub trait RateLimiter: Send + Sync {
     /// limit of the client's IP address.
     async fn admit_unauthenticated(&self, address: IpAddr, now: Now) -> Decision;
 
-    /// Returns the rate limit status of an address without counting a request. The headers of the
-    /// response to an uncounted request show this status.
+    /// Returns the rate limit status of an address, for the headers of a response to an uncounted
+    /// request.
     fn unauthenticated_status(&self, address: IpAddr, now: Now) -> RateLimitStatus;
 
     fn bans(&self) -> &BegunBans;

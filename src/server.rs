@@ -187,15 +187,15 @@ impl Server {
 
     /// Stops the server in these steps:
     ///
-    /// 1. The server keeps serving for the stop delay. In the last part, at most
+    /// 1. The server keeps serving for the stop delay. At the end of the delay, for at most
     ///    [`LAST_REQUESTS_TIME`], the server ignores new connections.
     /// 2. The server refuses new connections and waits for running requests, at most for the drain
     ///    timeout.
     /// 3. The server stores the last bans.
     ///
-    /// From the beginning, `/readyz` responds with 503, and responses over HTTP/1.1 close their
-    /// connections. HTTP/2 clients get GOAWAY only after the stop delay, when dropshot stops
-    /// accepting connections.
+    /// From step 1 on, `/readyz` responds with 503, and responses over HTTP/1.1 close their
+    /// connections. HTTP/2 clients get GOAWAY only in step 2, when dropshot stops accepting
+    /// connections.
     pub async fn stop(self) {
         info!(self.log, "stopping");
         let context = Arc::clone(self.http.app_private());

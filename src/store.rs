@@ -86,7 +86,7 @@ pub enum Structure {
     CheckedByEngine,
 }
 
-/// The maximum number of changed orders in one message.
+/// The maximum number of orders in one message of an [`OrderSender`].
 pub const SENT_ORDERS: usize = 1_000;
 
 /// The channel to which a store sends orders, at most [`SENT_ORDERS`] per message.
@@ -99,15 +99,15 @@ pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standbys {
     pub required: u32,
-    /// The number of standbys that are able to confirm.
+    /// The number of synchronous standbys that can confirm a commit.
     pub confirming: u32,
 }
 
 /// The store of orders, pets, accounts and keys, as a running server uses it.
 ///
-/// Asynchronous methods do not block the polling thread. The others return immediately unless the
-/// disk hangs. The work of a dropped future may continue, so callers must bound how many futures
-/// they start. A panic of the engine reaches the caller.
+/// Asynchronous methods do not block the polling thread. Other methods return immediately unless
+/// the disk hangs. The work of a dropped future may continue, so callers must bound how many
+/// futures they start. A panic of the engine reaches the caller.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Queries the last changes, including every change that any process committed before the call.
@@ -118,8 +118,8 @@ pub trait Store: Send + Sync {
     /// result.
     fn query_freshness(&self, list: Option<Position>) -> Result<Freshness, StoreError>;
 
-    /// Returns the last changes, including every change that any process committed before the call.
-    /// Returns `None` if the read fails or would have to wait.
+    /// Returns the last changes. They reflect every commit before the call, by any process. Returns
+    /// `None` if the read fails or would have to wait.
     fn last_changes_at_once(&self) -> Option<LastChanges> {
         None
     }
@@ -137,14 +137,14 @@ pub trait Store: Send + Sync {
     /// Looks up keys and their accounts by digest. Includes revoked and expired keys.
     async fn look_up_keys(&self, digests: Vec<Digest>) -> Result<LookedUpKeys, StoreError>;
 
-    /// Sends the orders that changed after the change `after`, in ascending order of id. Returns
-    /// the last change that the read has reached. Fails if the store no longer follows the history
-    /// of `after`.
+    /// Sends the orders that changed after the position `after`, in ascending order of id. Returns
+    /// the position that the read has reached. Fails if the store no longer follows the history of
+    /// `after`.
     ///
     /// If the number of `after` is 0, sends all orders that are not cancelled. For any other
     /// number, the read may stop before the store's last change, to limit the number of rows.
     ///
-    /// An order that changed again after the returned change may be missing, or already be in its
+    /// An order that changed again after the returned position may be missing, or already be in its
     /// later state.
     async fn send_orders_since(
         &self,
@@ -182,8 +182,9 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Checks the structure of the store, unless the database server does so itself. Reads the
-    /// whole store without delaying other calls. Fails once `gives_up` returns true.
+    /// Checks the structure of an embedded store by reading all of it, without delaying other
+    /// calls. Does not check a database, because its server does so. Fails once `gives_up` returns
+    /// true.
     async fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
 
     /// Fails if this server should not receive requests, for example because its session or its
@@ -198,7 +199,8 @@ pub trait Store: Send + Sync {
         false
     }
 
-    /// Returns the standbys that must confirm each commit, as this server last saw them.
+    /// Returns how many standbys must confirm each commit and how many can, as this server last saw
+    /// them.
     fn standbys(&self) -> Standbys {
         Standbys::default()
     }
@@ -206,15 +208,15 @@ pub trait Store: Send + Sync {
     /// Publishes this server's URL in the store, so that the operator can find it.
     fn announce(&self, _url: String) {}
 
-    /// Prepares the store for the shutdown of this server. The server calls this last, when it no
-    /// longer serves lists. Logs what could not be done within `timeout`.
+    /// Removes this server's row, or empties the write-ahead log. The server calls this method
+    /// after it has stopped serving. Logs what could not be done within `timeout`.
     async fn leave(&self, _timeout: Duration, _log: &Logger) {}
 
     /// Commits a write that changes no row, to test whether writing works.
     async fn try_write(&self) -> Result<(), StoreError>;
 
-    /// Writes these bans to the rows of their keys, in one change. Skips a row if its ban has the
-    /// same or a higher number.
+    /// Writes these bans to the rows of their keys, in one change. If a row's ban has the same or a
+    /// higher `number`, the row's ban wins.
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError>;
 
     /// Records when keys were last used. Each use has the key's row and a time in Unix

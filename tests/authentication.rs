@@ -10,7 +10,6 @@ use testbed::{Key, wait_until};
 const WITHOUT_KEY: &str = "Bearer realm=\"store-orders\"";
 const WITH_KEY: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
 
-/// Asserts a 401 with this `WWW-Authenticate` challenge. Returns the error's message.
 fn assert_unauthorized(answer: &Answer, challenge: &str) -> String {
     let message = answer.assert_error(401, "unauthorized");
     assert_eq!(answer.text("www-authenticate"), challenge, "{message}");

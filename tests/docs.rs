@@ -553,7 +553,6 @@ fn text_in<'a>(element: roxmltree::Node<'a, '_>, name: &str) -> &'a str {
     children[0].text().unwrap()
 }
 
-/// Returns the target of the only link with this relation.
 fn link_in<'a>(element: roxmltree::Node<'a, '_>, relation: &str) -> &'a str {
     let links = element.children().filter(|child| child.has_tag_name((ATOM, "link")));
     let links: Vec<_> = links.filter(|link| link.attribute("rel") == Some(relation)).collect();

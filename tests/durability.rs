@@ -225,8 +225,8 @@ async fn a_backup_restored_in_place_of_a_served_directory_is_detected() {
     server.stop().unwrap();
 }
 
-/// The test kills the server three times while clients list and cancel orders and an operator runs
-/// commands.
+/// The test kills the server three times. Meanwhile, clients list and cancel orders, and an
+/// operator runs commands.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_saw_across_kills_breaks_no_rule() {
     const ORDERS: usize = 800;
@@ -258,8 +258,8 @@ async fn what_clients_saw_across_kills_breaks_no_rule() {
     clients.beginning.may_be_unavailable = false;
     let traffic = clients.start(Journal::new(None)).unwrap();
     let (pool, journal) = (&traffic.workload.pool, &traffic.workload.journal);
-    // Commands open and close the store while the server runs. If the server had lost its file
-    // locks, a command would checkpoint and delete the WAL that the server writes to.
+    // The commands open and close the store to test that the server keeps its file locks. Without
+    // these locks, a command would checkpoint and delete the WAL that the server writes to.
     let is_done = Arc::new(AtomicBool::new(false));
     let operator = tokio::task::spawn_blocking({
         let (data, is_done) = (Arc::clone(&data), Arc::clone(&is_done));

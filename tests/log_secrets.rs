@@ -51,7 +51,7 @@ fn percent_encode(key: &str) -> String {
     key.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// Sends the request without an HTTP client, because some of these requests are malformed. Returns
+/// Sends a request without an HTTP client, because the tests also send malformed requests. Returns
 /// the response.
 async fn send_raw(server: &TestServer, request: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(server.direct_address()).await.unwrap();

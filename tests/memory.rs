@@ -112,9 +112,9 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// Checks how much memory the list takes for an order in addition to the order's JSON. The upper
-/// bound adds an eighth of the JSON, because the pages' buffers may have unused ends. Also checks
-/// that a search leaves no memory allocated.
+/// Checks that an order takes about 60 bytes of the list's memory in addition to its JSON. The
+/// upper bound is higher by an eighth of the JSON, because the pages' buffers may have unused ends.
+/// Also checks that a search leaves no memory allocated.
 #[test]
 fn an_order_of_the_list_costs_little_more_than_its_text() {
     const ORDERS: i64 = 50_000;

@@ -173,7 +173,6 @@ async fn a_page_is_as_fresh_as_a_list() {
     assert_eq!(rest["orders"][1]["status"], "shipped");
     let shipped = page(&server, &key, "?status=shipped").await.json();
     assert_eq!(ids(&shipped), [13]);
-    // The cursor is still valid after a restart.
     let server = server.stop().await.restarted().serve().await;
     assert_eq!(page(&server, &key, &format!("?cursor={cursor}")).await.json(), rest);
 }
@@ -211,7 +210,7 @@ async fn a_wrong_query_is_400_and_names_the_parameter() {
     assert!(message.ends_with("; leave it out for the first page."), "{message}");
     let other_limit = format!("?petId=7&limit=1&cursor={cursor}");
     assert_eq!(ids(&page(&server, &key, &other_limit).await.json()), [3]);
-    // v1 ignores these parameters.
+    // v1 ignores `limit` and `cursor`, even if their values are invalid.
     let list = server.send_with(&key, "GET", "/v1/store/orders?limit=0&cursor=abc").await;
     assert_eq!(list.json().as_array().unwrap().len(), 5);
 }

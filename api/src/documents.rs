@@ -70,7 +70,7 @@ const fn document(
     Document { version, name, about, base_path, path, reference, text, error_codes, emit }
 }
 
-/// Returns the newest version whose number has no pre-release part, such as `-beta.1`.
+/// Returns the newest document whose `info.version` has no pre-release part, such as `-beta.1`.
 pub fn newest_stable() -> &'static Document {
     let is_stable = |document: &&&Document| !document.version.contains('-');
     DOCUMENTS.iter().rfind(is_stable).copied().unwrap_or(&V1)

@@ -85,15 +85,15 @@ pub enum SentCredentials {
     Basic,
     /// A scheme other than `Bearer` and `Basic`, or a value without a scheme.
     OtherScheme,
-    /// `Bearer` without a space and a key.
+    /// `Bearer` that is not followed by a space and a key.
     SchemeAlone,
     SeveralHeaders,
     /// The text after `Bearer` does not have the form of a key.
     MalformedKey,
     /// A key of the right form whose check digits do not match the rest of it.
     WrongCheckDigits,
-    /// An unknown, expired or revoked key. The shared message does not reveal whether the key was
-    /// ever valid.
+    /// An unknown, expired or revoked key. All three get the same message, so that it does not
+    /// reveal whether the key was ever valid.
     InvalidKey,
 }
 

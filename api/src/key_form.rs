@@ -7,7 +7,7 @@ pub const STAGING_PREFIX: &str = "sto_test_";
 /// The number of random base-62 characters after the prefix: more than 178 bits of entropy.
 pub const RANDOM_CHARS: usize = 30;
 
-/// The number of base-62 characters of the checksum, at the end.
+/// The number of base-62 characters of the checksum, which ends the key.
 pub const CHECKSUM_CHARS: usize = 6;
 
 #[cfg(test)]

@@ -38,7 +38,8 @@ impl fmt::Display for Location {
     }
 }
 
-/// The reason why the parameters or the body of a request are invalid. The handler does not run.
+/// The reason why the parameters or the body of a request are invalid. An invalid request does not
+/// reach its handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// A parameter does not match its schema. The last field is the expected value in words.
@@ -323,7 +324,7 @@ pub struct Text {
 impl Text {
     pub const ANY: Text = Text { form: None };
 
-    /// Adds a pattern that the string must match.
+    /// Sets the pattern that the string must match. An earlier pattern no longer applies.
     pub const fn with_pattern(self, form: &'static Pattern) -> Text {
         Text { form: Some(form) }
     }

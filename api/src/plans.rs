@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for Plan {
     }
 }
 
-/// The error for a name that is not the [`as_str`](Plan::as_str) of a plan.
+/// The error for a name that no plan has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no such plan")]
 pub struct UnknownPlan;

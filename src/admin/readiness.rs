@@ -145,7 +145,7 @@ impl Readiness {
         Ok(Readiness { server, query_lock: Arc::default(), lag: Arc::default(), gauges })
     }
 
-    /// Returns the first reason why requests should not be sent to this server.
+    /// Returns why requests should not be sent to this server, or `None` if the server is ready.
     pub async fn unready(&self) -> Option<Unready> {
         if let Some(unready) = self.check_without_store() {
             return Some(unready);
@@ -177,7 +177,7 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns the reason if the server refuses all requests with a key.
+    /// Returns why no request that sends a key can be served, or `None`.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.rate_limiter.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");

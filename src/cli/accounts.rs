@@ -96,7 +96,7 @@ Examples:
 /// `--per-minute` and `--per-day` are required for `enterprise`, and refused for other plans.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
-    /// The customer's plan
+    /// The account's plan
     #[arg(long, value_parser = values::plan())]
     plan: Plan,
     /// Maximum requests per minute; required for enterprise, and refused for other plans
@@ -178,8 +178,7 @@ fn confirm_closing(name: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Reads an account from the store after this command changed it, and records the change in the
-/// audit log.
+/// Reads the changed account from the store, and records the change in the audit log.
 fn read_changed_account(
     store: &dyn OperatorStore,
     command: &str,

@@ -263,7 +263,7 @@ fn change(
         Some(why @ StoreError::Unconfirmed) => anyhow::Error::from(why)
             .context(format!("before the last step, {changed} of {count} were {done}")),
         Some(why) if changed == 0 => with_changes(why, NOTHING_CHANGED).into(),
-        // The status of an order changed after the check, so the step that contains the order
+        // An order changed after this command had checked all orders. So the step with that order
         // failed and changed nothing.
         Some(why @ (StoreError::Refused(_) | StoreError::NotFound(_))) => {
             let before = format!("{changed} of {count} were {done} before");

@@ -6,9 +6,9 @@ use std::io::Write;
 
 #[derive(Args, Debug)]
 pub struct HandbookArgs {
-    /// Page to print; if it is missing, the command lists the pages
+    /// Page to print; without this argument, the command lists the pages
     page: Option<HandbookPage>,
-    /// Section of the page to print: its heading, or some words of the heading
+    /// Section to print: its heading, or some words of the heading
     section: Vec<String>,
 }
 

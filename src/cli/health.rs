@@ -64,8 +64,8 @@ impl HealthArgs {
             return Ok(printer.show(&health, format!("{url}: {reason}"))?);
         }
         if printer.is_json() {
-            // Ignore an error, for example because the output is closed. The exit status still
-            // reports the failure.
+            // Ignore an output error, because the exit status still reports that the server is not
+            // ready.
             let _ = printer.show(&health, "").and_then(|()| printer.flush());
         }
         anyhow::bail!("{url}: not ready: {reason}")
@@ -90,7 +90,8 @@ struct Health<'a> {
     reason: &'a str,
 }
 
-/// Describes the server's state in words, or the HTTP status if the body is not from `/readyz`.
+/// Describes the server's state in words. If the body is not from `/readyz`, returns the HTTP
+/// status.
 fn describe_state(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);

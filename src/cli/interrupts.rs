@@ -57,9 +57,9 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Runs `work`, and passes it a function. `work` must call this function between two steps.
-    /// During the call, SIGTSTP can suspend the process. The function returns `Break` if a signal
-    /// has asked the command to end.
+    /// Runs `work`, whose argument is a function to call between two steps. SIGTSTP can suspend the
+    /// process only during such a call. The function returns `Break` if a signal has asked the
+    /// command to end.
     pub fn with_steps<T>(&self, work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> T) -> T {
         let step = Cell::new(Some(self.step.blocking_lock()));
         work(&|| {

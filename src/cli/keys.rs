@@ -39,7 +39,7 @@ Examples:
         /// Environment that the key is valid in
         #[arg(long, value_enum, default_value_t = Environment::Production)]
         environment: Environment,
-        /// Lifetime of the key, such as 90d; by default it is valid until it is revoked
+        /// Lifetime of the key, such as 90d; by default the key is valid until it is revoked
         #[arg(long, value_name = "DURATION", value_parser = values::life)]
         expires: Option<Duration>,
         /// Name of the key in lists: 1 to 64 printable characters
@@ -87,7 +87,7 @@ Examples:
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
-    /// Show whose key this is: its id, account and state
+    /// Show the id, account and state of a key
     ///
     /// The key is read from the first line of standard input, so that no argument contains it. The
     /// key is never printed. The exit status is 3 if the store has no such key.
@@ -195,8 +195,8 @@ struct IssuedJson<'a> {
 #[serde(untagged)]
 enum IssuedRest<'a> {
     Record(Box<KeyJson>),
-    /// The key was issued, but its record cannot be read. The output then consists of the key and
-    /// its id.
+    /// The JSON output has only the key and its id if the record of the issued key cannot be read.
+    /// Text output never reads the record.
     Id {
         id: &'a str,
     },

@@ -19,7 +19,7 @@ pub enum Listing<'a> {
         out: &'a mut dyn Write,
         /// The text to write before the next element: `[` or a comma.
         before: &'static str,
-        /// Set to true when the first element is written.
+        /// Becomes true when the first element is written.
         has_shown: &'a mut bool,
     },
     Table(TextTable<'a>),

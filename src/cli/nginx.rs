@@ -49,8 +49,8 @@ fn site() -> String {
 mod tests {
     use super::*;
 
-    /// An nginx block with its own `add_header` lines inherits none. So each such block must repeat
-    /// the `Strict-Transport-Security` line.
+    /// An nginx block with its own `add_header` lines inherits none from the outer block. So such a
+    /// block must repeat the `Strict-Transport-Security` line.
     #[test]
     fn every_block_with_headers_has_the_line_that_requires_https() {
         let is_header =

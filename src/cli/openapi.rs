@@ -14,10 +14,10 @@ pub struct OpenapiArgs {
     /// Print the document as served, with the addresses and contact from the settings
     #[arg(long)]
     served: bool,
-    /// Version of the API
+    /// Version of the API whose document is printed
     #[arg(long, value_parser = version_parser(), default_value = V1.name)]
     api: &'static Document,
-    /// Environment whose address is listed first
+    /// Environment whose address comes first in the document that --served prints
     #[arg(long, value_enum, env, default_value = "production")]
     environment: Environment,
     #[command(flatten)]

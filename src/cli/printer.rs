@@ -37,7 +37,7 @@ impl<'a> Printer<'a> {
         self.out
     }
 
-    /// Prints one record, as JSON on one line or as `text`.
+    /// Prints one record: one line of JSON for programs, or `text` for people.
     pub fn show(&mut self, json: &impl Serialize, text: impl Display) -> io::Result<()> {
         self.has_shown = true;
         if self.json {

@@ -31,8 +31,8 @@ pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Reads a file and parses its records. The result may contain bad rows. Fails if the file cannot
-/// be read, or cannot be parsed at all. In the second case, `--json` also prints the reason. `done`
-/// is the participle that [`show_failure`] needs, such as "imported".
+/// be read or parsed. With `--json`, also prints why a file cannot be parsed. `done` is the
+/// participle for [`show_failure`], such as "imported".
 pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,
@@ -88,8 +88,8 @@ pub fn require_valid(
     Err(error)
 }
 
-/// With `--json`, prints why a command did not import or change all its records. `done` is the JSON
-/// key of `count`, and is a participle such as "imported".
+/// With `--json`, prints why a command failed, and how many records it had already imported or
+/// changed. `done` is the JSON key of `count`, a participle such as "imported".
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,

@@ -78,7 +78,7 @@ pub fn serve(
 }
 
 /// Prints the addresses without a buffer. A buffer would keep the text of a failed write, and the
-/// program would write it again when it exits.
+/// program would write the text again at its exit.
 fn announce(server: &Server) -> std::io::Result<()> {
     let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     if let Some(address) = server.admin_address() {

@@ -30,7 +30,7 @@ fn embedded(directory: &Path, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     Ok(printer.show(&json!({ "store": name, "server": server }), text)?)
 }
 
-/// The server of a data directory, as its file `server.pid` describes it.
+/// The content of a data directory's `server.pid`, which describes the server.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunningServer<'a> {

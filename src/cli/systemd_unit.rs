@@ -35,8 +35,7 @@ fn template() -> String {
     let unit = [
         // Gives each instance its own user, state directory and data directory.
         ("store-orders\n", "store-orders-%i\n"),
-        // Makes the settings file required, because without it the servers would have the same
-        // ports.
+        // Requires the settings file, because servers without one would have the same ports.
         ("EnvironmentFile=-/etc/store-orders/", "EnvironmentFile=/etc/store-orders/%i."),
         ("an orders API server\n", "an orders API server (%i)\n"),
     ]

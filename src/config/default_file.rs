@@ -44,8 +44,8 @@ fn describe(arg: &Arg) -> String {
     meaning
 }
 
-/// Returns the default. If there is none, returns the placeholder that the help shows, such as
-/// `"URL"`.
+/// Returns the default. Without a default, returns `[]` for a list, otherwise the placeholder that
+/// the help shows, such as `"URL"`.
 fn default_or_placeholder(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter();
     let defaults: Vec<String> =

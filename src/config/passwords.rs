@@ -25,7 +25,6 @@ pub fn without_passwords(text: &str) -> String {
 
 const SCHEME_END: &str = "://";
 
-/// The schemes that mark the start of another URL in the text.
 const URL_STARTS: [&str; 4] = ["postgres://", "postgresql://", "http://", "https://"];
 
 /// Finds the start of the next URL. Only known schemes count, because a password may contain `://`.

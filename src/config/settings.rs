@@ -15,8 +15,8 @@ use store_orders_api::limit_constants::UNAUTHENTICATED_PER_MINUTE;
 /// lines. At most a quarter of `shutdown_timeout` is reserved.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
-/// The minimum stall timeout. TCP keep-alive cannot detect a shorter stall, because its times are
-/// at least one second.
+/// The minimum stall timeout. TCP keep-alive cannot detect a shorter stall, because keep-alive
+/// waits at least a second before its first probe.
 const SHORTEST_STALL: Duration = Duration::from_secs(1);
 
 /// The maximum stall timeout. TCP keep-alive begins after half of it, and the system limits that

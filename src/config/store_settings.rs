@@ -1,4 +1,4 @@
-//! Defines the settings that every command takes. They locate the store and the request counts.
+//! Defines the global settings that locate the store and the request counts.
 
 use super::invalid::InvalidSettings;
 use crate::store::postgres::{PostgresUrl, read_password};
@@ -57,7 +57,7 @@ impl StoreSettings {
         }
     }
 
-    /// Returns the location of the store. A URL without a password gets it from
+    /// Returns the location of the store. If the URL has no password, the password comes from
     /// `store_password_file`, or else from the variable PGPASSWORD. Fails if the settings cannot be
     /// used.
     pub fn location(&self) -> Result<StoreLocation, InvalidSettings> {

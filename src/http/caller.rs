@@ -25,7 +25,8 @@ pub struct Caller {
     pub key: Arc<KnownKey>,
     /// The time by which the response is due. The middleware computes it when the request arrives.
     pub deadline: Instant,
-    /// The pending result of the freshness query, or `None` if the middleware sent no query.
+    /// The result of the freshness query, or a receiver for it. `None` if the middleware sent no
+    /// query or the query failed at once.
     pub freshness: Option<Freshness>,
 }
 
@@ -151,7 +152,8 @@ impl TrustedProxies {
     /// proxy.
     ///
     /// For a trusted proxy, returns the last address in `X-Forwarded-For` that is not a trusted
-    /// proxy. Earlier entries are ignored, because the client can forge them.
+    /// proxy, or the first address if all are trusted. Entries before the returned address are
+    /// ignored, because the client can forge them.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {

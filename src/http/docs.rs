@@ -22,8 +22,8 @@ const STYLE: &str = "text/css; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const FEED: &str = "application/atom+xml; charset=utf-8";
 
-/// A placeholder in generated pages. The server replaces it with the API's base URLs. In reference
-/// pages, it also inserts the operator's contact after the URLs.
+/// Placeholder for the API's base URLs in generated pages. In reference pages, the server inserts
+/// the operator's contact after the URLs.
 const BASE_URLS: &str = "{base_urls}";
 
 /// A fixed path for the reference page of the newest stable version. The page is also at `/` and at

@@ -262,7 +262,7 @@ impl Operation {
         Operation { id, route_name, title, route, is_deprecated, reads_list, static_route, call }
     }
 
-    /// Calls the handler and returns its response. A documented error is also a response.
+    /// Calls the handler and returns its response, which may be a documented error.
     pub fn call(
         &self,
         mut context: DropshotContext,
@@ -323,7 +323,7 @@ where
 }
 
 /// Declares the catch-all's path parameter, because dropshot requires a declaration. Extracts
-/// nothing, because extraction costs 5 % of a small request.
+/// nothing, because extraction takes 5 % of the time of a small request.
 struct AnyPath;
 
 #[derive(Deserialize, JsonSchema)]
@@ -382,8 +382,8 @@ mod tests {
         relative_path(document, path).filter(|path| is_plain(path))
     }
 
-    /// The server lets caches store the responses of an operation only if its `reads_list` is true.
-    /// Exactly these operations must document an `ETag`.
+    /// Caches may store responses only of operations whose `reads_list` is true. Exactly the
+    /// operations with `reads_list` must document an `ETag`.
     #[test]
     fn operations_that_read_the_list_are_those_with_an_entity_tag() {
         let router = InnerRouter::new().unwrap();

@@ -132,7 +132,8 @@ async fn admit(
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
             count_by_address(scope).await?;
-            // Paths outside the API versions require no key.
+            // A path outside the API versions requires no key, so the response is a 404 instead of
+            // a 401.
             if matches!(route, Route::OutsideVersions) {
                 scope.refusal = None;
                 return ControlFlow::Break(errors::outside_versions());
@@ -197,8 +198,9 @@ async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body
     enforce(scope, None, decision, now)
 }
 
-/// Records the status for the rate limit headers. Breaks with a 503 if the limiter could not count
-/// the request, and with a 429 if it refused the request. `plan` is `None` without a valid key.
+/// Records the rate limit status for the response headers. Returns `Break` with a 503 if the
+/// limiter could not count the request, or with a 429 if the limiter refused the request. `plan` is
+/// `None` without a valid key.
 fn enforce(
     scope: &mut RequestScope,
     plan: Option<Plan>,

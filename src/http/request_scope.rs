@@ -127,8 +127,7 @@ impl RequestScope {
         errors::service_unavailable(self.document())
     }
 
-    /// Builds a 503 for a request to which the store did not reply by the deadline. Logs the
-    /// timeout.
+    /// Builds a 503, and logs that the store did not answer by the deadline.
     pub fn log_timeout(&self) -> Response<Body> {
         let seconds = REQUEST_TIMEOUT.as_secs();
         self.log_unavailable(&format_args!("the store gave no answer within {seconds} s"))
@@ -224,7 +223,7 @@ impl RequestScope {
     }
 }
 
-/// Records the request if it did not finish. Such a request may still have cancelled its order.
+/// Records a request that did not finish, because the request may still have cancelled its order.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

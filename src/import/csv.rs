@@ -21,8 +21,8 @@ pub fn read<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseEr
     Ok(())
 }
 
-/// Returns the offset of a row. The CSV reader may report a position before blank lines, or before
-/// the LF of a CR LF.
+/// Returns the offset of a row. Skips line ends, because the CSV reader may report a position
+/// before blank lines or before the LF of a CR LF.
 fn row_start(text: &str, cells: &StringRecord) -> usize {
     let start = cells.position().map_or(0, |position| position.byte());
     let start = usize::try_from(start).unwrap_or(usize::MAX);

@@ -21,7 +21,8 @@ impl fmt::Display for Location {
     }
 }
 
-/// Converts ascending byte offsets to locations. It reads each byte once.
+/// Converts byte offsets to locations. The offsets must ascend, so that each byte is read only
+/// once.
 pub struct LocationCounter<'a> {
     rest: std::slice::Iter<'a, u8>,
     offset: usize,

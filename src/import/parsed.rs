@@ -34,7 +34,6 @@ pub enum ParseError {
     /// The file begins with `[`, but is not a JSON array and cannot be split into elements either.
     #[error("not a valid JSON array")]
     BrokenArray(#[source] serde_json::Error),
-    /// The header row of a CSV file does not match the fields of the record.
     #[error("line 1 has to name the columns, separated by commas: {0}")]
     Header(String),
     /// The CSV file cannot be split into rows.

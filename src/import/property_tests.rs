@@ -21,7 +21,6 @@ proptest! {
     ) {
         check_positions(&noise);
         check_positions(tokens.concat().as_bytes());
-        // Some bytes of a valid file are replaced by noise.
         for text in files::<Order>(&orders.iter().map(order_json).collect::<Vec<_>>()) {
             let mut bytes = text.into_bytes();
             let start = cut.0.index(bytes.len());

@@ -55,9 +55,9 @@ impl CachedKeys {
         *self.reflected.lock()
     }
 
-    /// Converts the rows of a lookup for `digests` to keys, and returns them. The rows reflect the
-    /// position `read`. Caches the keys, unless the cache already reflects later changes or another
-    /// history. Caches each digest without a row as absent.
+    /// Returns the keys from the rows of a lookup for `digests`. The rows reflect the position
+    /// `read`. Caches the keys unless the cache reflects later changes or another history. In any
+    /// case, caches each digest without a row as absent.
     pub fn insert_looked_up(
         &self,
         digests: impl Iterator<Item = Digest>,
@@ -191,8 +191,8 @@ pub struct KnownKey {
 }
 
 impl KnownKey {
-    /// Creates a key from its row. `before` is the cached key that the new one replaces. The last
-    /// use of `before` is kept, because the store may not have it yet.
+    /// Creates a key from its row. `before` is the older cache entry of the same key. Keeps the
+    /// last use in `before`, because the store may not have it yet.
     fn new(row: KeyRecord, read: Position, before: Option<&KnownKey>) -> KnownKey {
         let KeyRecord { key, account } = row;
         let used_at_ms = before.map_or(key.used_at.unwrap_or(0), KnownKey::used_at_ms);

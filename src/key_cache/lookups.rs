@@ -82,8 +82,8 @@ impl Lookups {
     }
 }
 
-/// Removes the requests whose caller no longer waits. Then removes and returns the next requests,
-/// which together ask for at most [`MAX_KEYS`] keys.
+/// Takes the next lookups, which need at most [`MAX_KEYS`] keys. Drops lookups whose caller no
+/// longer waits.
 fn take_next(waiting: &mut Vec<Waiter>) -> Vec<Waiter> {
     waiting.retain(|waiter| !waiter.answer.is_closed());
     // The sort is stable, so requests with the same priority stay in the order of their arrival.

@@ -1,4 +1,4 @@
-//! Tests the cache on a [`TestStore`].
+//! Tests the cache on a store that can fail, delay answers and count reads.
 
 use super::*;
 use crate::api_key::ApiKey;
@@ -25,8 +25,8 @@ const WAIT: Duration = Duration::from_secs(60);
 
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A store that counts the keys and accounts that the cache reads. A test can make it fail, or
-/// delay its answers.
+/// A store that counts the keys and accounts that the cache reads. A test can make the store fail
+/// or answer late.
 struct TestStore {
     store: SqliteStore,
     /// The number of keys in each lookup.
@@ -154,7 +154,6 @@ async fn open(store: &Arc<TestStore>) -> KeyCache {
     KeyCache::open(Arc::clone(store) as Arc<dyn Store>).await.unwrap()
 }
 
-/// Presents these keys concurrently. Returns the cache's result for each.
 async fn find<const N: usize>(
     cache: &Arc<KeyCache>,
     keys: [&ApiKey; N],

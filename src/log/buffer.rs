@@ -99,7 +99,6 @@ impl LogBuffer {
         }
     }
 
-    /// Waits until the next write is due, then swaps the pending lines into `lines`.
     fn take_pending(&self, lines: &mut Vec<u8>) {
         let mut state = self.state.lock();
         let waits = |state: &mut BufferState| {

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 /// the request's log line already reports this with status 499.
 const ABANDONED_PREFIX: &str = "request handling cancelled";
 
-/// Prefix of dropshot's message for a failed TLS handshake.
 const HANDSHAKE_PREFIX: &str = "tls accept err: ";
 
 /// If dropshot repeats the last message within this time, the repeated message is dropped. While no

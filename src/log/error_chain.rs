@@ -1,4 +1,4 @@
-//! Displays an error together with its causes.
+//! Displays an error and its causes as one text, for log lines and warnings.
 
 use std::error::Error;
 use std::fmt;

@@ -6,7 +6,7 @@ use slog::{Logger, error};
 use std::fmt;
 use std::time::SystemTime;
 
-/// Logs why the response to a request has this status, which is 500 or more.
+/// Logs the cause of a response. The response's `status` must be 500 or more.
 pub fn log_failed_request(
     log: &Logger,
     request_id: &str,

@@ -127,7 +127,7 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// If the plan requires a read, reads from the store the changes that the snapshot lacks.
+    /// If the plan requires a read, gets the missing changes of the snapshot from the store.
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {

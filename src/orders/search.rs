@@ -33,7 +33,7 @@ pub async fn find_orders(
         if scanned >= sizes.search_orders {
             return orders.first().map(|order| order.id);
         }
-        // Only the first page can have orders before `from`.
+        // Only the first scanned page can have orders with lower ids than `from`.
         let start = if scanned == 0 { orders.partition_point(|order| order.id < from) } else { 0 };
         let rest = (start..).zip(orders.get(start..).unwrap_or_default());
         for (number, order) in rest.filter(|(_, order)| filter.matches(order)) {

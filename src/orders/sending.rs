@@ -196,13 +196,14 @@ impl Readers {
 
     pub fn register(&self, snapshot: &Arc<Snapshot>) -> Reader {
         let list = self.state.lock().register(snapshot);
-        // If the snapshot is already outdated, it now counts as an outdated list. All outdated
-        // lists together may then exceed the bound.
+        // If the snapshot is outdated, registering it may raise the memory of all outdated lists
+        // above the bound.
         self.cut_off_excess();
         Reader { list, compressions: Arc::clone(&self.compressions) }
     }
 
-    /// Compresses a part of a list. Waits until one of the permits for compression is free.
+    /// Compresses a part of a list. Waits for a permit, because at most one compression per
+    /// processor runs at a time.
     pub async fn compress(&self, part: Vec<u8>) -> Result<Bytes, JoinError> {
         // This cannot fail, because the semaphore is never closed.
         let permit = Arc::clone(&self.compressions).acquire_owned().await;
@@ -355,7 +356,7 @@ mod tests {
             assert!(outdated() <= bound, "{} bytes", outdated());
         }
         assert!(readers.lists_cut_off().get() > 10, "{}", readers.lists_cut_off().get());
-        // The newest plain body is complete, but the oldest plain body was cut off.
+        // The last body is compressed, so the newest plain body is the one before the last.
         let (_, latest) = (bodies.pop(), bodies.pop().unwrap());
         let (latest, _) = pieces(latest).await;
         assert!(latest.concat().ends_with(b"]"));

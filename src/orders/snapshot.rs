@@ -5,17 +5,16 @@
 //! send, but a cancellation in the middle copies all of it, and responses to slow clients keep each
 //! old copy in memory.
 //!
-//! So a snapshot is a sequence of pages of up to 248 KiB. An [`Edit`] creates the next snapshot. It
-//! shares unchanged pages with the old snapshot. In a changed page, it encodes only the orders that
-//! were read from the store, and copies the bytes of all others. Responses that have begun continue
-//! to send the old snapshot, while later requests get the new one.
+//! So a snapshot is a sequence of pages of up to 248 KiB. An [`Edit`] creates the next snapshot.
+//! The edit shares unchanged pages with the old snapshot. In a changed page, the edit encodes only
+//! the orders that were read from the store, and copies the bytes of all others. Responses that
+//! have begun continue to send the old snapshot, while later requests get the new one.
 //!
 //! The size of the pages was measured. A list of 10,000 orders was sent 8,000 times a second in
-//! pages of 100 orders, but 17,500 times in pages about as large as today's. A long list is sent in
-//! turns of 62 KiB, which just fit into a TCP segment on the loopback, and a page has four of them
-//! ([`Sizes`]). Larger pages would slow down other work, because a page is copied when one of its
-//! orders changes, and it is compressed as a whole. Compressing a page takes 1 to 2 ms. It happens
-//! when a gzip response first needs the page, so that no cancellation waits for it.
+//! pages of 100 orders, but 17,500 times in pages about as large as today's. Larger pages would
+//! slow down other work, because a page is copied when one of its orders changes, and is compressed
+//! as a whole. Compressing a page takes 1 to 2 ms. A page is compressed only when a gzip response
+//! needs the page, so that no cancellation waits. [`Sizes`] has the sizes.
 //!
 //! What is always true:
 //!
@@ -29,7 +28,7 @@
 //!   and its JSON in version 2. Both are computed on first use. But once version 2 is in use, an
 //!   edit encodes changed pages in version 2 immediately.
 //! - The entity tag of version 1's list depends only on the JSON of its orders ([`ContentHash`]),
-//!   so it is the same on every replica and after a restart.
+//!   so the tag is the same on every replica and after a restart.
 //!
 //! What happens when something fails:
 //!
@@ -37,11 +36,11 @@
 //!   the bound, the oldest are cut off, and their clients get a broken body (`sending.rs`).
 //! - A client disconnects while a page is being compressed: the compression continues, because
 //!   other responses may need it.
-//! - A page shrinks because many of its orders were removed: the edit merges it with the next page
-//!   if both fit into one.
+//! - A page shrinks because many of its orders were removed: the edit merges the page with the next
+//!   page if both fit into one.
 //!
 //! The tag was once made from the change number, the store's id, and PostgreSQL's timeline and
-//! start time. So it changed in every failover and restart of PostgreSQL, although the list did
+//! start time. That tag changed in every failover and restart of PostgreSQL, although the list did
 //! not.
 
 mod builder;

@@ -211,8 +211,8 @@ async fn run_writer(work: Work, mut queue: mpsc::Receiver<QueuedCancel>) {
     }
 }
 
-/// Waits for the next batch, which is empty after the queue's end. Postpones a request if its
-/// deadline is too far from the first request's deadline.
+/// Waits for the next batch. Returns an empty batch once the queue is closed. Postpones a request
+/// if its deadline is too far from the first request's deadline.
 async fn next_batch(
     queue: &mut mpsc::Receiver<QueuedCancel>,
     postponed: &mut Option<QueuedCancel>,
@@ -224,7 +224,7 @@ async fn next_batch(
             None => return Vec::new(),
         },
     };
-    // Other requests that arrived together with the first one can now enter the queue.
+    // Yield, so that requests that arrived together with the first one can enter the queue.
     yield_now().await;
     let mut requests = vec![first];
     while requests.len() < LARGEST_BATCH

@@ -5,10 +5,10 @@ use crate::clock::Now;
 use std::error::Error;
 use std::time::Duration;
 
-/// A report of a limiter's counts, which commands can read while servers run. The counts are in
-/// PostgreSQL if several servers share a store, otherwise in the server's counts file.
+/// A report of a limiter's counts, which commands can read while servers run. If the store is in
+/// PostgreSQL, the counts are too. Otherwise they are in the server's counts file.
 pub trait CountsReport {
-    /// Returns the requests that were counted for this account in its open windows.
+    /// Returns how many requests were counted in each open window of this account.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
 }
 
@@ -17,7 +17,7 @@ pub struct AccountUsage {
     /// `minute` and `day` are each `None` if that window is not open.
     pub minute: Option<WindowUsage>,
     pub day: Option<WindowUsage>,
-    /// The age of these counts, which is 0 for counts in PostgreSQL. `None` if the store is
+    /// The age of `minute` and `day`: 0 if the counts are in PostgreSQL. `None` if the store is
     /// embedded and has no counts file.
     pub age: Option<Duration>,
 }

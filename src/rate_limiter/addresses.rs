@@ -1,4 +1,6 @@
-//! For each client address, counts the requests without a valid key, in a table of bounded size.
+//! Counts the requests without a valid key per client address, in a table of bounded size. While
+//! the table is full, new addresses share one window.
+//!
 //! The counts only have to stop floods. So each server keeps its own counts, and forgets them when
 //! it stops.
 

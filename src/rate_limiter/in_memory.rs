@@ -117,8 +117,8 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Counts a strike if a window has refused the request and no limit of the account is zero.
-    /// Logs and records a new ban. Returns the ban if the key is now banned, otherwise `decision`.
+    /// Counts a 429 if a window has refused the request and no limit of the account is zero. Logs
+    /// and records a new ban. Returns the ban if the key is now banned, otherwise `decision`.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,

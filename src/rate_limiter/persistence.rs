@@ -74,9 +74,9 @@ impl CountsFile {
         file
     }
 
-    /// Writes the counts if they have changed since the last successful write. The first call
-    /// always writes. Returns true if the file is up to date. Logs only the first of consecutive
-    /// failures.
+    /// Writes the counts to the file if they have changed since the last successful write, and
+    /// until a write has succeeded. Returns true if the file is up to date. Logs only the first of
+    /// consecutive failures.
     ///
     /// Every `CLEANUP_INTERVAL`, also removes expired windows and strikes from memory.
     pub fn write(&mut self) -> bool {

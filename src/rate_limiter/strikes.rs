@@ -72,9 +72,9 @@ impl Strikes {
         is_banned.then_some(RateLimitStatus { limit: per_minute, remaining: 0, resets_in })
     }
 
-    /// Counts a 429. The first 429 begins a minute. Later 429s in this minute are strikes, except
-    /// within [`BURST`] of the first. The key is banned when its strikes reach `per_minute`.
-    /// Returns the status of the ban if the key is now banned.
+    /// Counts a 429. If no minute is open, the 429 opens one. Later 429s in the minute are strikes,
+    /// except within [`BURST`] of the first. The key is banned when its strikes reach `per_minute`,
+    /// the account's limit. Returns the status of the ban if the key is now banned.
     pub fn strike(&mut self, at: Now, per_minute: u32) -> Option<RateLimitStatus> {
         let now = Timestamp::from(at.monotonic);
         // A concurrent request may have begun a ban since the caller checked. This request must not
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(ban_key(after(10), &mut strikes), Duration::from_secs(300));
         let before = strikes;
         for _ in 0..5 {
-            // The request was sent at 9 s but counted after the ban began at 12 s. The request must
+            // The ban began at 12 s. A request that was sent at 9 s and is counted only now must
             // not lengthen the ban.
             assert!(strikes.strike(after(9), 1).is_some());
         }

@@ -104,8 +104,8 @@ pub struct AccountWindows {
 }
 
 impl AccountWindows {
-    /// Counts a request in both windows if neither is exhausted. Otherwise returns the exhausted
-    /// window that resets last.
+    /// Counts a request in both windows if neither is exhausted. Otherwise, the decision names the
+    /// exhausted window that resets last.
     pub fn admit(&mut self, now: Timestamp, limits: PlanLimits) -> Decision {
         self.minute = self.minute.remaining(now, Window::Minute);
         self.day = self.day.remaining(now, Window::Day);
@@ -142,7 +142,7 @@ impl AccountWindows {
         self.is_open(now).then_some(saved)
     }
 
-    /// Adds the requests of `other`, which were counted separately.
+    /// Adds the requests of `other`, which an earlier run of the server counted.
     pub fn merge(self, other: AccountWindows, now: Timestamp) -> AccountWindows {
         AccountWindows {
             minute: self.minute.merge(other.minute, now),

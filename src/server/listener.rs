@@ -35,9 +35,9 @@ pub fn open_connections(address: SocketAddr) -> Option<usize> {
 }
 
 impl ListeningSocket {
-    /// Finds the socket that listens at this address and sets its options. Returns `None` if the
-    /// socket cannot be found, for example without /proc. Logs a warning if the socket cannot be
-    /// found or an option cannot be set.
+    /// Finds the socket that listens at this address, and sets the socket's options. Returns `None`
+    /// if the socket cannot be found, for example without /proc. Logs a warning if either step
+    /// fails.
     pub fn find_and_configure(
         address: SocketAddr,
         stall_timeout: Duration,
@@ -123,7 +123,7 @@ mod sockets {
         SockFilter::new(0x30, 0, 0, 13),
         // Keep only the bits of the flags SYN and ACK.
         SockFilter::new(0x54, 0, 0, 0x12),
-        // If only SYN is left, skip the next instruction.
+        // For a SYN without ACK, which opens a connection, skip to the drop.
         SockFilter::new(0x15, 1, 0, 0x02),
         // Pass the whole packet.
         SockFilter::new(0x06, 0, 0, u32::MAX),

@@ -36,7 +36,8 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// Returns the files in the settings, or `None` if the settings name no files.
+    /// Returns `None` if the settings name no files. Settings with only one of the two files are
+    /// invalid.
     pub fn from_config(config: &ServerConfig) -> Option<TlsFiles> {
         let files = config.tls_cert.clone().zip(config.tls_key.clone());
         files.map(|(certificate, key)| TlsFiles { certificate, key })
@@ -123,9 +124,9 @@ impl ReloadableCertificate {
         }
     }
 
-    /// Reloads the files. If they are unusable, logs the error and keeps the previous certificate.
-    /// If a changed file cannot be read, every check tries again, but only the first failure is
-    /// logged.
+    /// Reloads the files. If the files are unusable, logs the error and keeps the previous
+    /// certificate. If a changed file cannot be read, each [`Self::check`] tries again, but only
+    /// the first failure is logged.
     fn try_reload(&self, log: &Logger) {
         let version = file_versions(&self.files);
         let pair = read_pair(&self.files, &self.provider);

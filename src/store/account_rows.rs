@@ -12,8 +12,8 @@ use std::fmt::Display;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
-/// The maximum number of changed accounts and keys that one poll returns. If more have changed, the
-/// poll returns no rows, and the key cache is emptied.
+/// The maximum number of changed accounts and keys that one poll returns. After more changes, a
+/// poll returns none of them, and the server empties its key cache.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
 row! {
@@ -54,7 +54,8 @@ row! {
         pub used_at: Option<i64> = [used_at bigint],
         /// The public name, `key_…`, of the key that replaces this one.
         pub successor: Option<Box<str>> = [successor text],
-        /// The key's latest ban. If the operator has lifted the ban, its length is 0.
+        /// The key's latest ban. The ban's length is 0 if the key was never banned or the operator
+        /// lifted the ban.
         pub ban: KeyBan = [banned_until bigint, ban_seconds integer, ban_number integer],
     }
 }
@@ -259,7 +260,7 @@ pub struct IssuedKey {
 pub struct Rotation<'a> {
     /// The public name, `key_…`, of the key to be replaced.
     pub key_id: &'a str,
-    /// The time for which the old key stays valid, at most 7 days. The key may expire earlier.
+    /// The time for which the old key stays valid, at most 7 days. The old key may expire earlier.
     pub overlap: Duration,
     /// The label of the successor. `None` copies the old key's label.
     pub label: Option<&'a str>,

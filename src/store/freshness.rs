@@ -20,7 +20,8 @@ pub enum ChangeScope {
 
 pub type PolledChanges = key_cache::ChangesAsOf<BootInstant>;
 
-/// The last changes, and the accounts and keys that changed, read at one moment.
+/// The last changes, and the accounts and keys that changed after the caller's position, read at
+/// one moment.
 #[derive(Clone, Debug)]
 pub struct PolledKeys {
     pub polled: PolledChanges,

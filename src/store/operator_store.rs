@@ -47,8 +47,8 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// own snapshot, so counts may include changes that earlier checks have not seen.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
-    /// Appends a line to the audit log, a file in the store's directory. For a store in PostgreSQL,
-    /// the line goes to PostgreSQL's own log.
+    /// Appends a line to the audit log. For an embedded store, the log is a file in the store's
+    /// directory. For a store in PostgreSQL, it is PostgreSQL's own log.
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError>;
 
     /// Waits until the responses of every server reflect the last change. The default does not

@@ -1,5 +1,5 @@
-//! Orders and pets as plain values, which [`Store`](super::Store) and the operator's commands take
-//! and return on every engine.
+//! Orders and pets as plain values. The server store and the operator store take and return the
+//! values on both engines.
 
 use super::agreement::position::Position;
 use super::error::StoreError;
@@ -27,7 +27,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The status on the command line and in the store.
+    /// Returns the status as the command line and the store spell it.
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -14,7 +14,7 @@ pub struct StoredColumn {
     pub sql_type: &'static str,
 }
 
-/// A struct whose fields are columns. The macro [`row!`](row) implements it.
+/// A struct whose fields are columns of a table. The macro [`row!`](row) implements this trait.
 pub trait StoredRow: Sized {
     /// The columns, in the order in which [`StoredRow::read`] reads them.
     const COLUMNS: &'static [StoredColumn];
@@ -110,7 +110,7 @@ pub trait Cells {
     fn damaged(&self, column: usize, why: impl Display) -> StoreError;
 }
 
-/// A reader of a row's columns, one after another.
+/// Reads a row's columns one after another.
 pub struct Cursor<'a, R> {
     row: &'a R,
     column: usize,
@@ -131,7 +131,7 @@ impl<'a, R: Cells> Cursor<'a, R> {
         parsed.map_err(|error| self.row.damaged(column, error))
     }
 
-    /// Parses the text in the next column. Fails if it is NULL.
+    /// Parses the text in the next column. Fails if the column is NULL.
     pub fn parse<T: FromStr<Err: Display>>(&mut self) -> Result<T, StoreError> {
         let column = self.column;
         self.parse_optional()?.ok_or_else(|| self.row.damaged(column, "it is NULL"))

@@ -18,7 +18,7 @@ pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 /// The old store may have issued the ids in between, so they must not be reused.
 pub const ID_GAP: i64 = 1_000_000;
 
-/// The tables and columns whose ids are never reused.
+/// The tables with ids that are never reused, each with its column of ids.
 pub const IDS: [(&str, &str); 2] = [("accounts", "id"), ("keys", "row")];
 
 fn refused(why: impl Into<String>) -> StoreError {

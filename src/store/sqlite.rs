@@ -59,9 +59,9 @@ use write_access::WriteAccess;
 
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The number of pages in the write-ahead log (about 16 MB) from which a commit of the server
-/// attempts a checkpoint. The number is four times SQLite's default, because an attempt costs two
-/// more fsyncs and often cannot finish.
+/// A commit of the server attempts a checkpoint if the write-ahead log has this many pages (about
+/// 16 MB). The number is four times SQLite's default, because an attempt adds two fsyncs and often
+/// cannot finish.
 ///
 /// If batches are small, [`write_access`] makes checkpoints earlier.
 const CHECKPOINT_PAGES: i64 = 4_000;
@@ -101,8 +101,8 @@ impl SqliteStore {
             let mut writer = connect(&path)?;
             writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
             schema::migrate(&mut writer, &path)?;
-            // A server's own writes always satisfy the CHECK constraints. Checking them would take
-            // about a tenth of the cost of a cancellation.
+            // A server's own writes always satisfy the CHECK constraints. The checks would be about
+            // a tenth of the cost of a cancellation.
             writer.pragma_update(None, "ignore_check_constraints", true)?;
             SqliteStore::with(directory, writer, header)
         };
@@ -195,8 +195,8 @@ impl Drop for OpenStore {
         if self.files.require_checkpointable().is_ok() {
             return;
         }
-        // By default, SQLite makes a checkpoint when the last connection closes. Here, the
-        // checkpoint would damage the store that other processes use.
+        // By default, SQLite makes a checkpoint when the last connection closes. The store or its
+        // log index was replaced, so a checkpoint would damage the store that other processes use.
         let connections = [
             self.writer.connection_mut(),
             self.scanner.get_mut(),
@@ -225,7 +225,7 @@ fn create_if_missing(directory: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens the header of the store's file. Fails if a backup was copied over the file while the file
-/// was in use. SQLite would apply the old write-ahead log to the backup.
+/// was in use, because SQLite would apply the old write-ahead log to the backup.
 fn open_header(path: &Path) -> Result<StoreHeader, StoreError> {
     let header = StoreHeader::open(path)
         .map_err(|error| StoreError::Engine { doing: "opened", source: error.into() })?;

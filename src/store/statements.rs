@@ -86,7 +86,6 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Returns the value in the column with this name. Fails if the value does not fit into `T`.
     pub fn get<T: FromValue>(&self, name: &str) -> Result<T, StoreError> {
         self.value(self.column(name)?)
     }

@@ -6,7 +6,8 @@ use testbed::{CliSandbox, str};
 
 const LOG: &str = "store-orders-data/audit.log";
 
-/// Returns the lines of the audit log without time and user, which differ in each run.
+/// Returns the lines of the audit log without time and user, because the test cannot predict the
+/// two values.
 fn lines(sandbox: &CliSandbox) -> Vec<String> {
     let log = std::fs::read_to_string(sandbox.path(LOG)).unwrap();
     let line = |line: &str| {

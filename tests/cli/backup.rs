@@ -149,8 +149,8 @@ fn a_restored_store_has_a_new_id_and_reuses_no_ids_of_keys_or_accounts() {
 #[test]
 fn a_restore_overwrites_no_store() {
     let sandbox = sandbox_with_backup();
-    // A restore also refuses if only another store's WAL file exists, because SQLite would apply
-    // this file to the restored store.
+    // A restore also refuses if it finds a WAL file without a store. SQLite would apply the WAL
+    // file to the restored store.
     sandbox.session(str![[r#"
 $ printf 'id,petId,quantity\n8,1,1\n' | store-orders orders import -
 imported 1 order

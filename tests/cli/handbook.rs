@@ -1,5 +1,5 @@
-//! Checks that the commands, settings and links in the handbook and the README exist, and that the
-//! handbook lists the log's fields. Runs the sessions of the README and the guide.
+//! Checks the handbook and the README: commands, settings and link targets must exist, and the
+//! handbook must list the log's fields. Runs the console sessions of the README and the guide.
 
 use super::one_machine::{self, ONE_MACHINE};
 use super::runbook::{self, RUNBOOK};

@@ -154,7 +154,8 @@ impl Machine {
     fn console(&self, text: &str, more: &[(&'static str, String)]) {
         let address =
             |name| more.iter().find(|(shown, _)| *shown == name).map_or("", |(_, it)| &**it);
-        // The site lists two servers. Both get the same address, because the test runs only one.
+        // nginx's site lists two servers. Both get the same address, because the test runs only one
+        // server.
         let site = format!(
             "s#listen 443#listen {}#; /::/d; s/#server/server/; s#127.0.0.1:80[89]0#{}#; \
              s#/etc/ssl/#{}#; s#/var/log/#{}#; \

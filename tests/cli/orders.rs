@@ -242,8 +242,8 @@ $ store-orders orders cancel 4
 "#]]);
 }
 
-/// The exit status is 3 if the only problem is that the store lacks some of the orders. It is 1 if
-/// an order cannot be changed.
+/// The exit status is 3 if every problem is a missing order. It is 1 if the status of an order
+/// forbids the change.
 #[test]
 fn orders_from_arguments_and_files_have_the_same_exit_status() {
     let sandbox = CliSandbox::new();

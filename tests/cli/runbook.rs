@@ -9,7 +9,7 @@ use testbed::{
 
 pub(super) const RUNBOOK: &str = "src/handbook/runbook.md";
 
-/// The runbook's sections that contain sessions. `cargo xtask faults` runs the sessions that need
+/// The runbook's sections with console sessions. `cargo xtask faults` runs the sessions that need
 /// PostgreSQL.
 pub(super) const SECTIONS: [&str; 15] = [
     "StoreOrdersDown",
@@ -29,8 +29,8 @@ pub(super) const SECTIONS: [&str; 15] = [
     "StoreOrdersFilesRunOut",
 ];
 
-/// The number of milliseconds for which a write hangs. The server reports the hang after 5 s, and
-/// the sessions of the runbook run in the remaining time.
+/// The number of milliseconds for which a write hangs. The server reports the hang after 5 s. The
+/// runbook's commands then have 7 s.
 const HUNG_MS: i64 = 12_000;
 
 fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {
@@ -62,7 +62,7 @@ impl Site {
         self.console_after(text, "systemctl() { :; }", more);
     }
 
-    /// Runs a session in a shell that runs `setup` first.
+    /// Runs the console session `text` in a shell, after the commands of `setup`.
     fn console_after(&self, text: &str, setup: &str, more: &[(&str, String)]) {
         let data = self.data.path().display().to_string();
         let setup = format!(

@@ -216,8 +216,8 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_counts();
     assert_eq!(accounts(&setup), 0);
-    // Like the file whose length is `empty`, this file contains no accounts. Its times may take a
-    // few bytes more.
+    // Neither this file nor the file of length `empty` contains accounts. The times in this file
+    // may be a few bytes longer.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 

@@ -1,5 +1,5 @@
 //! Seeded defects. Each defect changes today's document and the server's responses in the same way.
-//! So only the comparison with published documents can find the defect.
+//! The two still agree, so only the comparison with published documents finds the defect.
 
 use codegen::pointer::{component, take};
 use serde_json::{Value, json};
@@ -47,8 +47,6 @@ impl Documents {
 }
 
 impl SeededDefect {
-    /// Applies the defect to today's documents and to these exchanges. Returns the wire check of
-    /// the changed documents, and the changed exchanges.
     pub fn apply(&self, exchanges: &[Exchange]) -> (WireCheck, Vec<Exchange>) {
         let mut documents = Documents::today();
         (self.document)(&mut documents);

@@ -48,7 +48,7 @@ fn overwrite_page(data: &DataDir) {
     file.write_all_at(&[0xff; 4096], first).unwrap();
 }
 
-/// Damages the store in such a way that only the damage check after a server's start finds it.
+/// Damages the store. A server finds the damage only in the damage check, after the start.
 pub fn break_constraint(data: &DataDir) {
     let store = Connection::open(data.path().join("store.sqlite")).unwrap();
     store

@@ -10,7 +10,7 @@ use store_orders_client::Client;
 use test_server::error_of;
 use testbed::{DataDir, ServerProcess, wait_until};
 
-/// Limits the length of the server's files; `None` removes the limit.
+/// Limits the length of each file that the server writes. `None` removes the limit.
 fn limit_files(server: &ServerProcess, bytes: Option<u64>) {
     let limit = Rlimit { current: bytes, maximum: None };
     prlimit(Some(server.process().pid().unwrap()), Resource::Fsize, limit).unwrap();
@@ -44,7 +44,6 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
         let unavailable = (503, "service_unavailable".to_string());
         assert_eq!(error_of(client.cancel_order(id).await), unavailable, "order {id}");
     }
-    // The server still lists orders, and the failed cancellations changed nothing.
     assert_eq!(listed(&client).await, remaining);
     let (status, body) = ask(&admin, "/readyz").await;
     assert_eq!(status, 503, "{body}");

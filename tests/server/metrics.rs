@@ -77,7 +77,6 @@ async fn names_labels_types_and_help_of_metrics_are_stable() {
     assert_eq!(listed, METRICS);
 }
 
-/// Returns the name of the sample on this line, and the names of its labels.
 fn labels_of(sample: &str) -> (&str, Vec<String>) {
     let (name, _value) = sample.rsplit_once(' ').unwrap();
     let Some((name, labels)) = name.split_once('{') else { return (name, Vec::new()) };

@@ -18,7 +18,7 @@ async fn a_low_soft_limit_on_open_files_is_raised() {
         let answered = connection.read_exact(&mut status);
         tokio::time::timeout(WAIT_TIMEOUT, answered).await.expect("an answer").unwrap();
         assert_eq!(&status, b"HTTP/1.1 200 OK\r\n");
-        // Keep all 200 connections open. These are many more than the soft limit of 64 open files.
+        // Keep all connections open. 200 connections exceed the soft limit of 64 open files.
         connections.push(connection);
     }
     drop(connections);

@@ -10,8 +10,8 @@ use store_orders::rate_limiter::{BegunBans, Decision, KeyedRequest, RateLimitSta
 use test_server::CapturedLog;
 use testbed::wait_until;
 
-/// A limiter that panics on every decision. It also panics when the server needs the rate limit
-/// headers of an error response.
+/// Panics on every decision. Panics again when the server adds rate limit headers to an error
+/// response, so the client gets no response.
 #[derive(Default)]
 struct Panicking(BegunBans);
 

@@ -71,7 +71,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
         .map(|name| data.issue_enterprise_key(name, 1_000_000, 1_000_000).unwrap());
     let bound = mib.to_string();
     let listen = ["--admin-listen", "127.0.0.1:0", "--outdated-lists-mib", &bound];
-    // With this timeout, the server does not disconnect clients that read nothing.
+    // `--client-stall-timeout 1h` keeps clients connected that read nothing.
     let server = data.serve(&[&listen[..], &["--client-stall-timeout", "1h"]].concat()).unwrap();
     let address = server.address().unwrap();
     let client = super::unchecked_client(&server, &other);

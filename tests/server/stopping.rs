@@ -169,7 +169,7 @@ async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     assert_eq!(log.metadata().unwrap().len(), 0);
     drop(open);
 
-    // If the server cannot empty the WAL, it logs this once, before its last line.
+    // A server that cannot empty the WAL logs one warning, before its last line.
     let server = data.serve(&[]).unwrap();
     let reader = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM orders").unwrap();

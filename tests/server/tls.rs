@@ -209,7 +209,8 @@ async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
 }
 
 /// The server reads the certificate when it checks the settings, and again when it starts. The
-/// FIFOs let signals arrive during both reads.
+/// certificate is a FIFO, so each read blocks until the test writes. Signals can thus arrive during
+/// both reads.
 #[test]
 fn a_server_that_reads_its_certificate_survives_sighup_and_stops_at_sigterm() {
     let data = DataDir::temporary().unwrap();

@@ -24,8 +24,8 @@ impl<'a> CheckReport<'a> {
         writeln!(self.out, "Wrote {file}.")
     }
 
-    /// Prints the statement `claim`, which the check verifies, and below it the problems found. If
-    /// the check could not run, prints its error instead of problems.
+    /// Prints the claim that the check verifies. Below the claim, prints the problems, or the error
+    /// if the check could not run.
     pub fn add(&mut self, claim: &str, result: &anyhow::Result<Vec<String>>) -> io::Result<()> {
         match result {
             Ok(lines) if lines.is_empty() => {

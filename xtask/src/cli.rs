@@ -29,19 +29,19 @@ enum Command {
     /// Check that the documents, the contract in Rust and the clients agree.
     ///
     /// Each document in spec must be in canonical form and contain the code samples of
-    /// spec/samples. Its examples must match their schemas, and its base URLs must end in its
-    /// major version. Its texts and spec/guide.md must repeat its plans, error codes and bounds
-    /// correctly. It must contain every value that the contract in api/src emits, and each of
-    /// its other values must be of a kind that cannot be emitted.
+    /// spec/samples. Its examples must match their schemas, and its base URLs must end in its major
+    /// version. Its texts and spec/guide.md must repeat its plans, error codes and bounds
+    /// correctly. It must contain every value that the contract in api/src emits. It may contain
+    /// other values only if they are of a kind that dropshot cannot emit.
     ///
-    /// Each document is also compared with the last published one. A breaking change requires a
-    /// new major version, an addition a new minor version, and any other change a new patch
-    /// version. A change of a beta requires the next beta. CHANGELOG.md must have a section for
-    /// the new version that names each breaking change and each addition.
+    /// Each document is also compared with the last published one. A breaking change requires a new
+    /// major version, an addition a new minor version, and any other change a new patch version. A
+    /// change of a beta requires the next beta. CHANGELOG.md must have a section for the new
+    /// version that names each breaking change and each addition.
     ///
     /// The generated files must be up to date, the files in spec/published must be as the main
-    /// branch first had them, and the server's modules must import each other only in the order
-    /// of src/lib.rs.
+    /// branch first had them, and the server's modules must import each other only in the order of
+    /// src/lib.rs.
     ///
     /// Prints each difference with its place, the expected and the found value, and the file or
     /// command that fixes it. Without --fix, changes nothing.

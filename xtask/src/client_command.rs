@@ -3,7 +3,8 @@
 
 use crate::repository::{CLIENT_MANIFEST, Repository};
 
-/// The command in the samples and the crate's documentation. Generated files contain a replacement.
+/// The command in the samples and the crate's documentation. [`fill_in_client_command`] replaces
+/// the command in generated files.
 const FROM_REGISTRY: &str = "cargo add store-orders-client";
 
 /// Replaces [`FROM_REGISTRY`] in a text with a command that works today. The new command adds the

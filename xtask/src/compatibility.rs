@@ -133,7 +133,6 @@ pub fn operation_names(document: &Value) -> Vec<String> {
     all_operations(document).iter().map(|(name, _)| name.to_string()).collect()
 }
 
-/// Returns the operations of a published document that must still be served on the day `today`.
 pub fn operations_that_stay(published: &Value, today: NaiveDate) -> Vec<&str> {
     let operations = all_operations(published).into_iter();
     let stay = operations.filter(|(_, operation)| promises::must_stay(operation, today));

@@ -10,7 +10,7 @@ use std::process::Command;
 /// A filter for `cargo test`. The selected tests fail unless the server's responses contain each
 /// documented status, header, code and field.
 const ALL_SEEN: &str = "every_documented_answer::";
-/// A part of the names of the tests that compare the server's responses with the published
+/// A filter for `cargo test`. The selected tests compare the server's responses with the published
 /// documents.
 const REPLAY: &str = "published_documents::";
 /// The end of a line that the tests of [`ALL_SEEN`] print. Such a line names a documented part,

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// The JSON pointer of the schema of the error codes.
+/// The JSON pointer to the schema that lists the error codes.
 pub const CODE: &str = "/components/schemas/Error/properties/code";
 
 /// A section on an error code, with a heading such as ``### 404 `order_not_found` ``.

@@ -1,9 +1,9 @@
 //! The commands of `cargo xtask`. They keep three things consistent: the OpenAPI documents in
 //! `spec`, the server, and the client.
 //!
-//! This crate depends neither on `api` nor on the server, because `generate` must work while these
-//! crates do not compile. The commands are functions of a library. They print to a writer that the
-//! caller passes, so that tests can read the output.
+//! Except in tests, this crate depends neither on `api` nor on the server, because `generate` must
+//! work while these crates do not compile. The commands are functions of a library. They print to a
+//! writer that the caller passes, so that tests can read the output.
 
 pub mod browser;
 pub mod canonical_json;

@@ -13,7 +13,7 @@ use crate::documents::{DOCUMENTS, Document, V1};
 use crate::repository::{CHANGELOG, GUIDE, GeneratedFile, PAGES};
 use serde_json::Value;
 
-/// The placeholder in templates for the site bar.
+/// The placeholder for the site bar in the templates of pages.
 const SITE_BAR: &str = "{site}";
 
 /// Returns the newest version whose `info.version` is not a pre-release, and its document. If all
@@ -35,8 +35,8 @@ fn label(version: &Document, newest: &Document) -> String {
     format!("{}{}", version.module, if is_older { " (older)" } else { "" })
 }
 
-/// Renders the links at the top of each page. `current` is the address of the page. One link leads
-/// to the OpenAPI document of the version `document`.
+/// Renders the links at the top of a page. Marks the link to the page itself, which is at
+/// `current`. The link "OpenAPI" leads to `document`.
 fn site_bar(newest: &Document, current: &str, document: &Document) -> String {
     let references = DOCUMENTS.iter().rev().map(|of| (of.reference, label(of, newest)));
     let page = |(address, title): (&'static str, &str)| (address, title.to_string());

@@ -32,7 +32,8 @@ impl Published {
             })
     }
 
-    /// Returns the highest published version with this document's base path, and its content.
+    /// Returns the highest published version with the base path of `of`, and the content of that
+    /// version.
     pub fn newest(&self, of: &Document) -> Option<(Version, &[u8])> {
         let mut newest = self.newest_of_each_path();
         newest.remove(of.base_path)

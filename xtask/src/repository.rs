@@ -12,7 +12,6 @@ pub const CLIENT_MANIFEST: &str = "api/client/Cargo.toml";
 pub const CLIENT_README: &str = "api/client/README.md";
 /// The file with the client's open enums, to which the API may add values such as error codes.
 pub const CLIENT_VALUES: &str = "api/client/src/generated/values.rs";
-/// The directory of the server's generated pages.
 pub const PAGES: &str = "src/http/docs/generated";
 /// The directory of the code samples, with a subdirectory per version.
 pub const SAMPLES: &str = "spec/samples";

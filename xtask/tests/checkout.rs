@@ -19,7 +19,6 @@ pub struct Checkout {
     pub repository: Repository,
 }
 
-/// Returns the paths of the documents, the generated code, and some texts such as the guide.
 pub fn files() -> Vec<&'static str> {
     let clients = client_files().iter().map(|file| file.name.as_str());
     let documents = DOCUMENTS.into_iter().flat_map(|source| [source.file, source.contract]);
@@ -60,7 +59,7 @@ impl Checkout {
         checkout
     }
 
-    /// Adds the code samples and the pages, and an empty `src/lib.rs`.
+    /// Adds the files that only a checkout with the server has.
     pub fn add_server(&self) {
         let pages =
             ["/changelog.html", "/changelog.atom", "/guide.html", "/llms.txt"].map(str::to_string);

@@ -37,7 +37,8 @@ struct Server<'a> {
     not_in_picture: &'a [&'a str],
 }
 
-/// Returns the differences between the first Mermaid block of `readme` and the server.
+/// Returns where the first Mermaid block of `readme` disagrees with the server's modules and
+/// imports.
 fn differences(readme: &str, server: &Server<'_>) -> Vec<String> {
     let picture = readme.split("```mermaid\n").nth(1).unwrap().split("```").next().unwrap();
     let position = |module: &str| server.map.iter().position(|other| *other == top(module));

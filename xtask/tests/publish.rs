@@ -1,5 +1,5 @@
-//! Checks what `cargo xtask publish` writes and refuses, and what `check` then reports about
-//! published documents.
+//! Checks what `cargo xtask publish` writes and refuses, and what `cargo xtask check` then reports
+//! about published documents.
 
 use crate::checkout::{Checkout, document, emitted, files, plain, published_problems, version};
 use std::fs;

@@ -14,9 +14,8 @@ use xtask::generate::client_code;
 use xtask::published::PUBLISHED;
 use xtask::repository::{CHANGELOG, Repository};
 
-/// Makes a copy of the real files in which version 1's document is changed by `change`, and runs
-/// the checks on it. The copy contains newly generated code, so that `check` does not report
-/// outdated code.
+/// Runs the checks on a checkout in which `change` has changed version 1's document. The checkout
+/// has newly generated code, so that `check` does not report outdated code.
 fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }

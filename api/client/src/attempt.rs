@@ -25,7 +25,7 @@ pub struct Attempt<'a> {
     /// The planned wait before the next attempt. `None` if the client will not try again.
     ///
     /// The actual wait may be longer, because the next attempt also waits for the rate limit and
-    /// for earlier calls. The call fails instead if its time limit would expire first.
+    /// for earlier calls. If the actual wait would exceed the call's time limit, the call fails.
     pub wait: Option<Duration>,
 }
 

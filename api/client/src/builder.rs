@@ -129,8 +129,8 @@ impl ClientBuilder {
     }
 
     /// Sets the maximum time without data from the server, by default 10 seconds. The service
-    /// responds within 5 seconds. The time restarts with each part of a response, so a long list
-    /// can take longer.
+    /// responds within 5 seconds. Each part of a response restarts the time, so a long list may
+    /// take longer than this maximum.
     pub fn read_timeout(mut self, timeout: Duration) -> Self {
         self.read_timeout = timeout;
         self
@@ -161,7 +161,8 @@ impl ClientBuilder {
     }
 
     /// Sets the HTTP client to start from, for example with a proxy or a private certificate
-    /// authority. This crate adds the key, replaces the timeouts and turns off redirects.
+    /// authority. This crate adds the key, replaces the connect timeout and the read timeout, and
+    /// turns off redirects.
     ///
     /// This HTTP client sends a `User-Agent` only if you set
     /// [`user_agent`](reqwest::ClientBuilder::user_agent). The default HTTP client sends
@@ -171,7 +172,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Builds the client, and sends nothing. Fails if the base URL or the key is not accepted, or
+    /// Builds the client without sending a request. Fails if the base URL or the key is invalid, or
     /// if the HTTP client cannot be set up.
     pub fn build(self) -> Result<Client, BuildError> {
         let root = parse_root(&self.base_url)?;
@@ -215,7 +216,7 @@ impl std::fmt::Debug for ClientBuilder {
     }
 }
 
-/// Checks the base URL. Returns it without slashes at its end, and without a version at its end.
+/// Checks the base URL. Returns the base URL without a version and slashes at the end.
 fn parse_root(text: &str) -> Result<String, BuildError> {
     let url = Url::parse(text).map_err(|_| BuildError::BaseUrl("is not a URL"))?;
     let path = url.path().trim_end_matches('/');
@@ -241,7 +242,6 @@ fn parse_root(text: &str) -> Result<String, BuildError> {
     Err(BuildError::BaseUrl(fault))
 }
 
-/// True if a path segment is a version such as `v3`.
 fn is_version(segment: &str) -> bool {
     let number = segment.strip_prefix('v');
     number.is_some_and(|number| {

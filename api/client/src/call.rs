@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The options of a call, and the record of its attempts. Clones share the record, so the caller
-/// can read what the hook in progenitor's client has recorded.
+/// The options of a call, and the record of its attempts. Clones share the record, so the code that
+/// awaits a request can read what the request's hook has recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     pub(crate) policy: RetryPolicy,
@@ -51,8 +51,8 @@ pub(crate) enum Stopped {
     /// for the response".
     CallTimeout { limit: Duration, while_it: &'static str },
     /// The call could not send a request before its deadline. `holds_for` is the time for which the
-    /// rate limit still forbids requests. It is zero if the rate limit allowed requests, but the
-    /// queue let other calls send until the deadline had passed.
+    /// rate limit still forbids requests. Zero means that the call waited for other calls until the
+    /// deadline.
     RateLimit { holds_for: Duration },
 }
 

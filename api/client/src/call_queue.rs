@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// The queue that all clients from one `build` share, including clones and clients of version 2.
+/// The queue in which calls wait for the rate limit. All clients that come from one call of
+/// `ClientBuilder::build` share the queue.
 #[derive(Debug, Default)]
 pub(crate) struct CallQueue(Mutex<State>);
 
@@ -19,8 +20,8 @@ struct State {
     /// that began later.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The end of the rate limit, as it was known when all waiting calls were last notified. If the
-    /// known end changes, all waiting calls are notified again.
+    /// The time until which the rate limit is exhausted, as all waiting calls last learned. If this
+    /// time changes, all waiting calls are notified again.
     held_until: Option<Instant>,
 }
 

@@ -20,11 +20,11 @@ pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
     fn parts(page: Self::Page) -> (Vec<Self::Item>, Option<String>);
 }
 
-/// A stream of the records of all pages. The next page is requested when all records of the
-/// previous page have been taken.
+/// A stream of the records of all pages. The next page is requested when all records of the current
+/// page have been taken.
 ///
-/// The stream ends with the first error that retries did not resolve, after all records of earlier
-/// pages. The same request with [`Error::cursor`] continues at the failed page.
+/// An error that retries do not resolve ends the stream. To continue at the failed page, send the
+/// same request with [`Error::cursor`].
 #[must_use = "nothing is sent before the first record is requested"]
 pub struct Pages<R: PagedRequest> {
     /// The remaining records of the current page.

@@ -15,7 +15,7 @@ const MAX_JITTER: Duration = Duration::from_secs(1);
 /// the longer one and the current instant could overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 
-/// The time at which the next request may be sent.
+/// Whether a request may be sent now, and if not, until when to wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Next {
     Send,

@@ -20,7 +20,7 @@ pub(crate) trait Request {
     /// identifiers among the request's parameters.
     fn span(&self) -> Span;
 
-    /// Sends the request, with the method that progenitor generated for the operation.
+    /// Sends the request through the function that progenitor generated for the operation.
     fn execute(self) -> impl Future<Output = Answer<Self::Value>> + Send;
 }
 

@@ -92,8 +92,8 @@ impl RetryPolicy {
         (attempts_made < self.attempts).then(wait)
     }
 
-    /// Returns a wait that doubles with each attempt. `chance`, from 0 to 1, shortens the wait by
-    /// up to half, so that clients do not all retry at the same moment.
+    /// The wait doubles with each attempt, up to `longest_wait`. `chance`, from 0 to 1, shortens
+    /// the wait by up to half, so that clients do not all retry at the same moment.
     fn back_off(&self, attempts_made: u32, chance: f64) -> Duration {
         let doublings = attempts_made.saturating_sub(1).min(31);
         let full = self.first_wait.saturating_mul(1 << doublings).min(self.longest_wait);

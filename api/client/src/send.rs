@@ -11,11 +11,11 @@ use reqwest::{Method, Request, Response, StatusCode};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Sends the request. Each call of `execute` is one attempt. Retries the request as the retry
-/// policy of `call` allows, and records the attempts in `call`.
+/// Sends the request, and retries it as the retry policy of `call` allows. Each run of `execute` is
+/// one attempt. Records the attempts in `call`.
 ///
-/// The call may stop while it waits, for example for the rate limit. In this case, records the
-/// reason in `call` and returns a placeholder error.
+/// The rate limit or the call's timeout may end the call while it waits. The function then records
+/// the reason in `call` and returns a placeholder error.
 pub(crate) async fn send<F>(
     call: &Call,
     operation: &'static str,

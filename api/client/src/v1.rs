@@ -19,8 +19,8 @@ client_of_version! {
 }
 
 impl Client {
-    /// Returns the base URL without the version, the HTTP client and the options. The clients of
-    /// all versions share these parts.
+    /// Returns the root of the base URL, the HTTP client and the options. The clients of all
+    /// versions share these parts.
     pub(crate) fn parts(&self) -> (&str, reqwest::Client, Call) {
         let Self { generated } = self;
         let root = generated.baseurl.strip_suffix("/v1").unwrap_or(&generated.baseurl);

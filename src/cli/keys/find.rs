@@ -9,7 +9,6 @@ use crate::store::{OperatorStore, StoreError};
 use anyhow::Context;
 use std::io::{BufRead, Read};
 
-/// Reads a key from standard input, and shows its id, account and state.
 pub fn find(
     store: &dyn OperatorStore,
     clock: &SystemClock,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The read permission of users who are neither the file's owner nor in its group.
 const OTHERS_MAY_READ: u32 = 0o004;
 
-/// Returns the files with secrets that the settings name. Includes the configuration file if it
+/// Returns the secret files that the settings name. Also returns the configuration file if it
 /// contains the store's password.
 pub fn secret_files(
     store: &StoreSettings,

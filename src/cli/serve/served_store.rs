@@ -1,4 +1,4 @@
-//! The store that a server serves, and its rate limiter.
+//! Combines the store that a server serves with a rate limiter that fits the engine.
 
 use crate::clock::SystemClock;
 use crate::rate_limiter::{CountsFile, CountsPersister, InMemoryRateLimiter, RateLimiter};
@@ -38,7 +38,7 @@ impl ServedStore {
     }
 
     /// Combines a PostgreSQL store with a limiter that counts in PostgreSQL. Several servers can
-    /// share both. Must be called inside a tokio runtime.
+    /// share the store and the counts. Must be called inside a tokio runtime.
     pub fn shared(
         store: PostgresStore,
         unauthenticated_per_minute: u32,

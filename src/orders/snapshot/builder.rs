@@ -50,8 +50,8 @@ impl PagesBuilder {
         self.v1.push_run(separator, page.v1(), range);
     }
 
-    /// Adds a whole page. Copies its orders if they fit into the page that is being filled, or if
-    /// the added page does not begin with the right separator. Otherwise shares the added page.
+    /// Adds a whole page. Copies its orders if they fit into a page that already has orders, or if
+    /// the added page begins with the wrong separator. Otherwise shares the added page.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.v1.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
         if self.orders.is_empty() || !fits {

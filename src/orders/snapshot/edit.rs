@@ -44,7 +44,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Adds or replaces this order, or removes it if it is cancelled.
+    /// Adds, replaces or removes this order. Call this method in ascending order of id.
     pub fn apply(&mut self, order: Order) {
         self.remove(order.id);
         if matches!(order.status, OrderStatus::Cancelled(_)) {
@@ -57,7 +57,7 @@ impl<'a> Edit<'a> {
     }
 
     /// Removes the order with this id, if the snapshot contains it. First copies all orders below
-    /// this id to the new snapshot, so later changes must have higher ids.
+    /// this id to the new snapshot, so each further call must have a higher id.
     pub fn remove(&mut self, id: i64) {
         self.copy_open(Some(id));
         while self.open.is_none() {

@@ -38,7 +38,7 @@ impl Encoded {
         self.ends.push(self.bytes.len() as u32);
     }
 
-    /// Appends a range of other encoded orders. `separator` precedes the first of them.
+    /// Appends a range of `orders`. `separator` precedes the first order of the range.
     pub fn push_run(&mut self, separator: u8, orders: EncodedOrders<'_>, range: Range<usize>) {
         let (start, ends) = (orders.start(range.start), orders.ends.get(range.clone()));
         let (Some(run), Some(start), Some(ends)) = (orders.run(range), start, ends) else { return };
@@ -48,7 +48,7 @@ impl Encoded {
         self.ends.extend(ends.iter().map(|end| (*end as usize).wrapping_add(shift) as u32));
     }
 
-    /// Removes all orders and keeps the buffers.
+    /// Removes all orders. The buffers stay allocated for the next page.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();

@@ -91,7 +91,7 @@ impl Page {
     pub async fn deflate(self: Arc<Page>, permits: Arc<Semaphore>) -> Result<Deflated, JoinError> {
         let bytes = self.bytes.clone();
         let compress = || async move {
-            // This cannot fail, because the semaphore is never closed.
+            // Acquiring a permit cannot fail, because the semaphore is never closed.
             let permit = permits.acquire_owned().await;
             spawn_blocking_with_permit(permit, move || Deflated::compress(&bytes)).await
         };

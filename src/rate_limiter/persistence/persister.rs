@@ -26,8 +26,8 @@ pub struct CountsPersister {
 }
 
 impl CountsPersister {
-    /// First writes the file once, so that the log reports an unwritable disk at the start. Then
-    /// starts the thread.
+    /// Starts the thread that writes the file. Writes the file once before, so that the log reports
+    /// an unwritable disk at the start.
     pub fn start(mut file: CountsFile) -> io::Result<CountsPersister> {
         let progress = log_slow_writes(file.log.clone())?;
         let mut write = move |write: fn(&mut CountsFile) -> bool| {
@@ -50,8 +50,8 @@ impl CountsPersister {
         Ok(CountsPersister { running, ended })
     }
 
-    /// Writes the file a last time and waits until the thread stops, at most for `longest`. Returns
-    /// true if the write completed.
+    /// Writes the file a last time. Waits at most `longest` for the thread to stop. Returns true if
+    /// the write completed by then.
     pub async fn finish(self, longest: Duration) -> bool {
         drop(self.running);
         timeout(longest, self.ended).await == Ok(Ok(true))

@@ -13,7 +13,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// The beginning of the first line, up to the checksum. Files of other versions are rejected.
+/// The start of a counts file, before the checksum. The `1` is the format version; files of other
+/// versions are rejected.
 const HEADER: &str = "store-orders limits 1, crc32 ";
 
 #[derive(Debug, Serialize, Deserialize)]

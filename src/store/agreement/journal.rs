@@ -1,28 +1,29 @@
 //! The journal, by which a replica detects that a primary has a different history.
 //!
 //! A replica catches up by change number. If its list is at change 8, it reads the orders that
-//! changed after 8. This fails if a failover or a restored backup loses changes, because the lost
-//! numbers are used again.
+//! changed after 8. Catching up fails if a failover or a restored backup loses changes, because the
+//! lost numbers are used again.
 //!
 //! For example, the primary P1 commits change 8, the cancellation of order 5. P1 waits for its
 //! standby P2 to confirm the commit, but an administrator or a shutdown cancels this wait. A
 //! replica can then read change 8, although P2 does not have it. Now P2 is promoted, and its own
 //! change 8 is the cancellation of order 6. The replica's list is already at change 8, so the
 //! replica asks P2 only for later changes and gets none. From then on, the list shows order 6,
-//! although a caller has the 204 for its cancellation. It does not show order 5, although this
-//! order is pending again.
+//! although a caller has the 204 for its cancellation. The list does not show order 5, although
+//! order 5 is pending again.
 //!
-//! PostgreSQL's timeline does not reveal this reliably. It also rises at promotions that lose
-//! nothing, two standbys can be promoted to the same timeline, and a restore into a running server
-//! does not change it.
+//! PostgreSQL's timeline does not reveal lost changes reliably. The timeline also rises at
+//! promotions that lose nothing. Two standbys can be promoted to the same timeline. A restore into
+//! a running server does not change the timeline.
 //!
 //! So each change adds a row with its number and a random id to the journal, the table `changes`,
 //! in the transaction that makes the change. A process remembers the last change that it has seen
 //! ([`Seen`]). Each time it asks the journal for the last change, it also asks if the journal
-//! contains the remembered change, with the same number and id. If so, the store has all earlier
-//! changes too, because numbers are committed in ascending order. So the process can catch up from
-//! the remembered change. Otherwise, the process cannot tell which of its changes were lost. It
-//! begins a new history, discards its pending removals and cached keys, and reads all orders again.
+//! contains the remembered change, with the same number and id. If the journal contains it, the
+//! store has all earlier changes too, because numbers are committed in ascending order. So the
+//! process can catch up from the remembered change. Otherwise, the process cannot tell which
+//! changes were lost. The process then begins a new history, discards its pending removals and
+//! cached keys, and reads all orders again.
 //!
 //! What is always true:
 //!
@@ -34,8 +35,8 @@
 //!   ([`AnswerRejected::OtherHistory`]). Only the next session begins a new history
 //!   ([`Answer::opening`]).
 //! - A process does not remember a change of a new primary before this primary has confirmed a
-//!   commit ([`Opening::record`]). Otherwise it could remember a change that only a replaced primary
-//!   has, and read all orders again without need.
+//!   commit ([`Opening::record`]). Otherwise, the process could remember a change that only a
+//!   replaced primary has, and read all orders again without need.
 //! - Numbers of different histories are never compared ([`Position`](super::position::Position)).
 //!
 //! What happens when something fails:

@@ -1,16 +1,16 @@
 //! Leases, which keep the answers of a replaced primary out of lists.
 //!
 //! Once a caller has the 204 for a cancellation, no list requested afterwards may show the order.
-//! Failovers make this hard. The new primary, P2, was a synchronous standby of the old one, P1, so
-//! it has every change that P1 confirmed. But P1 may still run. It does not know that it was
+//! Failovers make this hard. The new primary, P2, was a synchronous standby of the old primary, P1.
+//! So P2 has every change that P1 confirmed. But P1 may still run. It does not know that it was
 //! replaced, and continues to answer reads. Suppose that replica A, which has a session to P1, is
 //! suspended. P2 is promoted, and replica B cancels order 7 there and responds with 204. Then A
 //! resumes, receives a request for the list, and learns from P1 that nothing has changed.
 //!
-//! Two rules prevent this. A uses P1's answers only under its [`Lease`], which expires one second
-//! after A sent its last confirmed heartbeat. B executes no cancellation on P2 until one second
-//! after it opened its first session to P2 ([`OldLeaseWait`]). A server opens sessions only to a
-//! primary that is not in recovery (`connect_to`), so this second begins after the promotion.
+//! Two rules prevent an outdated list. A uses P1's answers only under its [`Lease`], which expires
+//! one second after A sent its last confirmed heartbeat. B executes no cancellation on P2 until one
+//! second after it opened its first session to P2 ([`OldLeaseWait`]). A server opens sessions only
+//! to a primary that is not in recovery (`connect_to`), so B's second begins after the promotion.
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -27,50 +27,48 @@
 //! ```
 //!
 //! Heartbeats are commits, four a second. A primary confirms a commit only after its [synchronous
-//! standby] has written it to disk. P2 wrote A's heartbeat to disk as a standby, so it was promoted
-//! later than time s. B's wait begins after the promotion and lasts a second, so A's lease has
-//! expired before this wait ends. The lease starts when the heartbeat is sent, and not when its
-//! confirmation arrives, because A may read the confirmation long after the promotion.
+//! standby] has written it to disk. P2 wrote A's heartbeat to disk as a standby, so the promotion
+//! was later than time s. B's wait begins after the promotion and lasts a second, so A's lease
+//! expires before B's wait ends. The lease starts when the heartbeat is sent, because A may read
+//! the confirmation long after the promotion.
 //!
-//! A and B each measure a second with a clock of their own, so the two clocks must advance at
-//! nearly the same rate. A small difference does no harm, because the promotion of P2 and the
-//! connection to P2 take much longer. Both happen after s and before B's wait begins.
+//! A and B measure their seconds with different clocks, which must advance at nearly the same rate.
+//! A small difference does no harm, because P2's promotion and B's connection take much longer, and
+//! both happen between s and B's wait.
 //!
 //! What is always true:
 //!
 //! - A list uses an answer only if the lease is valid when A processes the answer
 //!   ([`accept_under_lease`](super::journal::Answer::accept_under_lease)). If A is suspended after
-//!   this check, its response may show order 7, but it was requested before the lease expired, and
-//!   so before the 204.
+//!   this check, its response may show order 7. But the client requested that list before the lease
+//!   expired, and so before the 204.
 //! - `getOrder` first looks for the order in a list, under the same rule. If the order is not
-//!   there,
-//!   the server reads it from the store, and shows it as cancelled only once a heartbeat has
-//!   confirmed the cancellation (`Session::cancelled_order`).
+//!   there, the server reads the order from the store. It shows the order as cancelled only once a
+//!   heartbeat has confirmed the cancellation (`Session::cancelled_order`).
 //! - No code can skip the wait, because the functions that send cancellations and freshness queries
-//!   require a [`WaitIsOver`]. Lists wait too, because P2 may have a cancellation that P1 never
-//!   confirmed. Otherwise B could send a list without the cancelled order, and then A a list with it.
-//! - The first session of a process waits. A later session waits again if its primary is not the
-//!   one
-//!   before, or was a standby in between (`ServerIdentity`). Otherwise it only waits for the rest of
-//!   an earlier wait ([`OldLeaseWait::for_session`]).
+//!   require a [`WaitIsOver`].
+//! - Lists wait too, because P2 may have a cancellation that P1 never confirmed. Without the wait,
+//!   B could send a list without the order, and A could later send a list with the order.
+//! - The first session of a process waits. A later session waits again if its primary is another
+//!   server, or was a standby in between (`ServerIdentity`). Otherwise it waits only until the
+//!   previous session's wait ends ([`OldLeaseWait::for_session`]).
 //!
 //! What happens when something fails:
 //!
 //! - Heartbeats are not confirmed: the lease outlives two missing confirmations, and then expires.
-//!   A
-//!   list request whose answer from P1 arrives later gets a 503, and the session ends. A then tries the hosts of its
-//!   URL in order, until one is a primary and confirms a commit (`Opener`).
-//! - An administrator cancels a commit's wait for the standby: PostgreSQL reports the commit as
-//!   successful, with a warning. Servers treat such a commit as failed. If it is a heartbeat, it does
-//!   not renew the lease, and the session ends (`Link::require_confirmed_since`).
+//!   A list request whose answer from P1 arrives later gets a 503, and the session ends. A then
+//!   tries the hosts of its URL in order, until one is a primary and confirms a commit (`Opener`).
+//! - An administrator cancels a commit's wait for the standby: PostgreSQL reports success, with a
+//!   warning. Servers treat the commit as failed. A heartbeat that fails in this way does not renew
+//!   the lease, and the session ends (`Link::require_confirmed_since`).
 //! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
 //!   (`Instant`), which only prolongs the wait.
-//! - A virtual machine is paused together with its clock, which the server cannot notice. Then a
-//!   list may be outdated, unless the server runs with `--confirm-lists`. With this option, each
-//!   freshness query is a commit, which a replaced primary cannot confirm.
+//! - A virtual machine is paused, and its clock stops: the server cannot notice the pause, so a
+//!   list may be outdated. With `--confirm-lists`, lists stay correct, because each freshness query
+//!   is a commit, which a replaced primary cannot confirm.
 //! - P1 can confirm commits without P2, because `synchronous_standby_names` does not require every
-//!   standby that may be promoted. Then P1 renews A's lease even after P2's promotion, so A's lists
-//!   may be outdated. Servers log a warning about such settings.
+//!   standby that may be promoted: P1 renews A's lease even after P2's promotion, so A's lists may
+//!   be outdated. Servers log a warning about such settings.
 //!
 //! [synchronous standby]: https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION
 

@@ -77,8 +77,8 @@ impl<S, R: Default> ListState<S, R> {
     /// Replaces the snapshot with `snapshot`, which is at the position `new`, and returns the old
     /// one.
     ///
-    /// Orders may have been cancelled while the new snapshot was made. Their removals stay pending,
-    /// because the snapshot still contains these orders. `remove_done` must delete all other
+    /// Orders may have been cancelled while the new snapshot was made. The new snapshot still has
+    /// these orders, so their removals stay pending. `remove_done` must delete the earlier
     /// removals.
     pub fn publish(&mut self, snapshot: S, new: Position, remove_done: impl FnOnce(&mut R)) -> S {
         self.snapshot_position = new;
@@ -125,7 +125,7 @@ mod tests {
         let mut list = List::new((), change(5));
         assert!(cancel(&mut list, 1, (5, 6)));
         assert_eq!(list.position(), change(6));
-        // Neither of the next two batches becomes pending. The first follows change 7, which
+        // The list accepts neither of the next two batches. The first follows change 7, which
         // another process made and the list lacks. The second belongs to another history.
         assert!(!cancel(&mut list, 1, (7, 8)));
         assert!(!cancel(&mut list, 2, (6, 7)));

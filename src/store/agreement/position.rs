@@ -28,13 +28,11 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the position of a list from which the orders of a batch were removed. `self` is the
-    /// list's position before the removal. `batch` has the store's positions before and after the
-    /// batch.
+    /// Returns the list's position after the orders of a batch were removed from the list. `batch`
+    /// has the store's positions before and after the batch.
     ///
-    /// The position advances only if the list was exactly at the position before the batch.
-    /// Otherwise, the list may lack a change that came before the batch. `None` also leaves the
-    /// position unchanged.
+    /// The position advances only if `self` is the position before the batch. Otherwise, the list
+    /// may lack an earlier change.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

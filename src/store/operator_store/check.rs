@@ -10,8 +10,8 @@ use serde::Serialize;
 use std::fmt::Display;
 use store_orders_api::types::MAX_ID;
 
-/// The maximum number of problems per check, and of rows in a warning. The limit keeps the report
-/// of a badly damaged store readable.
+/// The maximum number of problems from one part of a check, and of rows in a warning. The limit
+/// keeps the report of a badly damaged store readable.
 pub const MAX_PROBLEMS: usize = 20;
 
 const DATES: [(&str, &str); 4] = [
@@ -21,8 +21,8 @@ const DATES: [(&str, &str); 4] = [
     ("accounts", "closed_at"),
 ];
 
-/// The id columns that clients read. JavaScript reads integers exactly only up to 2^53-1. Earlier
-/// releases imported any 64-bit integer, so a store may have larger ids.
+/// The id columns that clients read. JavaScript reads integers exactly only up to 2^53-1, so the
+/// check warns of larger ids. Earlier releases imported any 64-bit integer.
 const PUBLIC_IDS: [(&str, &str); 3] = [("orders", "id"), ("orders", "pet_id"), ("pets", "id")];
 
 /// The row counts of a store, and its problems. A count that could not be read is `None`.
@@ -92,8 +92,8 @@ impl CheckReport {
 /// Counts the rows. Checks that dates exist in the calendar, and that JavaScript can read ids
 /// exactly. Reports unreadable data as a problem.
 ///
-/// Reads dates and ids in pages, because the embedded store's write-ahead log cannot be emptied
-/// during a read.
+/// Reads dates and ids in several queries, because the embedded store's write-ahead log cannot be
+/// emptied during a read.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);

@@ -18,8 +18,8 @@ pub trait OrderCommands {
     /// Returns the order with this id, in any status.
     fn order(&self, id: i64) -> Result<Option<Order>, StoreError>;
 
-    /// Returns at most [`PAGE_ORDERS`] orders in ascending order of id, from the id `first` on. A
-    /// status restricts the result to orders with this status. The page after the last order is
+    /// Returns a page: at most [`PAGE_ORDERS`] orders in ascending order of id, from the id `first`
+    /// on. With `status`, returns only orders in this status. Past the last order, the page is
     /// empty.
     fn orders_from(&self, first: i64, status: Option<Status>) -> Result<Vec<Order>, StoreError>;
 

@@ -1,5 +1,5 @@
-//! Connects to the primary. This is the first server, in the order of the URL, that is neither in
-//! recovery nor read-only.
+//! Connects to the primary. The primary is the first server, in the order of the URL, that is
+//! neither in recovery nor read-only.
 //!
 //! Tries each address in a separate call, with a timeout. With all hosts in one call,
 //! tokio-postgres waited 12 s for a suspended primary.
@@ -219,7 +219,6 @@ async fn targets_of(
     addresses.into_iter().map(target).collect()
 }
 
-/// Converts an error of PostgreSQL. For some errors, adds advice for the operator.
 fn explain(error: tokio_postgres::Error) -> ConnectError {
     let error = PostgresError::from(error);
     let is_final = matches!(

@@ -1,6 +1,6 @@
-//! Finds running and silent servers by their heartbeats. A heartbeat locks or writes the server's
-//! row in `replicas`, which changes the row's `xmax` or `xmin`. Timestamps would be unreliable,
-//! because the clock may differ after a failover.
+//! Finds running and silent servers by their heartbeats. Each heartbeat changes `xmax` or `xmin` of
+//! the server's row in `replicas`. Timestamps would be unreliable, because a new primary's clock
+//! may differ.
 
 use super::error::{lock_error, read_error, write_error};
 use super::rows::value;

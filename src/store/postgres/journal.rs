@@ -1,8 +1,8 @@
-//! The journal in the table `changes`. Each change adds a row under the change lock. The last row
-//! has the numbers of the last changes of orders and of keys. Each order, account and key has the
-//! number of its own last change.
+//! The journal in the table `changes`. Each change takes the change lock and adds a row. The last
+//! row has the numbers of the last changes of orders and of keys. Each order, account and key has
+//! the number of its own last change.
 //!
-//! When a server looks up the last row, it also looks up the last change that it has seen.
+//! When a server looks up the last row, the server also looks up the last change that it has seen.
 //! [`agreement::journal`](journal) says why.
 
 use super::error::{lock_error, read_error, require_one_row, unreachable_because, write_error};
@@ -146,9 +146,8 @@ pub const RECORD_UNLESS_CHANGED: &str = "
            CASE WHEN $1 THEN keys ELSE change_number + 1 END
     FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// Removes some old rows of the journal. `floor` is the change number of the last removed row, or
-/// 0. Returns the new `floor`. Without `floor`, the search would reread dead rows that an old
-/// snapshot keeps in the table.
+/// Removes some old rows of the journal. `floor` is the result of the previous call, at first 0.
+/// The search starts above `floor`, to skip dead rows that an old transaction keeps in the table.
 pub async fn remove_old(client: &Client, floor: i64) -> Result<i64, StoreError> {
     let rows =
         client.query_typed(REMOVE_OLD, &[(&floor, Type::INT8)]).await.map_err(write_error)?;

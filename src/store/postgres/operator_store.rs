@@ -59,14 +59,14 @@ pub struct PostgresOperatorStore {
 }
 
 impl PostgresOperatorStore {
-    /// Connects to the primary of this store. Fails if this program cannot use the store's schema.
+    /// Connects to the primary at this URL. Fails if this program cannot use the store's schema.
     pub fn connect(url: &PostgresUrl) -> Result<PostgresOperatorStore, StoreError> {
         let commands = PostgresOperatorStore::open(url)?;
         commands.run(async |client| require_current(client, STORE).await)?;
         Ok(commands)
     }
 
-    /// Connects to the primary at this URL, without checking its schema.
+    /// Connects to the primary at this URL. Does not check the database's schema.
     fn open(url: &PostgresUrl) -> Result<PostgresOperatorStore, StoreError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
             doing: "reached",
@@ -89,8 +89,8 @@ impl PostgresOperatorStore {
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // Connect to the database of the counts first. If that database is missing, this fails
-        // before anything has changed.
+        // Connect to the database of the counts before `work`, because a missing database must fail
+        // the command before any change.
         let (limits, before) = (self.open_counts()?, self.id()?);
         limits.run(async |client| require_current(client, LIMITS).await)?;
         let result = work()?;

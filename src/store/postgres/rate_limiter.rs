@@ -51,8 +51,8 @@
 //! Commits of counts do not wait for the disk or a standby, so a failover can lose some. But the
 //! session's heartbeat waits for the standby, which then has everything that the cluster wrote
 //! before. Without a confirmed heartbeat, the session's [`lease`] expires within a second, and
-//! requests get 503. So with a synchronous standby, at most the counts of a second are lost.
-//! Without one, a failover loses every count that the standby has not received.
+//! requests get 503. So with a synchronous standby, at most the counts of a second are lost. If the
+//! standby is asynchronous, a failover loses every count that it has not received.
 //!
 //! Strikes, and requests without a valid key, are counted in each server's memory, so that a flood
 //! does not reach PostgreSQL. With four servers, a client may thus get four times as many refusals

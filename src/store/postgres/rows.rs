@@ -41,7 +41,7 @@ pub fn column_index(columns: &[Column], name: &str) -> Result<usize, StoreError>
     })
 }
 
-/// Converts a row to the form that both engines share, and calls `read` with it.
+/// Calls `read` with the row in the form that both engines share.
 pub fn read_row<T>(
     row: &tokio_postgres::Row,
     read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,

@@ -57,9 +57,8 @@ pub const LIMITS: Schema<'static> = Schema {
 /// a database at a time. The number is "stor" in ASCII, then 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 
-/// The advisory lock that keeps servers away from the store while a command holds it. A server
-/// takes the lock in shared mode while it adds itself to `replicas`. The number is "stor" in ASCII,
-/// then 3.
+/// The advisory lock with which a command keeps servers away from the store. A server takes the
+/// lock in shared mode while it adds itself to `replicas`. The number is "stor" in ASCII, then 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,8 +205,8 @@ pub async fn table_exists(client: &impl GenericClient, table: &str) -> Result<bo
 
 /// Fails in these cases:
 ///
-/// - No schema of the search path exists.
-/// - The first schema of the search path has tables or views of another program.
+/// - No schema of the search path exists, or the role may not use any of them.
+/// - The first usable schema has tables or views of another program.
 /// - The encoding of the database is not UTF-8.
 async fn require_usable(client: &impl GenericClient) -> Result<(), StoreError> {
     let row = client

@@ -78,9 +78,9 @@ impl PostgresStore {
         current(&self.sessions)?.writer.deregister(timeout).await
     }
 
-    /// Executes a batch. If the session ends or PostgreSQL cancels a statement, tries again until
-    /// too little time is left. All attempts share the batch's id, so the batch takes effect only
-    /// once.
+    /// Executes a batch. If the session ends or PostgreSQL cancels a statement, tries again while
+    /// the deadline allows another attempt. All attempts share the batch's id, so the batch takes
+    /// effect only once.
     async fn execute(
         &self,
         batch: &Batch,
@@ -125,8 +125,7 @@ impl PostgresStore {
     }
 }
 
-/// Returns the error for a call that refers to a different history than that of the current
-/// session.
+/// Returns the error for a call with a history other than the current session's.
 fn changes_were_lost() -> StoreError {
     unreachable_because("the store failed over, and changes were lost")
 }
@@ -276,8 +275,8 @@ fn is_transient(error: &StoreError) -> bool {
     )
 }
 
-/// The number of rows in a page. One statement reads one page, because a snapshot that lasts for
-/// seconds keeps vacuum from removing dead rows.
+/// The number of rows that one statement reads. A statement for all rows would hold its snapshot
+/// for seconds, and vacuum could not remove dead rows.
 pub const PAGE_ROWS: i64 = 50_000;
 
 fn all_orders() -> String {
@@ -353,7 +352,7 @@ async fn with_scan_connection<T>(
     }
 }
 
-/// Sends the orders of a page. Returns how many orders it sent, and the highest value of the column
+/// Sends the orders of a page. Returns the number of sent orders and their highest value in
 /// `column`.
 async fn send_page(
     client: &Client,

@@ -19,11 +19,10 @@
 //! | heartbeat | [`Heartbeat`] | renews the lease |
 //! | counts | [`Counter`] | counts requests |
 //!
-//! These types share [`SessionState`] and do not use each other. `BatchWriter` is the only type
-//! that holds a mutex while statements run. While it holds this mutex, PostgreSQL takes the change
-//! lock first and then the rows of orders. Other mutexes protect the waiting list requests, the
-//! lease, the last seen change and the result of the schema check. Each of them is held only while
-//! one value is read or written, and no two of them are held at the same time.
+//! These types share [`SessionState`] and do not use each other. Only `BatchWriter` holds a mutex
+//! while statements run. Its statements take the change lock first, and then lock the rows of
+//! orders. Each other mutex is held only while one value is read or written, and no two of them
+//! are held at the same time.
 //!
 //! A session ends if a connection closes or fails, a task panics, or an answer is late or must not
 //! be used. For example, an answer must not be used in these cases:
@@ -127,8 +126,8 @@ impl Session {
         Ok(Some(order))
     }
 
-    /// Waits until the session ends or loses a connection. Then closes all six connections, and
-    /// returns the reason.
+    /// Closes all connections when the session ends or loses one of them. Returns the reason why
+    /// the session ended.
     async fn close_when_ended(&self) -> String {
         let closed = NAMES.iter().zip(&self.connections).map(async |(name, connection)| {
             connection.link.closed().await;

@@ -8,11 +8,11 @@ use std::time::Duration;
 /// Timeout for a server's attempt to connect to one address of PostgreSQL.
 pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 
-/// Timeout of a command's attempt to connect, for each address.
+/// Timeout of a command's attempt to connect to one address of PostgreSQL.
 pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// Timeout of each commit that opens a session, such as the first heartbeat. If a commit is late,
-/// the server tries another host.
+/// Timeout of each commit of an attempt to open a session. If the registration or the first
+/// heartbeat is late, the server tries another host.
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// TCP keepalive: idle time, interval, number of probes. The idle time and the probes together take
@@ -32,15 +32,15 @@ pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The maximum time that a batch waits for a session before its first attempt. Then its clients get
-/// a 503.
+/// The maximum time that a batch waits for a session before its first attempt. After this time, its
+/// clients get a 503.
 pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 
 /// Pause after a failed attempt to open a session, and before a batch is sent again.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A batch is sent only if at least this much time remains until its deadline. With less time, the
-/// result would probably be late and end the session.
+/// answer would probably be late. A late answer ends the session.
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time that a batch waits for each of its two locks, the change lock and an order's
@@ -53,8 +53,7 @@ pub const BATCH_EXECUTION_TIME: Duration = Duration::from_millis(300);
 /// Timeout of the readiness check's test write.
 pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// Timeout of a read or a heartbeat. If a reply on a connection of a session takes longer, the
-/// session ends.
+/// Timeout of a read or a heartbeat. A session ends if it waits longer than this for a reply.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
 /// Timeout of each task on the maintenance connection, such as the removal of old rows. A late
@@ -78,7 +77,6 @@ pub const UNCOUNTED_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// batch is counted, the server is ready again.
 pub const COUNT_FAILURE_DURATION: Duration = Duration::from_secs(2);
 
-/// Interval at which a command polls for heartbeats.
 pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The maximum time that a command waits for a server's next heartbeat. A server that can reach the
@@ -180,13 +178,13 @@ const _: () = {
     // query's lock wait before READ_LIMIT. A reply after READ_LIMIT would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
-    // A lookup of a row is answered in time even if all lookups before it wait for a lock.
+    // A lookup of a row is answered within READ_LIMIT, even if all earlier lookups wait for a lock.
     assert!(ROW_LOOKUPS as u64 * READER.lock_ms < ms(READ_LIMIT));
     // The removal of old rows and the recording of uses share a connection. Both finish in time
     // even if each needs two slow statements.
     assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));
-    // If all freshness queries wait for a lock, their waits add up to less than a lease. So keys
-    // stay current, and the session stays open.
+    // If all freshness queries wait for a lock, one after another, they wait for less than a lease.
+    // So keys stay current, and the session stays open.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // A batch is counted in time even if it waits for all other batches and a removal of expired

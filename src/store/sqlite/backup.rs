@@ -1,5 +1,5 @@
-//! Backs up a live store and restores a backup. Both write a copy under a temporary name, check it,
-//! sync it and then rename it into place.
+//! Backs up a live store and restores a backup. Both operations write a copy under a temporary
+//! name, check it, sync it and then rename it into place.
 
 use super::check::{examine, open_existing, quick_check};
 use super::connection::{STORE_ACCESS, connect_with, doing};
@@ -120,8 +120,8 @@ pub struct Replaced {
 }
 
 /// Restores a backup as the store of this directory, which must not have a store. No server can
-/// start until the restore ends. The restored store gets a new id. New accounts and keys skip ids
-/// that the old store may have used.
+/// start until the restore ends. The restored store gets a new id. New accounts and keys skip some
+/// ids, because the original store may have issued them after the backup.
 pub fn restore(
     file: &Path,
     directory: &Path,

@@ -4,8 +4,8 @@ use super::connection::doing;
 use crate::store::{GivesUp, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
-/// The number of SQLite's virtual-machine instructions between two calls of `gives_up`. SQLite
-/// executes them in about a millisecond.
+/// The number of SQLite's virtual-machine instructions between two calls of `gives_up`, about a
+/// millisecond's work.
 const STEPS: i32 = 1_000;
 
 /// Returns the first structural problem, if there is one. Fails once `gives_up` returns true.
@@ -17,8 +17,8 @@ pub fn quick_check_until(
     first_problem(connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)))
 }
 
-/// Returns the problems in one row of the result of an SQLite check. Each line of the row is a
-/// problem, except `ok`, an empty line and the name of the database.
+/// Returns the problems in a row that an SQLite check returned. Each line is a problem, except
+/// `ok`, an empty line and the name of the database.
 pub fn problems_in(row: &str) -> impl Iterator<Item = &str> {
     row.lines().filter(|line| *line != "ok" && !line.is_empty() && !line.starts_with("***"))
 }

@@ -37,8 +37,8 @@ pub const LOG: &str = "-wal";
 /// The ending of the name of the rollback journal, which SQLite uses outside WAL mode.
 pub const JOURNAL: &str = "-journal";
 
-/// The ending of the name of the write-ahead log's index. SQLite's locks for reading and writing in
-/// WAL mode are in this file.
+/// The suffix of the file with the write-ahead log's index. In WAL mode, this file also has
+/// SQLite's locks for reading and writing.
 pub const LOG_INDEX: &str = "-shm";
 
 /// Creates the directory and its missing parents, and lets only their owner access them. Leaves

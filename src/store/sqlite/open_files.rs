@@ -1,6 +1,6 @@
 //! Detects that the files of an open store were removed, replaced or overwritten. SQLite does not
-//! notice this, and continues to use the files that it has open. Acknowledged changes may then be
-//! missing after the next start, or another process may overwrite them.
+//! notice, and continues to use the open files. After the next start, acknowledged changes may be
+//! missing.
 
 use super::directory::{LOG, LOG_INDEX, side_file};
 use super::store_header::StoreHeader;
@@ -55,9 +55,8 @@ impl OpenFiles {
         if last > 0 && age < REUSE_CHECK_FOR { Ok(()) } else { self.require_in_place() }
     }
 
-    /// Fails if the path of a file no longer names the opened file. Also fails if the store's file
-    /// was overwritten in place with a file whose header does not use a write-ahead log, such as a
-    /// backup.
+    /// Fails if the store's file, its log or the log's index was removed or moved. Also fails if
+    /// the store's file was overwritten with a file that uses no write-ahead log, such as a backup.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         let before = self.last_check.load(Ordering::Relaxed);
@@ -66,8 +65,8 @@ impl OpenFiles {
         result
     }
 
-    /// Records a check that began when `last_check` was `before`. `in_place_at` is the check's
-    /// time, or `None` if the check failed.
+    /// Records a check that began when `last_check` was `before`. `in_place_at` is the time at
+    /// which a successful check began, or `None` if the check failed.
     ///
     /// A success is not recorded if another check was recorded in the meantime, because the other
     /// check may have failed after this check succeeded.

@@ -36,7 +36,7 @@ fn file_names() -> [String; 5] {
 pub struct OldStore {
     directory: PathBuf,
     /// The store's file. It is locked, so that no other process opens the store. `None` if the file
-    /// is missing, a link, or not a regular file.
+    /// is missing, is not a regular file, or has several hard links.
     _lock: Option<File>,
 }
 
@@ -54,8 +54,8 @@ impl OldStore {
             Err(error) => return Err(StoreError::unwritable(&path, error)),
         };
         if let Some(file) = &lock {
-            // This fails if another process has opened the store, because SQLite locks a part of
-            // the file.
+            // The lock fails if another process has the store open, because SQLite then locks a
+            // part of the file.
             fcntl_lock(file, FlockOperation::NonBlockingLockExclusive).map_err(
                 |error| match error {
                     Errno::AGAIN | Errno::ACCESS => StoreError::Refused(format!(

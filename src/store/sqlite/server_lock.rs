@@ -1,12 +1,12 @@
 //! Ensures that a store has at most one server. A server locks the data directory exclusively.
-//! Commands lock it in shared mode:
+//! Commands lock the directory in shared mode:
 //!
-//! - If a command must not run while a server runs, such as `restore`, it holds the lock until it
-//!   is done.
+//! - A command that must not run beside a server, such as `restore`, holds the lock until the
+//!   command is done.
 //! - Every other command tries to take the lock while it opens the store. If a server has the lock,
-//!   the command continues without it.
+//!   the command continues without the lock.
 //!
-//! The directory itself is locked (flock(2)), because a lock file could be removed. A second server
+//! The directory itself is locked (flock(2)). A lock file could be removed, and a second server
 //! would then lock a new file.
 
 use super::directory::{create, existing_store};

@@ -180,8 +180,8 @@ impl Store for SqliteStore {
     }
 
     async fn leave(&self, timeout: Duration, log: &Logger) {
-        // If the disk hangs, the checkpoint takes longer than its own timeout. So limit the wait
-        // for it as well.
+        // If the disk hangs, the checkpoint outlasts its own timeout. So limit the wait for the
+        // checkpoint too.
         let emptying = self.blocking(move |store| store.checkpoint(timeout / 2));
         let error = match tokio::time::timeout(timeout, emptying).await {
             Ok(Ok(true)) => return,

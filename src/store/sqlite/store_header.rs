@@ -1,5 +1,5 @@
-//! Detects that another file was copied over the store's file. SQLite does not notice this, and
-//! continues to combine the file's pages with those in its write-ahead log.
+//! Detects that another file was copied over the store's file. SQLite does not notice the copy, and
+//! combines the new file's pages with the old write-ahead log.
 
 use std::fs::File;
 use std::io;

@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 /// The maximum time that a batch of cancellations waits until it can begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The maximum time that other writes of a server wait until they can begin. This time is shorter
-/// than [`BATCH_TIMEOUT`], because a batch may have to wait for such a write.
+/// The maximum time that a server's write waits until it can begin, unless the write is a batch. A
+/// batch may have to wait for another write, so this time is shorter than [`BATCH_TIMEOUT`].
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
@@ -39,8 +39,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// pause, so it is likely to get its turn.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// The size to which SQLite truncates a longer write-ahead log when it restarts the log. Imports
-/// and long reads make the log longer.
+/// When SQLite restarts the write-ahead log, it truncates a longer log to this size. Imports and
+/// long reads can make the log exceed this size.
 const MAX_LOG_BYTES: i64 = 64 * 1024 * 1024;
 
 /// After this many commits, a server makes a checkpoint, so that the write-ahead log can start
@@ -60,8 +60,8 @@ pub struct WriteAccess {
     /// next batch.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True if a write of a server failed with an error that a full disk can cause. Becomes false
-    /// when the checkpoint that should make room succeeds.
+    /// True if a write of a server failed with an error that a full disk can cause. `make_room`
+    /// sets it to false after a checkpoint.
     lacks_room: AtomicBool,
 }
 
@@ -85,8 +85,8 @@ impl WriteAccess {
         self.connection.get_mut()
     }
 
-    /// Locks the connection for a command. The command's write waits for other processes until
-    /// [`COMMAND_TIMEOUT`] after the call of this method.
+    /// Locks the connection for a command. The command's write waits for other processes for at
+    /// most [`COMMAND_TIMEOUT`], counted from this call.
     pub fn lock(&self) -> WriteGuard<'_> {
         let deadline = Instant::now() + COMMAND_TIMEOUT;
         WriteGuard { connection: self.connection.lock(), access: self, deadline, is_server: false }
@@ -169,7 +169,7 @@ impl WriteGuard<'_> {
         self.access.commits.store(if is_due { 0 } else { commits }, Ordering::Relaxed);
         if is_due {
             // Ignore an error, because the commit is durable without the checkpoint. A later
-            // checkpoint moves the rest of the log.
+            // checkpoint does the same work.
             let _ = self.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     }
@@ -307,7 +307,8 @@ mod tests {
                     batches.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            // Stop the server even if a command panics.
+            // Stop the server even if a command panics, because the scope waits for the server's
+            // thread.
             let outcome = catch_unwind(AssertUnwindSafe(|| commands(&batches)));
             stop.store(true, Ordering::Relaxed);
             outcome.unwrap();

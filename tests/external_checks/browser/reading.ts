@@ -1,5 +1,5 @@
-// Checks that a page reads well. Each check returns its findings. Before the checks in `CHECKS`,
-// call `drawn` to draw all parts of the reference.
+// Checks that a page reads well. Each check returns its findings. Call `drawn` before a check in
+// `CHECKS`, so that the browser has drawn the whole reference page.
 
 import axe from "axe-core";
 import type { Page } from "playwright-core";

@@ -2,7 +2,7 @@
 // or one of these words:
 //
 // - `plain` disables scripts.
-// - `settings` checks the operator's settings.
+// - `settings` checks that a page shows the operator's settings.
 // - `negative-controls` runs the negative controls.
 //
 // Exits with 1 after printing problems, and with 2 if Chromium does not start.

@@ -70,8 +70,8 @@ pub fn rejections(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures cancellations with the disk's own fsync, and with an fsync that only waits for 1 ms.
-/// The second figures do not depend on the disk.
+/// Measures cancellations with the disk's own fsync, and again with an fsync that only waits for 1
+/// ms. The wait makes the figures independent of the disk.
 pub fn cancellations(setup: &Setup) -> anyhow::Result<Vec<Row>> {
     let fixed_sync = Preload::fixed_sync(1)?;
     let mut rows = Vec::new();

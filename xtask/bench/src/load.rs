@@ -17,7 +17,6 @@ pub struct Load {
 }
 
 impl Load {
-    /// Creates a load in which every client sends the same request again and again.
     pub fn same(clients: usize, status: u16, request: Vec<u8>) -> Load {
         Load { clients, status, requests: Box::new(std::iter::repeat(request)) }
     }

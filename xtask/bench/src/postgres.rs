@@ -26,13 +26,12 @@ pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// Servers cancel only orders with lower ids than this, and pgbench changes only orders with higher
-/// ids.
+/// The end of the range of ids that servers cancel, exclusive. pgbench changes only orders with
+/// higher ids.
 const LAST_CANCELLED: u64 = 700_000;
 
-/// The transaction that pgbench repeats. A cancellation sets the change number, so PostgreSQL must
-/// update the index on it. This transaction also sets the change number, so that PostgreSQL has the
-/// same work.
+/// The transaction that pgbench repeats. The transaction sets the change number, as a cancellation
+/// does, so PostgreSQL must also update the index on the change number.
 const ONE_ROW: &str = "\\set id random(700001, 1000000)
 UPDATE orders SET complete = NOT complete, change_number = CASE change_number WHEN 1 THEN 2 ELSE 1 END
 WHERE id = :id;

@@ -22,8 +22,8 @@ impl Spread {
         Spread { q1: quantile(0.25), median: quantile(0.5), q3: quantile(0.75) }
     }
 
-    /// Formats the median, followed by the quartiles if they differ. The median of values that were
-    /// not measured is NaN. It is formatted as an empty string.
+    /// Formats the median, followed by the quartiles if they differ. Returns an empty string if the
+    /// median is NaN, because then nothing was measured.
     pub fn format(self, format_value: impl Fn(f64) -> String) -> String {
         if !self.median.is_finite() {
             return String::new();

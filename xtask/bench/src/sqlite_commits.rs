@@ -31,9 +31,8 @@ pub struct SqliteCommits {
     milliseconds: u64,
 }
 
-/// Returns a turn that measures commits per second. A process with the library `preload` cancels
-/// `orders` in the store `file` until `span` has passed or no order is left. The next run of the
-/// turn continues with the next order.
+/// Measures commits per second. A process with the library `preload` cancels `orders` in the store
+/// `file` for at most `span`. The next call of the turn continues where this call ended.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,

@@ -19,7 +19,7 @@ pub struct Row {
     pub ratio: Spread,
     pub target: Target,
     /// The baseline's processor time per response, divided by that of this build. Other programs
-    /// disturb this quotient less than `ratio`. NaN if one of the two times was not measured.
+    /// disturb `ratio` more than this quotient. NaN if one of the two times was not measured.
     pub cpu_ratio: Spread,
 }
 

@@ -28,7 +28,7 @@ pub struct Version<'a> {
 pub struct ClientCode {
     /// The client's file for each version, in the order of [`client`]'s argument `versions`.
     pub versions: Vec<String>,
-    /// The extensible enums, merged from all versions.
+    /// The file with the extensible enums, merged from all versions.
     pub values: String,
     /// The parent file, which declares the other files as modules and lists the versions.
     pub modules: String,

@@ -6,8 +6,8 @@
 use crate::pointer::pointer_to;
 use serde_json::Value;
 
-/// A place in which two values differ. A side is `None` if its value has nothing in this place. A
-/// JSON `null` is `Some`.
+/// A place in which two values differ. `left` or `right` is `None` if that value has nothing in
+/// this place. A JSON `null` is `Some`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
     pub pointer: String,

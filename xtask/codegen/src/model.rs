@@ -12,7 +12,7 @@ pub struct Contract {
     /// The path of all URLs in `servers`, such as `/v1`; empty if their paths differ.
     pub base_path: String,
     pub constants: Vec<Constant>,
-    /// The tables of numbers in `info`.
+    /// The tables of numbers in `info`, such as `x-plans`.
     pub tables: Vec<Table>,
     /// The generated records and enums. A record of `components` comes after the enums that its
     /// members declare. The enums of operations come last.
@@ -20,7 +20,6 @@ pub struct Contract {
     pub error: ErrorRecord,
     /// The responses in `components`, each with its errors.
     pub shared_errors: Vec<SharedErrors>,
-    /// Operations, in the document's order.
     pub operations: Vec<Operation>,
 }
 

@@ -313,8 +313,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the description. Refuses a description that schemars would change when it reads the
-    /// doc comment.
+    /// Returns the description, which becomes a doc comment. Refuses a description that schemars
+    /// would change when it reads this doc comment.
     fn description(&mut self, node: &Node<'a>) -> Option<String> {
         let text = node.text("description")?;
         let is_plain = |paragraph: &str| {

@@ -1,5 +1,4 @@
-//! Describes refusals. The generator refuses a part of a document if it cannot generate code for
-//! this part. A refusal contains the part's pointer, the problem, and the fix.
+//! Refusals of the parts of a document for which the generator cannot generate code.
 
 use std::fmt;
 

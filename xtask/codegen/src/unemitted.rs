@@ -18,7 +18,7 @@ pub struct Kind {
     /// - `4??` is a token of three characters that begins with 4.
     /// - `**` is any number of tokens, even none.
     pub places: &'static [&'static str],
-    /// The checks and tests that prove that the server behaves as these values say.
+    /// The checks and tests that prove that the server behaves as the values at `places` say.
     pub proof: &'static str,
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// first.
 ///
 /// Fails if the schema is outside the supported subset, because a validator may ignore unknown
-/// keys.
+/// keywords.
 pub fn strict_schema(schema: &Value, is_closed: bool) -> Result<Value, String> {
     let mut strict = schema.as_object().cloned().ok_or(format!("{schema} is not a schema"))?;
     if let Some(unknown) = subset::outside_of_schema(schema) {

@@ -11,7 +11,6 @@ fn subset() -> Value {
     parse(include_str!("subset/subset.json")).unwrap()
 }
 
-/// Returns the lines of the generator's error for this document.
 fn refusals_of(document: &Value) -> Vec<String> {
     match server(document, "subset.json", "x") {
         Err(Error::Refused(refusals)) => refusals.to_string().lines().map(str::to_string).collect(),

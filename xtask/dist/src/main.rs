@@ -43,11 +43,11 @@ Examples:
 Exit status: 0 done, 1 a trial of the release failed, 2 it could not run"
 )]
 struct Cli {
-    /// Also test the archive, and run the image in its own root directory
+    /// Also test the archive and the image
     ///
-    /// Checks that the program in the image serves over TLS. Checks that the program connects to
-    /// PostgreSQL by host name and with TLS. Needs PostgreSQL (`apt-get install postgresql`). Also
-    /// needs root or user namespaces.
+    /// Runs the program with the image's files as the root directory. The program must serve over
+    /// TLS, and connect to PostgreSQL by host name and with TLS. Needs PostgreSQL (`apt-get install
+    /// postgresql`), and root or user namespaces.
     #[arg(long = "try")]
     try_image: bool,
     /// Allow a checkout that has not passed the tests

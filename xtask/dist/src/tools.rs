@@ -30,7 +30,6 @@ pub fn check() -> anyhow::Result<()> {
     bail!("a release needs tools that are missing here:\n{}", missing.join("\n"))
 }
 
-/// Returns the standard output of a command that must succeed.
 pub fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = Path::new(command.get_program()).display().to_string();
     let output = command.output().with_context(|| format!("cannot run {name}"))?;

@@ -94,7 +94,6 @@ impl Replica {
         Ok(Replica { server, admin, http })
     }
 
-    /// Returns `None` if the server is ready, otherwise the reason.
     pub async fn unready_because(&self) -> Option<String> {
         let answer = self.http.get(format!("{}/readyz", self.admin)).send().await;
         match answer {
@@ -104,8 +103,8 @@ impl Replica {
         }
     }
 
-    /// Waits until the server is ready, and returns how long this took. If it is not ready within
-    /// `limit`, fails with the reason and the server's log.
+    /// Waits until the server is ready, and returns the waiting time. After `limit`, fails with the
+    /// reason and the server's log.
     pub async fn ready(&self, limit: Duration) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let mut why = None;

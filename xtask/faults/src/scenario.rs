@@ -1,5 +1,5 @@
-//! Runs scenarios. A scenario is a named test with its own servers. It is repeated if the machine
-//! stalled.
+//! Runs scenarios. A scenario is a named test with its own servers. A run is repeated if a stall of
+//! the machine makes the run inconclusive.
 
 use anyhow::bail;
 use futures::future::LocalBoxFuture;
@@ -18,7 +18,8 @@ use tokio::time::timeout;
 /// [`Scenario::with_fault_time`] extends the limit of chaos runs.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// The time that an ended scenario waits for its blocking calls.
+/// The time that the runtime of an ended scenario waits for blocking calls that still run. The
+/// runtime then abandons them.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state that all scenarios share.
@@ -43,7 +44,7 @@ impl Tools {
         Installed::find()
     }
 
-    /// Returns the worst exit status of the scenarios that ran.
+    /// Returns the highest exit status of the scenarios that ran.
     pub fn exit_status(&self) -> u8 {
         self.worst.load(Ordering::SeqCst)
     }

@@ -1,5 +1,5 @@
-//! Boots a container of the host's distribution with systemd. Runs the commands of the handbook's
-//! pages, and checks that their output is the same as on the pages.
+//! Boots a container with systemd and the host's distribution. Runs commands from the handbook
+//! there, and checks that each prints what the handbook shows.
 
 use crate::scenario::{Scenario, Tools, scenario};
 use anyhow::Context;
@@ -192,8 +192,9 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that the unit's server waits for PostgreSQL, gets its secrets, is restarted after every
-/// failure, and loses no log line.
+/// Checks that the unit's server waits for PostgreSQL, gets its secrets, and loses no log line.
+/// Checks that systemd continues to restart the server after more than five failures. Also checks a
+/// second server on the same machine.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";
     let machine = Machine::with_unit(tools, settings)?;

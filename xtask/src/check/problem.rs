@@ -1,4 +1,5 @@
-//! Describes a problem that a check found, and writes the fix if `--fix` can make it.
+//! Describes a problem that a check found. Writes the fix to a file, unless a person must make the
+//! fix.
 
 use crate::line_diff::line_diff;
 use crate::repository::Repository;

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 /// The maximum number of changes that a problem lists.
 const MAX_LISTED: usize = 12;
-/// The path of the file with the table of API versions and base paths. Messages show this path.
+/// The file that lists the API versions and their base paths. Messages name this file.
 pub(super) const BASE_PATHS: &str = "api/versions/src/lib.rs";
 /// The section of the developer's guide that messages about breaking changes refer to.
 pub(super) const ADD_VERSION: &str = "\"To add a version\" in xtask/README.md";

@@ -132,7 +132,7 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
 }
 
 /// Phrases that state a number from the schema, such as `at most 100`. Each row contains the words
-/// before and after the number. It also contains the schema's keyword for the number.
+/// before the number, the words after it, and the schema's keyword for it.
 const BOUNDS: [(&str, &str, &str); 6] = [
     ("", " by default", "default"),
     ("", " unless sent", "default"),
@@ -165,7 +165,7 @@ fn values_out_of_bounds(
 }
 
 /// Returns the parameters and headers that have a default, a bound or a bounded length, each with
-/// its pointer. The texts about them must not contradict these numbers.
+/// its JSON pointer. Texts that name a parameter or header must not contradict its numbers.
 fn bounded_values(document: &Value) -> Vec<(String, &Value)> {
     let all = pointers(document).into_iter();
     let values = all.filter_map(|pointer| Some((pointer.clone(), document.pointer(&pointer)?)));

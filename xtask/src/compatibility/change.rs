@@ -44,8 +44,8 @@ impl Verdict {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// A JSON pointer into the document after its references were replaced by their targets. So the
-    /// pointer may not exist in the file.
+    /// A JSON pointer into the document with its references resolved. In the file, the place may be
+    /// in a shared component.
     pub pointer: String,
     /// The name of what has changed, such as `Order.id` or `listOrders 401`. Unless the change is
     /// neutral, the changelog must contain this name.

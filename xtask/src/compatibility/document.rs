@@ -19,7 +19,7 @@ pub(super) fn compare(found: &mut Findings, documents: &ComparedPlace<'_>) {
             let count = found.changes.len();
             servers(found, member);
             // If all operations were unstable, the published document promised nothing about
-            // servers either. Changes of servers are then not breaking.
+            // `servers` either. Changes of `servers` are then not breaking.
             if promises::all_unstable(published) {
                 found.announce_since(count);
             }
@@ -95,8 +95,8 @@ fn server_member(found: &mut Findings, member: &ComparedPlace<'_>) {
     }
 }
 
-/// Compares the components whose names matter to callers. The names of schemas matter because
-/// generated clients name types after them.
+/// Reports removed schemas, because generated clients name types after schemas. Also compares
+/// security schemes.
 fn components(found: &mut Findings, components: &ComparedPlace<'_>, published: &Value) {
     found.each(components, |found, member| match member.key {
         "schemas" => found.each(member, |found, schema| {
@@ -131,8 +131,8 @@ fn compare_rewordable(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// Reports a removed schema. The removal is breaking unless operations used the schema and all
-/// these operations may be removed.
+/// Reports a removed schema. The removal is breaking if no operation used the schema, or if one
+/// that used the schema must stay.
 fn report_removed_schema(found: &mut Findings, at: &ComparedPlace<'_>, published: &Value) {
     let reference = format!("\"{COMPONENT}\":\"#/components/schemas/{}\"", at.key);
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);

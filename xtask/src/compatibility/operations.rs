@@ -25,7 +25,6 @@ pub(super) fn compare(found: &mut Findings, paths: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares a published operation with the current operation, which is absent if it was removed.
 fn compare_published(found: &mut Findings, at: &ComparedPlace<'_>, old: &Value) {
     let count = found.changes.len();
     match at.new {
@@ -196,8 +195,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// A rule that compares the examples of a body. The examples of an error have the error's codes as
-/// their names. The examples of other bodies are only text.
+/// A rule that compares the examples of a body. The names of an error's examples are error codes.
+/// Other examples are only text.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {

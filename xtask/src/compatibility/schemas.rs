@@ -6,7 +6,7 @@ use super::findings::{ComparedPlace, Direction, Findings, shorten};
 use codegen::pointer::component;
 use serde_json::{Value, json};
 
-/// Compares the schemas of a value. An absent schema allows everything.
+/// Compares the old and the new schema of a value. An absent schema allows everything.
 pub(super) fn compare(found: &mut Findings, at: &ComparedPlace<'_>, direction: Direction) {
     let any = json!({});
     let schema = at.component().map_or(at.clone(), |name| at.schema(name));
@@ -117,7 +117,7 @@ fn values(found: &mut Findings, member: &ComparedPlace<'_>, fewer: Verdict, more
     }
 }
 
-/// Compares a bound, or an `enum` that only one of the schemas has.
+/// Compares a bound. Also handles an `enum` that only one of the schemas has.
 fn bound(found: &mut Findings, member: &ComparedPlace<'_>, direction: Direction) {
     let number = |value: Option<&Value>| value.and_then(Value::as_i64);
     let verdict = match (member.old, member.new, number(member.old), number(member.new)) {

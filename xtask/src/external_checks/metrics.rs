@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 const ALERTS: &str = "src/admin/alerts.yaml";
 const ALERT_CASES: &str = "tests/external_checks/alerts.yaml";
 
-/// The start of the line in which the server prints the address of its admin listener, which serves
+/// The server prints the address of the admin listener after this text. The admin listener serves
 /// the metrics.
 const ADMIN_LINE: &str = "admin listener on http://";
 

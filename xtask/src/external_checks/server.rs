@@ -32,7 +32,7 @@ impl LiveServer {
         for (kind, records) in [("orders", orders()), ("pets", (0..20).map(pet).collect())] {
             data.run_with_input(&[kind, "import", "-"], records.to_string().as_bytes())?;
         }
-        // Raise the rate limit of unauthenticated requests so far that the checks never reach it.
+        // Set a limit for unauthenticated requests that the checks never reach.
         let process =
             data.serve(&[&["--unauthenticated-per-minute", "1000000"], flags].concat())?;
         Ok(LiveServer { process, data, directory })
@@ -43,7 +43,6 @@ impl LiveServer {
         self.process.base_url()
     }
 
-    /// The base URL without a path.
     pub fn origin(&self) -> &str {
         self.process.origin()
     }
@@ -58,8 +57,6 @@ impl LiveServer {
         self.process.printed_after(prefix)
     }
 
-    /// Creates an account with a limit of `per_minute` requests per minute, and issues a key for
-    /// it.
     pub fn issue_key(&self, account: &str, per_minute: u32) -> anyhow::Result<String> {
         Ok(self.data.issue_enterprise_key(account, per_minute, 1_000_000)?.text)
     }

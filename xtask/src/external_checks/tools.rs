@@ -63,8 +63,8 @@ impl Tools {
         command
     }
 
-    /// Copies a TypeScript session to a directory in `target/external_checks`, which contains the
-    /// installed packages.
+    /// Copies a TypeScript session to a directory in `target/external_checks`, so that the session
+    /// finds the packages installed there.
     pub fn copy_typescript(&self, name: &str) -> anyhow::Result<PathBuf> {
         let directory = self.installed(name);
         std::fs::create_dir_all(&directory)?;
@@ -109,7 +109,6 @@ impl Tools {
         Ok(())
     }
 
-    /// Installs the pinned tools, unless they are installed.
     pub fn install(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if self.check_pinned().is_ok() {
             writeln!(

@@ -14,7 +14,6 @@ const FOOT: &str = "</main>\n</body>\n</html>\n";
 pub struct Release<'a> {
     pub version: Version,
     date: NaiveDate,
-    /// The text below the heading, in Markdown.
     pub text: &'a str,
 }
 
@@ -34,7 +33,7 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
     sections(changelog).filter_map(release).collect()
 }
 
-/// Turns code such as `/guide` into a link, because such code is the path of a page.
+/// Turns a Markdown code span such as `/guide` into a link, because the span names a page.
 pub fn with_links(changelog: &str) -> String {
     let is_page =
         |code: &str| ["/docs", "/guide", "/openapi"].iter().any(|page| code.starts_with(page));
@@ -61,7 +60,6 @@ pub fn page(changelog: &str, newest: &Document) -> String {
     format!("{}{text}{FOOT}", head(newest))
 }
 
-/// Renders the part of the page above the changelog.
 fn head(newest: &Document) -> String {
     HEAD.replace(SITE_BAR, &site_bar(newest, "/changelog", newest))
 }

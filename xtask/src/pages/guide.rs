@@ -8,7 +8,6 @@ use std::cell::RefCell;
 
 const TEMPLATE: &str = include_str!("guide.html");
 
-/// Renders the whole page, with an anchor for each heading.
 pub fn page(guide: &str, newest: &Document) -> String {
     let contents = RefCell::new(String::new());
     let text = with_headings(&split_sessions(guide), |level, title| {

@@ -41,7 +41,8 @@ pub fn page(version: &Document, newest: &Document, document: &Value) -> String {
         .replace("{reference}", reference.concat().trim_end())
 }
 
-/// Renders the banner of an older version, which links to the newest stable version.
+/// Renders the banner for the page of an older version. The banner links to the newest stable
+/// version.
 fn banner(version: &Document, newest: &Document) -> String {
     let (older, Document { module, reference, .. }) = (version.module, newest);
     format!(
@@ -218,8 +219,6 @@ fn response_headers<'d>(
     members(&response["headers"]).map(|(name, header)| (name, target(document, header)))
 }
 
-/// Follows the `$ref` of `value`. Returns `value` itself if it has no `$ref`, or if the `$ref` has
-/// no target.
 fn target<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     pointer::target(document, text(&value["$ref"])).unwrap_or(value)
 }

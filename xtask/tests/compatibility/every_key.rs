@@ -43,9 +43,9 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// Applies `change` to each JSON pointer except the root, each time in a new copy of the document.
-/// Compares the copy with the document, and calls `check` with the pointer and the worst verdict.
-/// The verdict is `None` if the comparison finds no change.
+/// Applies `change` to each place in the document except the root, each time in a new copy. Calls
+/// `check` with the place's pointer and the worst verdict, or `None` if the comparison finds no
+/// change.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);
@@ -86,7 +86,7 @@ fn every_replacement_has_a_verdict() {
             _ => json!("gone"),
         };
     };
-    // The compatibility rules compare some components only in the operations that use them. So this
-    // test fails if one of these components is used by no operation.
+    // The compatibility rules compare some components only in the operations that use them. If no
+    // operation uses such a component, the rules find no change in it, and this test fails.
     each_change(replace, assert_verdict);
 }

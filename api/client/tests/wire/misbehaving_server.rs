@@ -142,7 +142,7 @@ async fn a_retry_after_of_a_week_is_returned_at_once() {
     let server =
         ScriptedServer::start([Reply::json(429, LIMITED).header("Retry-After: 604800")]).await;
     let client = client(&server);
-    // If the client waited for `Retry-After`, the test would take a week without this timeout.
+    // The timeout ends the test if the client waits for `Retry-After`.
     let listed = tokio::time::timeout(Duration::from_secs(60), client.list_orders());
     let error = listed.await.unwrap().unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::RateLimitExceeded));

@@ -1,4 +1,4 @@
-//! Tests that the observer gets each attempt and wait.
+//! Tests that the observer gets each attempt, and the wait that follows the attempt.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::sync::{Arc, Mutex};

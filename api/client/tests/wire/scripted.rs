@@ -1,5 +1,5 @@
-//! A server that replies to requests one by one from a script. Plain sockets can send invalid HTTP,
-//! which HTTP libraries prevent.
+//! A server that sends one reply of a script for each request. The server uses plain sockets,
+//! because HTTP libraries refuse to send invalid HTTP.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,6 @@ impl Reply {
         self
     }
 
-    /// Cuts the body, and sends no `Content-Length`.
     pub fn cut_without_length_at(mut self, length: usize) -> Self {
         self.content_length = None;
         self.cut_at(length)
@@ -82,7 +81,8 @@ impl Reply {
     }
 }
 
-/// A scripted server. It runs until its replies are used up, or until the runtime of the test ends.
+/// A scripted server. It runs until its replies are used up, or until the test's tokio runtime is
+/// dropped.
 pub struct ScriptedServer {
     /// The base URL, which ends in `/v1`.
     pub base_url: String,

@@ -13,8 +13,7 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The fields of a span or an event. The field `target` is added to both. The field `level` is
-/// added only to an event.
+/// The fields of a span or an event, with the field `target`. An event also has the field `level`.
 #[derive(Default)]
 struct Fields(BTreeMap<&'static str, String>);
 

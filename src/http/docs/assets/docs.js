@@ -50,7 +50,7 @@ function fitted(document, base) {
       delete media.schema
       delete headers.Link
     }
-    // If no headers are left, Scalar would show an empty list of headers.
+    // Remove `headers` if no header is left, because Scalar would show an empty list.
     if (headers && Object.keys(headers).length === 0) delete response.headers
   }
   // Remove the link to the guide, because with this link, Scalar shows the contact and the license
@@ -65,8 +65,8 @@ function fitted(document, base) {
  */
 function moved({ tags }) {
   const [, tag] = /^#tag\/([^/]+)/.exec(location.hash) ?? []
-  // A tag that this version does not have comes from an old link, because `/docs` was once the page
-  // of version 1.
+  // `/docs` was once the page of version 1. So an old link to `/docs` may have a tag that only
+  // version 1 has.
   if (tag && tags.every(({ name }) => name !== tag)) return `/docs/v1${location.hash}`
   // Sections of the introduction have moved to the guide.
   const [, section] = /^#(?:description\/|error-)(.+)/.exec(location.hash) ?? []
@@ -92,15 +92,15 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     mcp: { disabled: true },
     hideClientButton: true,
     showDeveloperTools: 'never',
-    // Turn off Scalar's download of the document, because the page already links to the document.
+    // Hide Scalar's download button, because the page already links to the document.
     documentDownloadType: 'none',
     // The document is short, so everything is expanded.
     defaultOpenAllTags: true,
     expandAllResponses: true,
     expandAllModelSections: true,
     expandAllSchemaProperties: true,
-    // Scalar begins the ids of the page's elements with this text, but leaves it out of the
-    // fragments of links.
+    // Scalar uses this text as the prefix of element ids. The fragments of links do not contain the
+    // prefix.
     slug: 'api',
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,

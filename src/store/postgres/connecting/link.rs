@@ -23,7 +23,7 @@ impl Link {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// Fails if it is possible that a commit did not wait for the standby. `unconfirmed` is the
+    /// Fails if the caller's commit may not have waited for the standby. `unconfirmed` is the
     /// result of [`Link::unconfirmed`] before the commit was sent.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {

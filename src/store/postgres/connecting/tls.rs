@@ -26,7 +26,7 @@ pub enum TlsSetupError {
     Rustls(#[from] rustls::Error),
 }
 
-/// Returns the mode for tokio-postgres, which only decides whether to use TLS. rustls verifies the
+/// Returns whether tokio-postgres must use TLS. rustls, not tokio-postgres, verifies the
 /// certificates.
 pub fn ssl_mode(mode: TlsMode) -> SslMode {
     match mode {

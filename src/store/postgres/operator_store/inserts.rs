@@ -69,8 +69,8 @@ impl PostgresOperatorStore {
             let (locked, inserted, committed) = tokio::join!(
                 client.batch_execute(&begin),
                 client.query(&insert, &columns),
-                // This COMMIT is sent even if an earlier statement fails. In that case, it rolls
-                // back.
+                // This COMMIT is sent even if an earlier statement fails. PostgreSQL then rolls the
+                // transaction back.
                 client.batch_execute("COMMIT"),
             );
             locked.map_err(commit_error)?;

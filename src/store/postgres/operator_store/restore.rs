@@ -35,8 +35,8 @@ pub fn restore(
         require_unserved(client).await?;
         require_empty(client).await
     })?;
-    // Restore the backup into a temporary directory first. This step checks the backup, migrates it
-    // to the newest schema, and gives it a new store id.
+    // Restore the backup into a temporary directory first. `sqlite::restore` checks the copy,
+    // migrates it to the newest schema, and gives it a new store id.
     let directory = tempfile::tempdir()
         .map_err(|error| StoreError::unwritable(&std::env::temp_dir(), error))?;
     sqlite::restore(file, directory.path(), progress)?;

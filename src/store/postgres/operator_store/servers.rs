@@ -27,7 +27,7 @@ pub struct ReplicaRow {
     /// but a server whose row was removed adds a new row later.
     pub started_at: String,
     /// The time since the server last wrote its row, by the database's clock. A server writes its
-    /// row about every 10 seconds, or sooner after a change.
+    /// row about every 10 seconds, or sooner if its address or list has changed.
     pub heard_seconds_ago: i64,
 }
 

@@ -30,10 +30,10 @@ SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted
     CASE WHEN c.day_closes > now THEN least(c.day_closes, now + 86400000000)
          WHEN given > 0 THEN now + 86400000000 ELSE c.day_closes END,
     day_used + given, given, now
-    -- While this batch waited for the row, another batch may have counted at a later time. In this
-    -- case, this batch uses that later time. A batch waits less than a second, so a larger
-    -- difference means that the clock was set back. OFFSET makes PostgreSQL evaluate the expression
-    -- once.
+    -- Another batch may have counted while this batch waited for the row. If the other batch's time
+    -- is at most a second later, this batch uses the other batch's time. A larger difference means
+    -- that the clock was set back, because a batch waits less than a second. OFFSET makes
+    -- PostgreSQL evaluate the expression once.
     FROM (SELECT CASE WHEN c.counted_at - excluded.counted_at BETWEEN 0 AND 1000000
                       THEN c.counted_at ELSE excluded.counted_at END AS now OFFSET 0) n,
     LATERAL (SELECT CASE WHEN c.minute_closes > now THEN c.minute_requests ELSE 0 END

@@ -119,7 +119,7 @@ impl Shared {
         let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
         let counted = match session.counter.count(&requests).await {
             Ok(counted) => counted,
-            // This drops the batch without decisions, so its requests get a 503.
+            // The return drops the batch without decisions, so the requests of the batch get a 503.
             Err(error) => return self.record_failure(ErrorChain(&error).to_string()),
         };
         if self.failure.lock().take().is_some() {
@@ -143,7 +143,8 @@ impl Shared {
     /// Returns a refusal that does not depend on the account's counts. Such a refusal saves a round
     /// trip to PostgreSQL.
     fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
-        // With a daily limit of zero every request is refused.
+        // With a daily limit of 0, a refusal always resets in a day. With a limit of 0 per minute,
+        // the reset can depend on the day's count.
         if request.limits.per_day == 0 {
             return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));
         }

@@ -17,9 +17,9 @@ CREATE TABLE limits_schema (
 -- The minute and day windows of each account. counted_at is the time at which the account's last
 -- batch was counted. counted_at decreases only if the clock was set back (see count.sql).
 --
--- admitted is the number of admitted requests in that batch. count.sql subtracts admitted to return
--- the counts before the batch. per_minute and per_day exist only so that count.sql can read the
--- limits from EXCLUDED.
+-- admitted is the number of requests that the account's last batch admitted. count.sql subtracts
+-- admitted to return the counts before the batch. per_minute and per_day exist only so that
+-- count.sql can read the limits from EXCLUDED.
 --
 -- Pages are filled to only 30 %, because every batch needs room for HOT updates. Vacuum starts at a
 -- fixed number of dead rows, even if the table is large.

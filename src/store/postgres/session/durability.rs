@@ -12,7 +12,8 @@ use slog::{Logger, info, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
-/// The durability of a primary's commits. The default is used while no primary is reachable.
+/// The durability of a primary's commits. The type's default value stands for an unreachable
+/// primary.
 #[derive(Debug, Default)]
 pub struct Durability {
     settings: Settings,
@@ -57,9 +58,11 @@ impl Durability {
         Ok(Durability { is_stuck, ..durability })
     }
 
-    /// Reads the settings that decide whether the primary's commits are durable, and which
-    /// synchronous standbys stream. Without `pg_read_all_stats`, a role cannot see whether a
-    /// standby is synchronous. A standby whose state is hidden is counted in `present`.
+    /// Reads the settings that decide whether the primary's commits are durable. Also reads which
+    /// synchronous standbys stream.
+    ///
+    /// Without `pg_read_all_stats`, a role cannot see whether a standby is synchronous. `present`
+    /// counts such standbys too.
     pub async fn read(client: &Client) -> Result<Durability, StoreError> {
         let query = "SELECT current_setting('synchronous_standby_names'),
                     current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',

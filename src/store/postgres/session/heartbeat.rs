@@ -97,8 +97,8 @@ impl Heartbeat {
         Ok(state.renew_lease(sent))
     }
 
-    /// Sends heartbeats at a fixed interval until the session or the server ends.
-    /// `confirm_last_seen` can request an additional, immediate heartbeat.
+    /// Sends a heartbeat at a fixed interval, and when `confirm_last_seen` requests one. Returns
+    /// once the session has ended or this replica has left.
     pub async fn keep_beating(&self) {
         let mut ticks = interval(HEARTBEAT_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -75,8 +75,8 @@ fn select(commits: bool) -> String {
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// The last change that the list in memory reflects, as reported by the latest request that has
-    /// joined this query.
+    /// The last change that the list in memory reflects, as reported by the latest request that
+    /// reported one.
     list: Option<Position>,
 }
 
@@ -84,8 +84,8 @@ struct NextQuery {
 /// sends.
 ///
 /// The queries share a connection with [`KeyReader`](super::key_reader::KeyReader). A statement
-/// that waits for a lock delays the statements after it on this connection. `FRESHNESS` in
-/// [`timeouts`](crate::store::postgres::timeouts) limits this wait.
+/// that waits for a lock delays the later statements on this connection. `FRESHNESS` in
+/// [`timeouts`](crate::store::postgres::timeouts) limits the wait for the lock.
 pub struct ListReader {
     /// `None` once the session has ended.
     queries: Mutex<Option<SharedQueries<NextQuery>>>,

@@ -258,7 +258,8 @@ fn unfit(error: StoreError) -> OpenError {
     }
 }
 
-/// Opens the other five connections. Returns all six in the order of [`NAMES`](super::NAMES).
+/// Opens the five connections besides `writer`. Returns all six in the order of
+/// [`NAMES`](super::NAMES).
 async fn open_other_connections(
     url: &PostgresUrl,
     target: &Target,

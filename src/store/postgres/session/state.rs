@@ -25,7 +25,7 @@ pub struct SessionState {
     pub replica: Arc<Replica>,
     /// The lease. Its clock also advances while the machine is suspended.
     lease: Mutex<Lease<BootInstant>>,
-    /// The number of the last change that is known to be confirmed.
+    /// The number of the last change that a confirmed commit has made or read.
     confirmed: watch::Sender<i64>,
     /// The reason why the session has ended, or `None` while it is open.
     ended: watch::Sender<Option<String>>,
@@ -117,7 +117,8 @@ impl SessionState {
         let answer = with_time_limit(limit, work).await;
         match &answer {
             Ok(_) => self.require_open()?,
-            // The error has no SQLSTATE, so PostgreSQL did not report it.
+            // Without a SQLSTATE, the store counts as unreachable: the connection is lost, a reply
+            // is late, or PostgreSQL was made read-only, for example.
             Err(error) if postgres_error(error).is_some_and(|error| error.state.is_none()) => {
                 self.end(&ErrorChain(error));
             }

@@ -5,7 +5,7 @@
 //! sent without waiting for replies in between. If the connection breaks before the replies arrive,
 //! nobody knows whether the transaction was committed. The batch must not fail in this case.
 //! Otherwise its callers would get a 503 at every failover, although their orders may be cancelled.
-//! Nor is it enough to execute the same transaction again. The second attempt would find the orders
+//! Executing the same transaction again is not enough. The second attempt would find the orders
 //! cancelled, and callers whose orders the first attempt cancelled would get a 404.
 //!
 //! So a [`Batch`] has a random id, and the update stores the id in each order that it cancels, in
@@ -30,11 +30,11 @@
 //! it. If another batch has cancelled the order by then, the client gets a 404. If the order has
 //! shipped, the client gets a 409.
 //!
-//! Another attempt begins until half a second ([`MIN_BATCH_TIME`]) before the earliest deadline in
-//! the batch. If no attempt succeeds, the client gets a 503 and sends the request again. This retry
-//! is in a new batch with a new id. If the first batch was committed, the retry gets a 404, which
-//! the client takes as success, as the API's document says. Otherwise the retry gets what a first
-//! request would get.
+//! The server begins no attempt later than half a second ([`MIN_BATCH_TIME`]) before the earliest
+//! deadline in the batch. If no attempt succeeds, the client gets a 503 and sends the request
+//! again. The retry is in a new batch with a new id. If the first batch was committed, the retry
+//! gets a 404. The client takes the 404 as success, as the API's document says. Otherwise the retry
+//! gets what a first request would get.
 //!
 //! What is always true:
 //!
@@ -88,8 +88,8 @@ use tokio_postgres::{Error, Row, Statement};
 /// parameters.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
-/// The value that the statement `update` returns instead of a status if this batch has cancelled
-/// the order.
+/// [`update_orders`] selects this value instead of the status of an order that the batch has
+/// cancelled.
 const OWN: &str = "own";
 
 /// Returns a statement that cancels the orders of a batch and selects the resulting state of each
@@ -146,9 +146,9 @@ pub struct Batch {
     keys: Vec<Arc<str>>,
     times: Vec<String>,
     unchanged_since: Vec<Option<Position>>,
-    /// The earliest deadline among the requests that have enough time left to be sent. No attempt
-    /// to execute the batch may begin after this deadline, because a request may then have been
-    /// answered already. `None` if no request has enough time left.
+    /// The earliest deadline of the cancellations that have enough time left. `None` if there are
+    /// none. No attempt to execute the batch may begin later, because a client may already have its
+    /// response.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation passed to [`Batch::new`], in the same order.
     slots: Vec<Slot>,
@@ -204,10 +204,9 @@ impl Batch {
         vec![Err(NotExecuted::Expired); self.slots.len()]
     }
 
-    /// Returns a bound for each order of the batch. The order is cancelled only if the change
-    /// number of its row is at most this bound. If the cancellation names a position of another
-    /// history, the bound excludes every order, because the numbers of two histories cannot be
-    /// compared.
+    /// Returns a bound for each order of the batch. The order is cancelled only if its row's change
+    /// number is at most the bound. A position of another history gives a bound that excludes the
+    /// order, because numbers of two histories cannot be compared.
     fn highest_numbers(&self, history: u64) -> Vec<i64> {
         let highest = |since: &Option<Position>| match since {
             None => i64::MAX,
@@ -326,8 +325,8 @@ impl BatchWriter {
     fn accept_change(&self, row: &Row) -> Result<Option<(Position, Position)>, StoreError> {
         let Some(number) = value(row, 3)? else { return Ok(None) };
         // If `accept` fails, the session ends although this attempt was committed. The next attempt
-        // finds the batch's id in the orders, so it reports these orders as cancelled by this
-        // batch.
+        // finds orders that already have the batch's id, and reports those orders as cancelled by
+        // the batch.
         let change = JournalChange { number, id: value(row, 4)? };
         let (history, is_known) = (self.state.history, value(row, 5)?);
         self.state.accept(|history, _, seen| seen.accept(history, change, is_known))?;

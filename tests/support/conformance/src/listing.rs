@@ -43,8 +43,8 @@ pub fn changes_since(
     Ok((changes, read))
 }
 
-/// Returns the ids of the orders that changed after `after`. The id of a cancelled order is
-/// negated.
+/// Returns the ids of the orders that changed since the position `after`. The id of a cancelled
+/// order is negated.
 pub fn changed_ids(store: &ServedStore, after: Position) -> anyhow::Result<Vec<i64>> {
     let changes = changes_since(store, after)?.0;
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
@@ -77,8 +77,7 @@ pub fn keys_since(
     Ok(((accounts, keys), last_read))
 }
 
-/// Reads all accounts in the way in which a server reads changed accounts. The keys of the map are
-/// account ids.
+/// Reads all accounts, as a server reads changed accounts. The map is by account id.
 pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }

@@ -60,7 +60,6 @@ pub fn cancel(store: &ServedStore, ids: &[i64]) -> anyhow::Result<Vec<CancelOutc
     Ok(outcomes.collect::<Result<_, _>>()?)
 }
 
-/// Returns the message of the error. Fails if the operation succeeded.
 pub fn refusal<T, E: std::fmt::Display>(result: Result<T, E>) -> anyhow::Result<String> {
     match result {
         Ok(_) => anyhow::bail!("it was not refused"),

@@ -87,8 +87,8 @@ impl Checker {
         }
     }
 
-    /// Returns the first few violations of each rule. If recorded stalls explain an exceeded time
-    /// limit or an unexpected 503, it is omitted.
+    /// Returns the first few violations of each rule. Omits exceeded time limits and unexpected
+    /// 503s that recorded stalls explain.
     pub fn violations(&self) -> Vec<Violation> {
         self.findings.violations()
     }
@@ -200,8 +200,8 @@ impl Checker {
         let excused = self.faults.excuse(server, interval);
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
-            // A fault that loses answers can make hyper lose a request without an error
-            // (api/UPSTREAM.md). So the lost response is excused even if the client timed out.
+            // Excuse the lost response even if the client timed out. A fault that loses answers can
+            // make hyper lose a request without an error (api/UPSTREAM.md).
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");

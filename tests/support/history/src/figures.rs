@@ -170,7 +170,7 @@ impl Figures {
         self.answers.iter().filter(|((name, _), _)| *name == kind).map(|(_, times)| times).sum()
     }
 
-    /// Returns the number of answered or lost requests to servers.
+    /// Returns the number of answered or lost requests. Does not count commands.
     pub fn requests(&self) -> u64 {
         [Kind::List, Kind::Cancel, Kind::Pet]
             .iter()

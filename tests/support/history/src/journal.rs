@@ -76,8 +76,8 @@ impl Journal {
         })
     }
 
-    /// Reads the final state of all orders with the operator's command, and records it. This must
-    /// be the last event.
+    /// Lists all orders with the operator's command, and records their final state. No event may be
+    /// recorded afterwards.
     pub fn end(&self, operator: &DataDir) -> anyhow::Result<()> {
         self.note(What::Ends(self.orders.table(operator)?));
         Ok(())

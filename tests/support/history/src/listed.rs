@@ -8,7 +8,8 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use testbed::DataDir;
 
-/// An order. Pages and the operator's list contain its `status`; the list of v1 does not.
+/// An order. Pages of version 2 and the operator's list contain its `status`; the list of version 1
+/// does not.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {

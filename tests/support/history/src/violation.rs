@@ -15,7 +15,8 @@ pub enum Rule {
     /// At most one cancellation of an order is answered 204.
     #[strum(message = "an id has two 204s")]
     CancelledTwice,
-    /// If a cancellation is answered 204, its order is cancelled in the final table.
+    /// If a cancellation is answered 204, its order is cancelled in the final table: the store's
+    /// orders at the end of the recording.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
     /// A cancellation that begins while disk syncs do not work gets no 204 until they work again.
@@ -24,9 +25,8 @@ pub enum Rule {
     /// A list does not show an order whose cancellation got a 204 before the list was requested.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
-    /// A gone order does not come back, and a shipped order stays shipped. An order is gone if a
-    /// list lacks it, or if a response for it is 404. The rule covers later lists, pages and
-    /// cancellations, and the final table.
+    /// An order that a list lacked, or whose response was 404, does not come back. A shipped order
+    /// stays shipped. The rule covers later lists, pages and cancellations, and the final table.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
     /// If an order has disappeared from a client's list, the client's next list or page does not

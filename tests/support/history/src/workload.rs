@@ -1,7 +1,8 @@
-//! The clients of a recording, whose requests are all recorded. Writers cancel orders, listers
-//! request the list, and walkers request all pages. Limited clients use up the limits of their
-//! accounts. Two limited clients continue after refusals: the key of one is banned, and the account
-//! of the other reaches its daily limit. Callers use keys that may be revoked.
+//! The clients of a recording. The journal records each request. Writers cancel orders, listers
+//! request the list, and walkers request all pages. Callers use keys that may be revoked.
+//!
+//! Limited clients use up the limits of their accounts. Two of them continue after refusals: one
+//! gets its key banned, and the other reaches the daily limit of its account.
 
 mod pool;
 
@@ -57,17 +58,18 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (10_000, 50),
 ];
 
-/// The number of accounts in [`LIMITS`] whose clients use up a window and wait until it closes.
+/// The number of accounts in [`LIMITS`] whose clients use up a window and wait until the window
+/// ends.
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
-/// The clients of the first [`WAITING`] accounts start at this interval, one account after another.
-/// So at almost any time, some client is using up a window.
+/// The interval between the starts of the clients of the first [`WAITING`] accounts. With this
+/// interval, some client is using up its account's window at almost any time.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// The number of refusals after which clients wait until the window closes. So these clients are
-/// not banned, because a ban takes [`PER_MINUTE`] strikes.
+/// After this many refusals, a client waits until its window ends. A ban would take [`PER_MINUTE`]
+/// strikes.
 const REFUSALS: u32 = 4;
 
 /// Pause of a caller between two rounds of requests.
@@ -159,8 +161,8 @@ impl Workload {
         }
     }
 
-    /// Requests the list, with `If-None-Match` if `known` is set. After a 304, records the known
-    /// list, because the 304 confirms it. Sets `known` to the recorded list.
+    /// Requests the list, with `If-None-Match` if `known` is set. Records a 304 as a response with
+    /// the known list. Then sets `known` to the recorded list.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // Half of the listers in `LOAD` accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
@@ -232,8 +234,8 @@ impl Workload {
         (answer, next)
     }
 
-    /// Sends pairs of concurrent requests until [`REFUSALS`] requests have got a 429. Then waits
-    /// until the window of the rate limit closes, and starts again.
+    /// Sends concurrent pairs of requests. After [`REFUSALS`] refusals, waits until the window
+    /// closes.
     async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
         let mut random = self.random(100 + number);
@@ -383,9 +385,9 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Returns the seconds from `Date` until the minute window closes. Rounding and an old `Date` make
-/// results from -1 to 62 possible. Other results become `None`, because they come from a daily
-/// window or a changed clock.
+/// Returns the seconds from `Date` until the minute window ends. Rounding and an old `Date` allow
+/// results from -1 to 62. Any other result comes from a day window or a changed clock, and becomes
+/// `None`.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;
     let server_time = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;

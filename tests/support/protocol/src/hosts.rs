@@ -19,8 +19,7 @@ pub enum ChangeScope {
 /// A set of changes, one bit each.
 pub type Set = u8;
 
-/// A journal, stored as the ids of its changes in the order of their numbers. The first number is
-/// 1.
+/// A journal: the ids of its changes, sorted by change number. The first change has the number 1.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Journal {
     ids: [u8; MAX_CHANGES as usize],
@@ -102,7 +101,7 @@ fn set_of(id: u8) -> Set {
     1 << (id & !(ENDS | KEYS))
 }
 
-/// The leader, or a replaced primary, which does not know that it was replaced.
+/// The current primary, or a replaced primary, which does not know that it was replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Primary {
     pub timeline: u8,

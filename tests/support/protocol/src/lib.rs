@@ -15,10 +15,10 @@
 //! 1. If a list is requested after a 204 to a cancellation, the list does not show the cancelled
 //!    order.
 //! 2. While a replica has a session, its list and its cached key contain only changes that are in
-//!    the journal of the session's server. The cached key contains every change of keys that the
-//!    cache reflects. The list shows exactly the changes (steps of imports, and cancellations) up
-//!    to the position that it claims. These rules do not apply to a list or cache of another
-//!    history.
+//!    the journal of the session's server. The cached key contains every change of keys up to the
+//!    position that the cache claims. The list shows exactly the changes (steps of imports, and
+//!    cancellations) up to the position that the list claims. This promise does not cover a list or
+//!    cache of another history.
 //! 3. A revoked key is accepted for a second at most.
 //! 4. A session never sends more concurrent queries than allowed.
 //!
@@ -29,8 +29,8 @@
 //! # Assumptions
 //!
 //! - Only one primary, the leader, can confirm a commit. A replaced primary cannot confirm commits,
-//!   because it has lost its standby and `synchronous_standby_names` is set safely. But it
-//!   continues to answer reads, and may show a commit that no standby has.
+//!   because it has lost its standby and `synchronous_standby_names` requires every named standby.
+//!   But a replaced primary continues to answer reads, and may show a commit that no standby has.
 //! - A replica can be suspended between any two steps while its clock continues. The model does not
 //!   contain machines that stop together with their clock.
 //! - If rows are restored while a session is open, the restore locks the rows. The lock lasts

@@ -122,7 +122,8 @@ pub struct Reading {
     before: Option<Position>,
     /// The number of pages that the current query has read.
     pages: u8,
-    /// The highest change number on these pages; always `None` in a read of all rows.
+    /// The highest change number on the pages that the current query has read. Always `None` in a
+    /// read of all rows.
     highest: Option<i64>,
 }
 
@@ -330,8 +331,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the next step of a read of rows. A read asks PostgreSQL for the last changes twice:
-    /// before it reads the rows, and after that.
+    /// Takes the next step of a read of rows. The replica asks PostgreSQL for the last changes
+    /// before and after the rows of each query.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -405,8 +406,8 @@ impl Replica {
         Some(())
     }
 
-    /// Polls PostgreSQL for changes of the keys. `with_rows` is false if there are too many rows to
-    /// include.
+    /// Polls PostgreSQL for changes of the keys. `with_rows` is false if the answer cannot contain
+    /// all changed rows.
     pub fn poll_keys(&mut self, with_rows: bool, journal: &Journal) -> Option<()> {
         if self.key_poll != KeyPoll::None {
             return None;

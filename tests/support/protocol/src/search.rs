@@ -15,8 +15,8 @@ type Numbered = (usize, World);
 /// that step.
 type BrokenAfter = (Broken, usize, Step);
 
-/// Returns the number of reachable states. Fails with a shortest sequence of steps that breaks a
-/// promise.
+/// Returns the number of reachable states. If steps can break a promise, fails with a shortest
+/// sequence of such steps.
 pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::all(scope);
     let worlds = ReachedWorlds::default();
@@ -56,7 +56,6 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
 struct ReachedWorlds([Mutex<HashSet<u64, BuildHasherDefault<Mixer>>>; 32]);
 
 impl ReachedWorlds {
-    /// Adds a state, and returns true if it is new.
     fn insert(&self, world: &World) -> bool {
         let hash = hash_of(world);
         let part = &self.0[(hash >> 32) as usize % self.0.len()];

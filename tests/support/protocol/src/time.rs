@@ -12,7 +12,7 @@ const TICK: Duration = LEASE.checked_div(2).unwrap();
 pub struct Tick(i8);
 
 pub const NOW: Tick = Tick(0);
-/// A lease that was renewed at this instant has expired.
+/// A lease that was last renewed at this instant has expired at [`NOW`].
 pub const EXPIRED: Tick = Tick(-2);
 /// The oldest instant. All earlier instants are treated as this one.
 pub const LONG_AGO: Tick = Tick(-3);
@@ -23,7 +23,6 @@ impl Tick {
         Tick(self.0 - 1).max(LONG_AGO)
     }
 
-    /// True if the instant is more than a lease ago.
     pub fn is_long_ago(self) -> bool {
         self + LEASE < NOW
     }

@@ -9,8 +9,8 @@ use crate::time::{NOW, Tick};
 /// The bounds of a search.
 #[derive(Clone, Copy)]
 pub struct Scope {
-    /// The part of the store that the search checks. With `Orders`, replicas cancel the order. With
-    /// `Keys`, a command revokes the key.
+    /// The part of the store that the search checks. With `Orders`, replicas cancel the model's
+    /// order. With `Keys`, a command revokes the model's key.
     pub change_scope: ChangeScope,
     /// Maximum number of changes, on all hosts together.
     pub changes: u8,
@@ -18,10 +18,10 @@ pub struct Scope {
     pub queries: usize,
     /// True if the replica starts without a list and reads rows in pages.
     pub reads_pages: bool,
-    /// True if primaries are replaced and time passes. In such a search, a list request and its
-    /// query are a single step, which limits the number of states.
+    /// True if primaries are replaced and time passes. A list request and its query are then a
+    /// single step, to limit the number of states.
     pub has_failovers: bool,
-    /// True if the leader may be restored, either as a whole server or only its rows.
+    /// True if the leader can lose changes in a restore, as [`Step::Restore`] describes.
     pub has_restores: bool,
     /// True if both orders and keys change. If false, only the part of the store in `change_scope`
     /// changes.
@@ -60,8 +60,8 @@ pub struct World {
     /// The time at which the key's revocation was acknowledged. `None` before the acknowledgement,
     /// and after a restore or failover has lost the revocation.
     revoked: Option<Tick>,
-    /// A replica that only cancels. A third replica is not needed, because the memory of a replica
-    /// does not affect the others.
+    /// A replica that only cancels. The model needs only two replicas, because the memory of a
+    /// replica does not affect the others.
     canceller: Canceller,
     replica: Replica,
 }

@@ -1,5 +1,5 @@
 //! Negative controls of the search. Each mutant is a copy of the server's decisions in which one
-//! wait, comparison or step is missing or wrong. So the mutant breaks a promise, and the search
+//! wait, comparison or action is missing or wrong. So the mutant breaks a promise, and the search
 //! must find the broken promise. rustc compiles the copies directly.
 //!
 //! No mutant removes the following code, because no promise breaks without it:
@@ -8,12 +8,13 @@
 //!   again or reject all answers. The tests of `list.rs` and the conformance tests of PostgreSQL
 //!   then fail. A mutant that calls `Opening::record` before the commit is confirmed does not
 //!   compile.
-//! - `is_all` after a read of all rows. Without it, a list may show part of an import's step. But
-//!   the list still contains all changes up to the position that it claims.
-//! - `is_awaited`, `record_answer` and the replacement of `next` in `shared_queries.rs`. Without
-//!   `is_awaited`, replicas send queries that no request needs. Without `record_answer`, queries
-//!   stop after the first few. The test of `shared_queries.rs` finds both. Without the replacement
-//!   of `next`, the code does not compile.
+//! - `is_all` after a read of all rows. Without it, a list may show only some of the orders that
+//!   one transaction imported. But the list still contains all changes up to the position that it
+//!   claims.
+//! - `is_awaited` and `record_answer` in `shared_queries.rs`. Without `is_awaited`, replicas send
+//!   queries that no request needs. Without `record_answer`, queries stop after the first few. The
+//!   test of `shared_queries.rs` fails in both cases.
+//! - The replacement of `next` in `shared_queries.rs`. Without it, the code does not compile.
 
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};

@@ -26,8 +26,8 @@ pub enum Fault {
     None,
     Fails,
     Panics,
-    /// Cancellations, lookups of rows and some other calls wait until another fault is set.
-    /// Freshness queries wait for [`FaultyStore::answer_queries`]. Lookups of keys wait until
+    /// Cancellations, lookups of rows, `poll_changes` and `record_bans` wait until another fault is
+    /// set. Freshness queries wait for [`FaultyStore::answer_queries`]. Lookups of keys wait until
     /// another fault is set or `answer_queries` is called.
     Silent,
     /// Cancellations reach the store only after their deadline.
@@ -66,8 +66,8 @@ impl FaultyStore {
         })
     }
 
-    /// Sets the fault of later calls. Calls that wait because of [`Fault::Silent`] continue with
-    /// the new fault. Freshness queries continue to wait for [`FaultyStore::answer_queries`].
+    /// Sets the fault of later calls, and of the calls that wait because of [`Fault::Silent`].
+    /// Waiting freshness queries still wait for [`FaultyStore::answer_queries`].
     pub fn set(&self, fault: Fault) {
         *self.fault.lock() = fault;
     }

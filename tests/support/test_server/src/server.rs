@@ -87,7 +87,6 @@ impl TestServer {
         self.observer().keep_exchanges();
     }
 
-    /// Returns the requests and responses since [`TestServer::keep_exchanges`].
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.observer().exchanges()
     }

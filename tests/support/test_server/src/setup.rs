@@ -73,7 +73,6 @@ impl TestSetup {
         setup.restarted()
     }
 
-    /// Counts requests with this limiter instead of the in-memory one.
     pub fn with_rate_limiter(mut self, rate_limiter: Arc<dyn RateLimiter>) -> TestSetup {
         self.other_rate_limiter = Some(rate_limiter);
         self

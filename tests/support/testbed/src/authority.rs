@@ -3,8 +3,7 @@
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 pub struct Authority {
-    /// The authority's certificate, as PEM. Programs that trust it accept the certificates that the
-    /// authority issues.
+    /// The authority's certificate, as PEM.
     pub certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }

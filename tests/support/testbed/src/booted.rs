@@ -77,8 +77,8 @@ impl Booted {
         self.run_with_input(&write, content.as_ref()).map(drop)
     }
 
-    /// Runs a command with `sh -c` in the container. Returns its standard output. The error of a
-    /// failed command contains both outputs.
+    /// Runs a command with `sh -c` in the container. Returns its standard output. If the command
+    /// fails, the error contains its standard output and standard error.
     pub fn run(&self, command: &str) -> anyhow::Result<String> {
         self.run_with_input(command, b"")
     }

@@ -22,7 +22,7 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Takes ownership of a child. The error of [`ChildProcess::wait`] contains this name.
+    /// Takes ownership of a child. `name` appears in the error of [`ChildProcess::wait`].
     pub fn new(child: Child, name: impl Into<String>) -> ChildProcess {
         ChildProcess { child, name: name.into() }
     }
@@ -31,8 +31,8 @@ impl ChildProcess {
         pid_of(&self.child)
     }
 
-    /// True while the process runs. This does not reap the process, so [`ChildProcess::wait`] can
-    /// still return its exit status.
+    /// True while the process runs. This function does not reap the process, so
+    /// [`ChildProcess::wait`] can still return the exit status.
     pub fn is_running(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.pid().is_ok_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(None)))

@@ -42,7 +42,8 @@ impl CliSandbox {
     }
 
     /// Prepares a command that ignores settings in the caller's environment. The command's
-    /// temporary files are in the sandbox, so even the files of a killed `demo` are deleted.
+    /// temporary files are in the sandbox. So dropping the sandbox deletes even the files of a
+    /// killed `demo`.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.program.command();
         command.args(arguments).current_dir(self.directory.path());
@@ -76,7 +77,6 @@ impl CliSandbox {
         assert_console(self.program.path(), self.directory.path(), console);
     }
 
-    /// Starts a server with these flags and without an admin listener.
     pub fn serve(&self, flags: &[&str]) -> ServerProcess {
         let mut command = self.command(&[&["serve", "--admin-listen", "off"], flags].concat());
         ServerProcess::start(&mut command, &self.path("log")).unwrap()

@@ -21,7 +21,8 @@ pub struct DataDir {
     /// The store's URL, if the store is not in the directory.
     store: Option<String>,
     variables: Vec<(&'static str, PathBuf)>,
-    /// The parent directory, if it is temporary. It is deleted when the `DataDir` is dropped.
+    /// The parent directory, if it is temporary. Dropping the `DataDir` deletes the parent
+    /// directory.
     _temporary: Option<TempDir>,
 }
 

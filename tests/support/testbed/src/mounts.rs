@@ -129,7 +129,8 @@ pub(crate) fn as_root(program: &str) -> Command {
 }
 
 fn fill(ballast: &mut File) -> std::io::Result<()> {
-    // Write small blocks after the large ones, because no large block fits into the last pages.
+    // Write small blocks after the large ones, because the rest of the free space is too small for
+    // a large block.
     for block in [64 * 1024, 4 * 1024] {
         let block = vec![0; block];
         loop {

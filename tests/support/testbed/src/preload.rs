@@ -79,8 +79,7 @@ impl Preload {
         &self.library
     }
 
-    /// True if a process has read a number other than 0 since [`Preload::set`] last set such a
-    /// number.
+    /// True if a process has read a nonzero number since [`Preload::set`] last set one.
     pub fn was_used(&self) -> bool {
         self.used().exists()
     }

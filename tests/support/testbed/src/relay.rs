@@ -35,7 +35,7 @@ pub enum Fault {
 /// closes the connection if a method removes all bytes of a chunk. When a direction ends, the
 /// direction's method gets one empty buffer.
 pub trait ReadAlong: Send + 'static {
-    /// Called with bytes from the client.
+    /// Reads bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
 
     /// Called with bytes from the server.
@@ -86,7 +86,6 @@ impl Relay {
         Relay::tampering(target, Tampering::default())
     }
 
-    /// Starts a relay to the port `target`. The relay replaces strings in requests.
     pub fn tampering(target: u16, tampering: Tampering) -> anyhow::Result<Relay> {
         Relay::read_along(target, move || tampering)
     }
@@ -183,7 +182,7 @@ struct Direction<'a> {
     cut: &'a AtomicBool,
 }
 
-/// Bytes in transit, and the time at which they arrive.
+/// The time at which bytes in transit must arrive at the recipient, and these bytes.
 type Sent = (Instant, Vec<u8>);
 
 /// The error that closes both directions of the connection.

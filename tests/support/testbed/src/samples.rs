@@ -24,7 +24,7 @@ const MISSING: i64 = 999_999;
 /// The ids of most orders of pet 7. These orders fill more than two pages. All of them are pending
 /// except [`SHIPPED`].
 const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
-/// The id of another pet's order, and the id of that pet.
+/// The id of an order that is not for pet 7, and the id of its pet.
 const OTHER_PET: (i64, i64) = (1043, 8);
 
 /// A key gets no strikes within 2 s of its first 429. So [`Samples::ban`] waits longer before it
@@ -52,8 +52,8 @@ const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
 /// Runs the samples of one language, each named by a version and an operation. `command` returns
-/// the command that runs a sample. Fails if a sample fails, or if there is a sample that no test
-/// case runs.
+/// the command that runs a sample. Fails if a sample does not do what a case expects, or if a
+/// sample succeeds in no case.
 pub fn run_samples(
     program: &Program,
     samples: &[(&str, &str)],
@@ -424,8 +424,8 @@ fn start_faulty_proxy(
     Ok((address, requests))
 }
 
-/// Forwards a request to the server, and returns the response. The server must close the
-/// connection, because the connection's end marks the response's end.
+/// Forwards a request to the server, and returns the response. Asks the server to close the
+/// connection, because the end of the connection marks the end of the response.
 fn forward(server: SocketAddr, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(server)?;
     let head = request.strip_suffix(b"\r\n").unwrap_or(request);

@@ -58,8 +58,6 @@ pub fn consoles(page: &str, heading: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Runs the commands of a session from a document. Asserts that the commands print what the
-/// document shows.
 #[track_caller]
 pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
     let errors = tempfile::NamedTempFile::new().unwrap();
@@ -188,10 +186,10 @@ fn replace_all(text: String, patterns: &[(&str, &str)]) -> String {
     })
 }
 
-/// Replaces each value that differs between runs with a name, such as `[PORT]`.
+/// Replaces values that differ between runs with names, such as `[PORT]`.
 ///
-/// Keys, key ids and hashes become repeated digits, such as `222`. Equal values get equal digits.
-/// The length stays the same, so tables keep their column widths.
+/// Replaces keys, key ids and hashes with repeated digits instead, such as `222`. Equal values get
+/// equal digits. The length stays the same, so tables keep their column widths.
 fn normalize_run(text: &str) -> String {
     let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),

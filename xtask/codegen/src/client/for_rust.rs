@@ -1,7 +1,7 @@
 //! Prepares a document for progenitor:
 //!
-//! - Identifiers, extensible enums (`x-extensible-enum`) and closed enums of parameters become
-//!   named schemas, so that each gets its own type.
+//! - Identifiers and extensible enums (`x-extensible-enum`) become named schemas, so that each gets
+//!   its own type. Closed enums do so only in parameters.
 //! - Each operation keeps only its first success response.
 //! - Bounds are removed, because only the server checks them.
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The document as progenitor gets it, and the names of the schemas that get their own Rust types.
 pub struct ProgenitorInput {
     pub document: Value,
-    /// The names of the schemas of identifiers, such as `OrderId`. Each becomes a newtype.
+    /// The names of the identifier schemas, such as `OrderId`. Each schema becomes a newtype.
     pub identifiers: Vec<String>,
     /// The names of the extensible enums. Each names a schema of `document` that properties and
     /// parameters refer to.
@@ -178,7 +178,6 @@ fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<Extens
     enums.push(ExtensibleEnum { name: kind, property: name.to_string(), schema });
 }
 
-/// Returns the name of the enum that a property of a schema declares, such as `OrderStatus`.
 fn enum_name(owner: &str, property: &str) -> String {
     format!("{owner}{}", property.to_upper_camel_case())
 }

@@ -1,7 +1,7 @@
 //! Writes a type for the requests of each operation, with a setter for each optional parameter.
 //!
-//! Progenitor's own builders borrow the client, so a stream or a task could not own a builder. They
-//! also report a failed conversion of a value only when the request is sent.
+//! Progenitor's own builders borrow the client, so a stream or a task could not own a builder. The
+//! builders also report an invalid value late, when the request is sent.
 
 use super::for_rust::ProgenitorInput;
 use crate::names::{pascal, snake};

@@ -1,5 +1,5 @@
-//! Reads constants, which are a document's strings and numbers for programs. Examples are the
-//! document's version, the tables in `info`, and the patterns of keys.
+//! Reads the values of a document that become constants in Rust. Examples are the document's
+//! version, the tables in `info`, and the patterns of keys.
 
 use super::Reader;
 use crate::model::{Constant, Table};

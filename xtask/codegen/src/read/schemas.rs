@@ -17,7 +17,7 @@ const MAX_EXACT_BOUND: i64 = 1 << 53;
 const ERROR_CODE: &str = "/components/schemas/Error/properties/code";
 
 impl<'a> Reader<'a> {
-    /// Reads the schemas in `components`, which must be records.
+    /// Reads the schemas in `components`. Refuses a schema that is recursive or not an object.
     pub(super) fn component_schemas(&mut self) {
         let schemas = self.root.get_path(&["components", "schemas"]);
         let schemas: Vec<_> = schemas.iter().flat_map(Node::members).collect();
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         self.items.push(Item::Record(Record { name, key: key.to_string(), description, fields }));
     }
 
-    /// Reads the type of any schema. An inline enum is named `hint`.
+    /// Reads the type of a schema, and refuses an inline object. Names an inline enum after `hint`.
     pub(super) fn schema(&mut self, node: &Node<'a>, hint: &str) -> Option<Type> {
         if node.get("$ref").is_some() {
             return self.schema_reference(node);

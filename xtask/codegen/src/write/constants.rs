@@ -1,5 +1,5 @@
 //! Generates the Rust constants for strings of the document, such as its version. Also generates an
-//! enum for each table in its `info`.
+//! enum for each table in the document's `info`.
 
 use super::{comment, description};
 use crate::model::{Constant, Table};
@@ -25,7 +25,8 @@ pub fn table(table: &Table) -> TokenStream {
     let titles: Vec<_> = rows.iter().map(|(_, title)| title).collect();
     let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
     let columns = columns.iter().map(|(method, title, numbers)| {
-        let about = format!("Returns this value's `{title}` in the document. `None` stands for `null`.");
+        let about =
+            format!("Returns this value's `{title}` in the document. `None` stands for `null`.");
         let about = comment(&about, 4);
         let numbers = numbers.iter().map(|number| match number {
             Some(number) => {

@@ -134,7 +134,7 @@ pub fn parameter_record(record: &Record) -> TokenStream {
     }
 }
 
-/// Returns the bounds as an attribute of schemars.
+/// Returns the bounds of an integer, or the pattern of a text, as an attribute of schemars.
 fn bounds(ty: &Type) -> Option<TokenStream> {
     match ty {
         Type::Integer { min, max, .. } => {

@@ -32,7 +32,7 @@ pub fn isolation() -> anyhow::Result<Isolation> {
     )
 }
 
-/// The unpacked image. The commands that run in it share its files.
+/// The unpacked image. All commands in the container share its files.
 pub struct Container<'i> {
     pub image: &'i Image,
     isolation: Isolation,
@@ -90,7 +90,6 @@ impl Container<'_> {
         self.image.command.iter().skip(1).map(String::as_str).collect()
     }
 
-    /// Runs the program with this standard input until it exits.
     pub fn run(&self, arguments: &[&str], input: &str) -> anyhow::Result<Output> {
         let mut command = self.command(arguments)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -256,7 +256,7 @@ impl FaultSchedule {
         Some(self.only_kind.unwrap_or(kind))
     }
 
-    /// Removes and returns the last remaining kind that can happen together with `first`.
+    /// Removes the next kind that can happen together with `first`, and returns it.
     fn second_kind(&mut self, first: FaultKind) -> Option<FaultKind> {
         let must_be_alone =
             |kind: FaultKind| kind.is_alone() || (self.rounds == 1 && kind.cuts_commits());

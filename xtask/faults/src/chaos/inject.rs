@@ -33,7 +33,7 @@ const CLOCK_STEP_SECONDS: i64 = 100_000;
 /// last longer than [`DRAIN_TIME`], so some are unfinished when the server stops.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
-/// In a rolling restart, clients send no new requests to a server for this time before it is
+/// In a rolling restart, clients stop sending requests to a server this long before the server is
 /// stopped.
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 
@@ -53,8 +53,8 @@ impl FaultGroup {
         self.faults.iter().any(|fault| fault.kind.promotes())
     }
 
-    /// Injects the faults one after the other, waiting for the duration of each. At the end, undoes
-    /// all faults.
+    /// Begins the faults one after the other, and waits for the duration of each. Undoes all faults
+    /// only at the end, so they can overlap.
     pub async fn inject(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         let journal = &workload.journal;
         let affected_servers = self.faults.iter().filter_map(|fault| fault.affected_server(site));
@@ -195,8 +195,8 @@ impl Fault {
             FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 if self.kind == FaultKind::PromotePaused {
-                    // The resumed node still considers itself the primary. Servers must not rely on
-                    // its answers. Otherwise, the history violates a rule.
+                    // The resumed node still considers itself the primary. If a server relies on
+                    // the node's answers, the recorded events violate a rule.
                     site.databases()?.third()?.signal_all(Signal::CONT)?;
                 }
                 if self.cuts_off_others() {

@@ -1,8 +1,8 @@
-//! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. They
-//! show that the history of a chaos run contains enough to detect the violation.
+//! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. The
+//! controls show that the history of a chaos run contains enough to detect the violation.
 //!
-//! The tested program is unchanged. Relays rewrite the statements that servers prepare, or syncs of
-//! an embedded store succeed without effect.
+//! The tested program is unchanged. With PostgreSQL, relays rewrite the statements that servers
+//! prepare. With an embedded store, syncs succeed without effect.
 
 use super::faults::FaultKind;
 use super::run::{self, Plan};

@@ -50,7 +50,6 @@ impl Operator {
         Operator { workload, data, last, random: fastrand::Rng::with_seed(seed) }
     }
 
-    /// Runs random commands until the chaos run is over.
     pub async fn work(mut self) -> anyhow::Result<()> {
         let workload = Arc::clone(&self.workload);
         while !workload.pool.is_over() {

@@ -132,7 +132,7 @@ async fn expect_clean_end(site: &Site, report: &mut Report) -> anyhow::Result<()
     Ok(())
 }
 
-/// Runs clients, the operator and the faults, and records the history.
+/// Runs the clients, the operator and the faults, and records them in `journal`.
 async fn record(
     site: &mut Site,
     plan: &Plan,

@@ -1,4 +1,5 @@
-//! A server process of a chaos run, with relays from its clients and to the nodes of PostgreSQL.
+//! A server process of a chaos run. Relays connect the server with its clients and with the nodes
+//! of PostgreSQL.
 
 use crate::replicas::Replica;
 use anyhow::Context;

@@ -28,8 +28,8 @@ const MAX_BATCH: usize = 200;
 /// `statement_timeout`.
 const MAX_WAIT_US: i64 = 650_000;
 
-/// The time by which the scenario sets PostgreSQL's clock forward and then back. A failover has the
-/// same effect if the clocks of the two primaries differ.
+/// How far the scenario sets PostgreSQL's clock forward, and later back. A failover has the same
+/// effect if the clocks of the two primaries differ.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
 /// Ends the loop in `step_clock` if no request is refused. The account's limit is far lower.
@@ -98,9 +98,8 @@ async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)
     Ok((cluster, server, client))
 }
 
-/// Returns the in-memory limiter's decision at the time `now`, in microseconds. Each request gets
-/// its own key, so the limiter bans no key. The SQL statement bans no keys either, so both must
-/// decide alike.
+/// Returns the in-memory limiter's decision. `now` is in microseconds. Each request gets its own
+/// key, so that the limiter bans no key, because the SQL statement bans none.
 async fn expected_decision(
     memory: &InMemoryRateLimiter,
     request: KeyedRequest,
@@ -133,7 +132,6 @@ impl PostgresLimiter {
     }
 }
 
-/// Both limiters and their common input.
 struct LimiterPair {
     postgres: PostgresLimiter,
     /// The time of the simulated clock, in microseconds.
@@ -209,7 +207,7 @@ impl LimiterPair {
         self.postgres.admit(self.now, &[request]).await?.pop().context("a decision")
     }
 
-    /// Checks that windows close earlier if the clock is set forward. Exhausted windows must stay
+    /// Checks that a clock set past a window's end closes the window. An exhausted window must stay
     /// exhausted if the clock is set back.
     async fn step_clock(&mut self, report: &mut Report) -> anyhow::Result<()> {
         let limited = request(100, PlanLimits { per_minute: 5, per_day: u32::MAX });

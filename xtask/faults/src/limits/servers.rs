@@ -19,7 +19,7 @@ const UNBAN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time within which the other servers must refuse a banned key.
 const BAN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The time after a key's first 429 in which further 429s are not strikes.
+/// For this time after a key's first 429 in a minute, further 429s are not strikes.
 const BURST: Duration = Duration::from_secs(2);
 
 /// The round-trip time between PostgreSQL and a distant server.

@@ -1,6 +1,6 @@
 //! Cancels orders while a REPEATABLE READ transaction stays open in the store's database, as during
-//! a `pg_dump`. The transaction must not make cancellations late, nor make them read many more
-//! pages ([`MAX_PAGE_RATIO`]).
+//! a `pg_dump`. The transaction must not make cancellations late. A cancellation must not read many
+//! more of PostgreSQL's pages ([`MAX_PAGE_RATIO`]).
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;

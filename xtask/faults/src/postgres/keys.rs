@@ -115,8 +115,8 @@ async fn change_keys(
     Ok(())
 }
 
-/// Moves the account with a million keys to another plan, and then closes it. Checks that neither
-/// command writes a row of a key, and that one of the keys is then refused in time.
+/// Runs `accounts set-plan` and `accounts close` for the account with a million keys. Checks that
+/// neither writes a row of a key. Checks that the closed account's key is refused in time.
 async fn change_account(
     setup: &OnPrimary,
     crowd: &Key,

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 const ORDERS: i64 = 2_000;
 
-/// The ids of the import that completes. It has many steps.
+/// The ids of the import that completes. The import is long enough to have many steps.
 const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
 /// The ids of the import that is killed. It has many steps, too.
 const KILLED: RangeInclusive<i64> = 300_001..=400_000;
@@ -22,7 +22,6 @@ const KILLED: RangeInclusive<i64> = 300_001..=400_000;
 /// The time limit of an import while two or three servers run.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The time limit of any request during the import.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {

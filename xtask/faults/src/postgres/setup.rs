@@ -1,5 +1,5 @@
-//! Sets up the database servers, the store with a key, and the replicas of most scenarios. At the
-//! end of a scenario, checks that all replicas agree.
+//! For most scenarios, sets up the database servers, the store with a key, and the replicas. At the
+//! end, checks that all replicas agree.
 
 use crate::replicas::{Replica, StoreUnderTest};
 use crate::scenario::Tools;
@@ -31,8 +31,6 @@ impl OnPrimary {
         OnPrimary::start_in(tools, cluster, &[], orders, replicas).await
     }
 
-    /// Does the same as `start`, but in this cluster and with these settings of the database
-    /// server.
     pub async fn start_in(
         tools: &Tools,
         cluster: Cluster,
@@ -48,8 +46,8 @@ impl OnPrimary {
     }
 }
 
-/// Starts replicas that connect to the store at its own URL. Waits until each is ready before it
-/// starts the next one.
+/// Starts replicas that connect to `store.url`. Each replica starts after the previous one is
+/// ready.
 pub async fn start_replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
     let mut replicas = Vec::new();
     for number in 0..count {

@@ -111,7 +111,7 @@ pub fn an_order_that_has_changed_after_a_position_is_not_cancelled(
     ];
     let outcomes = store.cancel(&batch)?.outcomes;
     let (changed, cancelled) = (Err(Changed), Ok(Cancelled));
-    // Which of the two requests for order 6 is executed first depends on the engine.
+    // The engine decides which of the two requests for order 6 is executed first.
     let expected = |first_of_6| {
         [
             cancelled,

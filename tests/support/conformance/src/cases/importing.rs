@@ -15,7 +15,6 @@ use store_orders::store::{
 };
 use store_orders_api::types::Pet;
 
-/// The number of orders in an import of two and a half steps.
 const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 
 /// So many records that orders can be cancelled before the import ends.
@@ -62,7 +61,8 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     Ok(())
 }
 
-/// Each step is an ordinary change, so servers list its orders immediately and can cancel them.
+/// Each step of an import is an ordinary change. So servers immediately list the step's orders, and
+/// can cancel them.
 pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     // The number of the first change depends on the engine, so make a change and read its number.
@@ -216,8 +216,8 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
         ensure!(outcomes == [Ok(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // A new session to PostgreSQL executes no cancellation in its first second. The import must
-    // start after this delay, so first cancel one order.
+    // A new session to PostgreSQL executes no cancellation in its first second. Cancel one order
+    // first, because that call waits until the delay is over.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {

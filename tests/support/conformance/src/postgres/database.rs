@@ -177,8 +177,8 @@ impl Database<'_> {
         self.with(async |client| Ok(client.query_one(query, parameters).await?.try_get(0)?))
     }
 
-    /// Adds a row for the server `f00`, which does not exist and sends no heartbeats. `heard_at` is
-    /// an SQL expression for the time of its last heartbeat.
+    /// Adds a row for the server `f00`, which does not exist. `heard_at` is an SQL expression for
+    /// the time of the row's last update.
     pub fn add_server(&self, heard_at: &str) -> anyhow::Result<()> {
         self.execute(&format!(
             "INSERT INTO replicas (id, program, address, list_change_number, heard_at)

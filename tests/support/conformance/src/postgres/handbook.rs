@@ -75,8 +75,8 @@ impl Site {
         })
     }
 
-    /// Runs `setup`, then the session `text` of the page. Compares the output of the session's
-    /// commands with the page. Names on the page, such as `db1`, stand for the real addresses.
+    /// Runs `setup`, then the console commands in `text`, which is a part of the page. Compares the
+    /// output with the page. Names on the page, such as `db1`, stand for the real addresses.
     fn console(&self, page: &str, text: &str, setup: &str) -> anyhow::Result<()> {
         let [db1, db2] = self.ports.map(|port| format!("127.0.0.1:{port}"));
         let (store, admin, [port, _]) = (url(self.ports), &self.admin, self.ports);
@@ -186,7 +186,8 @@ pub fn the_handbook_shows_a_server_that_is_too_old(_: &PostgresUnderTest) -> any
     site.console(PAGE, &refused, "")
 }
 
-/// The server runs as the role `replica`, which does not have the rights of the owner.
+/// The server runs as the role `replica`. The commands run as the role `owner`, which has more
+/// rights.
 pub fn the_handbook_creates_a_store_and_its_roles(_: &PostgresUnderTest) -> anyhow::Result<()> {
     let [roles, store, status] = sessions(REPLICAS, "From scratch to three replicas")?;
     let (servers, sandbox, program) = (OwnServers::new()?, CliSandbox::new(), Program::built()?);

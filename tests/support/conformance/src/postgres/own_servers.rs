@@ -26,8 +26,8 @@ const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// If PostgreSQL does not reply for this time, a server closes its session.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The first transaction id after a restart. At this id, 36 million ids remain before the
-/// wraparound. PostgreSQL warns if fewer than 40 million ids remain.
+/// The transaction id at which a case restarts PostgreSQL. PostgreSQL then warns of the wraparound,
+/// because only 36 million ids remain. PostgreSQL warns below 40 million.
 ///
 /// `set_next_transaction` requires the first id of a segment of pg_xact, which is a multiple of
 /// 1,048,576.
@@ -276,8 +276,8 @@ pub fn pets_are_looked_up_in_one_round_trip(_: &PostgresUnderTest) -> anyhow::Re
     Ok(())
 }
 
-/// Near the wraparound, PostgreSQL sends a warning with each transaction that gets an id. Sessions
-/// must ignore this warning.
+/// Near the wraparound of transaction ids, PostgreSQL sends a warning with each transaction that
+/// gets an id. Sessions must ignore these warnings.
 pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

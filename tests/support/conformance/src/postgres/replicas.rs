@@ -59,8 +59,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     Ok(store.require_ready()?)
 }
 
-/// The row of a killed server stays until a running server removes it. Long commands must not pause
-/// for a killed server, which gets no requests.
+/// A row in `replicas` may belong to a killed server. Long commands must not pause for a killed
+/// server, because it gets no requests.
 pub fn a_killed_server_does_not_delay_commands(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;

@@ -187,8 +187,7 @@ pub fn requests_are_not_counted_without_a_lease(server: &PostgresUnderTest) -> a
     Ok(())
 }
 
-/// A ban is stored only under the change lock. Other requests must not wait until the ban is
-/// stored.
+/// Storing a ban needs the change lock. Lists and lookups must not wait until the ban is stored.
 pub fn a_ban_that_waits_for_the_change_lock_delays_nothing_else(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -288,7 +287,7 @@ pub fn pets_and_keys_are_read_while_orders_are_read(
     Ok(())
 }
 
-/// A server must learn that a key was revoked even while a lookup of a pet is waiting.
+/// A server must read changed keys and accounts even while PostgreSQL is slow to look up a pet.
 pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -7,8 +7,8 @@ use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Maximum number of violations that are kept per rule, and of exceeded time limits that are
-/// reported per rule. Further violations are only counted.
+/// Maximum number of violations per rule in the report. Further violations are only counted.
+/// Further exceeded time limits are omitted.
 const MAX_KEPT: usize = 3;
 
 /// The maximum number of exceeded time limits that are kept per rule. When the list is full,

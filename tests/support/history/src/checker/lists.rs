@@ -46,8 +46,9 @@ impl Orders {
     /// Checks a page. The range of the page begins after `page.after` and ends with the page's last
     /// id. The range of the last page has no upper end.
     ///
-    /// The page must show each order of this range that was stored before the request. An order may
-    /// be missing only if a request can have removed it from the page.
+    /// The page must show each order of its range that was stored before the page was requested. An
+    /// order may be missing if a cancellation can have removed it. On a page of pending orders, an
+    /// order may also be missing if it can have shipped.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,

@@ -11,10 +11,12 @@ use std::time::Duration;
 /// Maximum time from the end of a fault until every server is ready.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 
-/// Maximum time for which a ready server may answer all requests of a kind with 503.
+/// Maximum time for which a ready server may refuse every request of one kind, such as lists, with
+/// 503.
 const SERVES_WITHIN: Duration = Duration::from_secs(5);
 
-/// Maximum time from the first comparison of the lists until they agree.
+/// Maximum time until the lists of all servers agree, from the first comparison after a fault is
+/// undone.
 const AGREEMENT_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -29,8 +31,8 @@ pub struct Recovery {
     last_digests: String,
 }
 
-/// The requests of one kind to one server since it became ready after a fault, up to the first
-/// request that the server executed.
+/// The requests of one kind that a server gets after a fault. They begin when the server is ready,
+/// and end with the first request that the server executes.
 struct Service {
     server: String,
     kind: Discriminant<Request>,
@@ -66,8 +68,8 @@ impl Recovery {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // If the lists of all servers have agreed since the fault, this server was already ready. A
-        // later report then does not matter.
+        // If the lists of all servers have agreed since the fault, this server was ready then. So
+        // this report may come late.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }
@@ -131,8 +133,8 @@ impl Recovery {
         findings.add_if_longer(Interval { from, to: at }, AGREEMENT_WITHIN, violation);
     }
 
-    /// Adds a violation for each server that never became ready after the last fault, for each that
-    /// still refused requests, and for lists that never agreed.
+    /// Adds violations for servers that never became ready after the last fault, for servers that
+    /// refused requests for too long, and for lists that never agreed.
     pub fn close(&mut self, findings: &mut Findings) {
         if self.undone.take().is_none() {
             return;

@@ -86,7 +86,6 @@ impl Windows {
         self.saved_from = u64::MAX;
     }
 
-    /// Records that counts can be saved again from the time `at` on.
     pub fn resume_saving(&mut self, at: u64) {
         self.saved_from = self.saved_from.min(at);
     }
@@ -122,7 +121,8 @@ impl Windows {
         self.trusted_from = self.trusted_from.min(from);
     }
 
-    /// Records that a request is about to be sent. From now on, a window may have counted it.
+    /// Records that a request is about to be sent. Until the request ends, a window may count the
+    /// request at any time.
     pub fn record_request(&mut self, operation: &Operation) {
         let Some(account) = self.account_of(operation) else { return };
         let from = operation.begun;
@@ -133,7 +133,7 @@ impl Windows {
         account.may_be_admitted += 1;
     }
 
-    /// Checks the answer to a request. `status` is `None` if the answer has no status.
+    /// Checks the answer to a request. `status` is `None` if the answer was lost.
     pub fn check_answer(
         &mut self,
         operation: &Arc<Operation>,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The number of recently chosen orders that a writer may choose again. So two writers may cancel
-/// the same order at the same time.
+/// A writer may choose one of this many recently chosen orders again, so two writers may cancel the
+/// same order at the same time.
 const NEIGHBOURS: usize = 6;
 
 /// How long callers use a key after it was revoked.
@@ -25,15 +25,14 @@ const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 pub struct Pool {
-    /// The id of the next order to cancel.
     next: AtomicUsize,
-    /// The id of the last existing order.
+    /// The id of the last order that clients may cancel.
     last: AtomicUsize,
     /// The keys of callers, oldest first. A revoked key has the time at which callers stop using
     /// the key.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
-    /// Read-locked by writers and limited clients during their requests; write-locked by
-    /// [`Pool::rest`], which makes them wait.
+    /// Writers and limited clients hold a read lock during a request. [`Pool::rest`] takes the
+    /// write lock to make writers and limited clients wait.
     turns: RwLock<()>,
     /// Read-locked during each command of the operator; write-locked during a fault in which no
     /// command may run.
@@ -91,7 +90,6 @@ impl Pool {
         keys.iter().map(|(key, _)| key.clone()).collect()
     }
 
-    /// Adds a key for callers.
     pub fn issued(&self, key: Key) {
         self.keys.lock().push_back((key, None));
     }

@@ -1,5 +1,5 @@
-//! Checks responses against the documents. Also finds promises in the documents that no observed
-//! request or response fulfils.
+//! Checks responses against the documents. Also finds parts of the documents that occur in no
+//! observed request or response.
 
 use super::documented::{
     DocumentFacts, DocumentedResponse, ListedCode, Operation, WireCheck, responses,

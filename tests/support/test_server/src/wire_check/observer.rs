@@ -1,5 +1,5 @@
-//! Checks the responses of a test, and collects the violations. If the test asks for it, also keeps
-//! the requests and responses.
+//! Checks the responses of a test, and collects the violations. A test can also ask for the
+//! requests and responses.
 
 use super::check::wire_check;
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
@@ -56,7 +56,7 @@ impl SharedObserver {
         }
     }
 
-    /// Records a violation, because the connection ended before the whole body of a response had
+    /// Records the violation that the connection ended before the whole body of a response had
     /// arrived.
     pub fn cut_body(&self, sent: &SentRequest, status: u16) {
         let violation = describe(sent, status, "the body ended early");

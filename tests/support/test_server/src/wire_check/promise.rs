@@ -48,7 +48,8 @@ impl<'a> Promise<'a> {
         format!("{}{}", self.place, self.what)
     }
 
-    /// True if the observed labels include this part.
+    /// True if the part was observed. A promise about an error code holds for a response to any
+    /// request.
     pub fn is_in(&self, observed: &BTreeSet<String>) -> bool {
         match self.operation {
             Some(_) => observed.contains(&self.label()),

@@ -57,8 +57,8 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// Determines the target of a request from its request line. If the request line is not enough, the
-/// response's status decides.
+/// Determines the target of a request from the request line. If the request line allows several
+/// targets, the response's status decides.
 pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };
@@ -110,7 +110,8 @@ fn decode(segment: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Returns the allowed responses to a path that is not in the document, keyed by status or range.
+/// Returns the allowed responses to a request whose path the document lacks. The keys are statuses
+/// and status ranges.
 pub fn unknown_path(document: &Value, reader: Reader) -> BTreeMap<String, DocumentedResponse> {
     let shared = &document["components"]["responses"];
     let described = json!({

@@ -23,7 +23,8 @@ impl Cluster {
         Cluster::create_in(installed, &std::env::temp_dir())
     }
 
-    /// Creates the cluster's directory and its template (with `initdb`) below `parent`.
+    /// Creates the cluster's directory below `parent`. In this directory, `initdb` creates the data
+    /// directory `template`, from which new servers are copied.
     pub fn create_in(installed: &Installed, parent: &Path) -> anyhow::Result<Cluster> {
         let directory = tempfile::Builder::new().prefix("engines-").tempdir_in(parent)?;
         if let Some((user, group)) = installed.account {
@@ -56,8 +57,8 @@ impl Cluster {
         self.directory.disable_cleanup(true);
     }
 
-    /// Replaces the data directory `name`, if it exists, with a copy of a running primary's
-    /// directory. No server may run on the replaced directory.
+    /// Copies a running primary's data directory to `name`. Replaces an existing directory, on
+    /// which no server may run.
     ///
     /// A server that starts on the copy is a standby, and `primary_conninfo` selects its primary.
     /// The copy takes seconds, so a blocking thread makes it.
@@ -84,7 +85,6 @@ impl Cluster {
         format!("host=127.0.0.1 port={port} user={USER} application_name=standby")
     }
 
-    /// Starts a new primary with this name and creates the store's database.
     pub async fn primary(&self, name: &str, settings: &[(&str, &str)]) -> anyhow::Result<Postgres> {
         self.copy("template", name)?;
         let server = self.start(name, settings).await?;
@@ -98,7 +98,7 @@ impl Cluster {
 
     /// Starts a new standby called `name`, which follows the new primary at `port`.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
-        // A second copy of the primary's template is enough. No server ever ran on the template, so
+        // Copy the template instead of the running primary. No server ever ran on the template, so
         // the standby can apply all of the primary's WAL.
         self.copy("template", name)?;
         std::fs::write(self.path().join(name).join("standby.signal"), "")?;
