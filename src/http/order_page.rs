@@ -116,7 +116,7 @@ mod tests {
         let limit =
             list["parameters"].as_array().unwrap().iter().find(|item| item["name"] == "limit");
         let limit = limit.unwrap();
-        let expected = format!("; {} unless sent.", limit["schema"]["default"]);
+        let expected = format!(" The default is {}.", limit["schema"]["default"]);
         assert!(limit["description"].as_str().unwrap().ends_with(&expected), "{limit}");
     }
 

@@ -92,7 +92,7 @@ Drift
   api/src/v2.rs: found (-), expected (+)
     @@ [LINES] @@
      
-     /// The path of all URLs in `servers`; empty if their paths differ.
+     /// The path of the document's server URLs. Empty if their paths differ.
     -pub const BASE_PATH: &str = "/v2";
     +pub const BASE_PATH: &str = "";
      
@@ -353,8 +353,8 @@ spec/guide.md: found (-), expected (+)
   @@ [LINES] @@
    ### 404 `order_not_found`
    
-  -Version 1: The order does not exist, or it is already cancelled. Version 2: There is no such order. To `cancelOrder` it can also mean that the order is already cancelled.
-  +Version 1: There is no such order, or it is already cancelled. Version 2: There is no such order. To `cancelOrder` it can also mean that the order is already cancelled.
+  -Version 1: The order does not exist, or it is already cancelled. Version 2: There is no such order. In response to `cancelOrder`, the order may also be cancelled already.
+  +Version 1: There is no such order, or it is already cancelled. Version 2: There is no such order. In response to `cancelOrder`, the order may also be cancelled already.
   fix: edit the text, or x-extensible-enum and x-enumDescriptions
 spec/guide.md: found (-), expected (+)
   @@ [LINES] @@
@@ -374,7 +374,7 @@ spec/openapi.json#/components/schemas/Error/properties/code/description
 fn a_number_in_a_text_that_contradicts_its_schema_is_a_problem() {
     let messages = [
         (GUIDE, "1,000 at most", "2,000 at most"),
-        (V2.file, "100 unless sent", "50 unless sent"),
+        (V2.file, "The default is 100", "The default is 50"),
         (V2.file, "\"maximum\": 1000", "\"maximum\": 500"),
         (V2.file, "the next request, at least 1.", "the next request, at least 0."),
         (V2.file, "{1,200}$", "{1,300}$"),
@@ -392,8 +392,8 @@ spec/guide.md
   found:    2,000 at most
   fix: edit the text, or the schema
 spec/openapi-v2.json#/paths/~1store~1orders/get/parameters/5/description
-  expected: 100 unless sent
-  found:    50 unless sent
+  expected: default is 100
+  found:    default is 50
   fix: edit the text, or the schema
 spec/guide.md
   expected: 500 at most

@@ -135,7 +135,7 @@ fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
 /// before the number, the words after it, and the schema's keyword for it.
 const BOUNDS: [(&str, &str, &str); 6] = [
     ("", " by default", "default"),
-    ("", " unless sent", "default"),
+    ("default is ", "", "default"),
     ("", " at most", "maximum"),
     ("at most ", "", "maximum"),
     ("", " at least", "minimum"),

@@ -139,9 +139,10 @@ impl WireCheck {
     }
 }
 
-/// If the description of an error code contains this sentence, only a proxy in front of the server
-/// sends the code. `store-orders nginx-conf` prints the configuration of such a proxy.
-const PROXY_SENDS: &str = "A proxy in front of the service sends this error.";
+/// If the description of an error code contains this text, only a proxy in front of the server
+/// sends the code. The sentence ends with `this.` in older documents, and with `this error.` in
+/// newer ones.
+const PROXY_SENDS: &str = "A proxy in front of the service sends this";
 
 const NO_OPERATION: &str = "no operation";
 
