@@ -343,8 +343,8 @@ pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
 
-/// True if a command failed because its output was closed, which the program does not report. False
-/// for `KeyNotShown`, because the operator must see that a new key was not printed.
+/// True if a command failed because its output was closed. The program does not report such
+/// failures. False for `KeyNotShown`, because the operator must see that a new key was not printed.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -122,8 +122,8 @@ impl OrderList {
     /// successful batch. `outdated_bytes` limits the memory of outdated lists that are still being
     /// sent.
     ///
-    /// If the store fails but can return, the list begins empty. Requests for lists then fail until
-    /// a refresh has read the orders.
+    /// If the store fails but may work again later ([`Store::can_return`]), the list begins empty.
+    /// Requests for lists then fail until a refresh has read the orders.
     pub async fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
@@ -144,9 +144,11 @@ impl OrderList {
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 
-    /// Queries the store for its last changes, including every change committed before this call.
+    /// Asks the store for its last changes. The answer covers every change committed before this
+    /// call.
     ///
-    /// PostgreSQL also returns the orders that the list lacks, unless there are too many orders.
+    /// PostgreSQL also returns the orders that changed after the list's position, unless too many
+    /// changed.
     pub fn query_freshness(&self) -> Result<Freshness, StoreError> {
         let reflected = self.position();
         self.store.query_freshness(Some(reflected))

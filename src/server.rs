@@ -187,7 +187,7 @@ impl Server {
 
     /// Stops the server in these steps:
     ///
-    /// 1. The server keeps serving for the stop delay. At the end of the delay, for at most
+    /// 1. The server keeps serving for the stop delay. In the last part of the delay, at most
     ///    [`LAST_REQUESTS_TIME`], the server ignores new connections.
     /// 2. The server refuses new connections and waits for running requests, at most for the drain
     ///    timeout.

@@ -99,7 +99,6 @@ pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standbys {
     pub required: u32,
-    /// The number of synchronous standbys that can confirm a commit.
     pub confirming: u32,
 }
 
@@ -199,8 +198,8 @@ pub trait Store: Send + Sync {
         false
     }
 
-    /// Returns how many standbys must confirm each commit and how many can, as this server last saw
-    /// them.
+    /// Returns how many standbys must confirm each commit, and how many standbys could confirm
+    /// commits when this server last looked.
     fn standbys(&self) -> Standbys {
         Standbys::default()
     }
@@ -208,8 +207,9 @@ pub trait Store: Send + Sync {
     /// Publishes this server's URL in the store, so that the operator can find it.
     fn announce(&self, _url: String) {}
 
-    /// Removes this server's row, or empties the write-ahead log. The server calls this method
-    /// after it has stopped serving. Logs what could not be done within `timeout`.
+    /// Removes this server's row from PostgreSQL, or empties the write-ahead log of an embedded
+    /// store. The server calls this method after it has stopped serving. Logs what could not be
+    /// done within `timeout`.
     async fn leave(&self, _timeout: Duration, _log: &Logger) {}
 
     /// Commits a write that changes no row, to test whether writing works.

@@ -240,8 +240,8 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Returns the beginnings of all labels that end in `part`, one for each operation that shares
-    // the schema or response. A new part must be unseen in each of these operations.
+    // Several operations may share a schema or response, and a new part must be unseen in each of
+    // them. So return what precedes `part` in each label that ends in `part`.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

@@ -92,8 +92,8 @@ pub enum SentCredentials {
     MalformedKey,
     /// A key of the right form whose check digits do not match the rest of it.
     WrongCheckDigits,
-    /// An unknown, expired or revoked key. All three get the same message, so that it does not
-    /// reveal whether the key was ever valid.
+    /// An unknown, expired or revoked key. All three get the same message. A different message
+    /// would reveal that the key was once valid.
     InvalidKey,
 }
 

@@ -43,8 +43,8 @@ impl Failure {
         }
     }
 
-    /// Prints the failure as JSON, unless the command has no `--json` or has begun to print a
-    /// record. Standard error shows every failure, because the caller also returns the error.
+    /// Prints the failure as JSON if the command has `--json` and has not begun to print a record.
+    /// Standard error shows every failure, because the caller also returns the error.
     pub fn show(&self, printer: &mut Printer<'_>) -> io::Result<()> {
         if printer.is_json() && !printer.has_shown() {
             printer.show(&json!({ "error": self }), "")?;

@@ -1,6 +1,6 @@
 //! Handles signals during long commands. After the first SIGINT, SIGTERM or SIGHUP, a command
-//! finishes its current step and ends. Another signal ends the command immediately, but only after
-//! half a second, because shells and supervisors may signal twice.
+//! finishes its current step and ends. Signals within the next half second are ignored, because
+//! shells and supervisors may signal twice. A later signal ends the command immediately.
 //!
 //! SIGTSTP (Ctrl-Z) does not suspend a command during a step, because each step locks the store.
 

@@ -195,8 +195,8 @@ struct IssuedJson<'a> {
 #[serde(untagged)]
 enum IssuedRest<'a> {
     Record(Box<KeyJson>),
-    /// The JSON output has only the key and its id if the record of the issued key cannot be read.
-    /// Text output never reads the record.
+    /// The record of the issued key cannot be read, so the JSON output has only the key and its id.
+    /// Text output uses this variant too, because it does not show the record.
     Id {
         id: &'a str,
     },

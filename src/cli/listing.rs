@@ -19,7 +19,8 @@ pub enum Listing<'a> {
         out: &'a mut dyn Write,
         /// The text to write before the next element: `[` or a comma.
         before: &'static str,
-        /// Becomes true when the first element is written.
+        /// Becomes true with the first element. The command then no longer prints a failure as
+        /// JSON.
         has_shown: &'a mut bool,
     },
     Table(TextTable<'a>),

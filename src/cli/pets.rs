@@ -1,4 +1,4 @@
-//! `pets import`.
+//! `pets`: import.
 
 use super::importing::{ImportArgs, import};
 use super::options::Options;

@@ -80,8 +80,8 @@ fn cell(record: &Value, name: &str) -> String {
 /// The text for null and for an empty array.
 const NONE: &str = "-";
 
-/// Formats a record as one line per column. Leaves out columns that the record lacks, and empty
-/// strings.
+/// Formats a record as one line per column. Leaves out a column that the record lacks, and a column
+/// with an empty string.
 pub fn record_text(
     columns: impl IntoIterator<Item = Column>,
     record: &impl Serialize,

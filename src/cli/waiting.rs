@@ -124,8 +124,8 @@ fn format_line(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     format!("{percent} %{}", time_left(done, all, elapsed))
 }
 
-/// Formats the remaining time at constant speed as the end of a line, such as `, about 2 minutes
-/// left`. Returns an empty string until the first step is done, and after the last step.
+/// Formats the remaining time as the end of a line, such as `, about 2 minutes left`. Assumes
+/// constant speed. Returns an empty string until the first step is done, and after the last step.
 fn time_left(done: u64, all: Option<u64>, elapsed: Duration) -> String {
     let rest = all.unwrap_or(0).saturating_sub(done);
     if done == 0 || rest == 0 {

@@ -64,7 +64,6 @@ impl ConfigFile {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &*entry.line)
     }
 
-    /// Makes this file's values the defaults of the command's settings.
     pub fn as_defaults(&self, mut command: Command) -> Command {
         for FileEntry { key, values, .. } in &self.entries {
             // Only an argument with an environment variable is a setting. For example,

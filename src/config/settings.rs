@@ -129,8 +129,8 @@ pub struct ServerConfig {
     pub stop_delay: Duration,
     /// Maximum time that the server takes to stop, after the stop delay
     ///
-    /// The last second is reserved for bans, counts and log lines. If the time is shorter than 4
-    /// seconds, its last quarter is reserved instead. Requests in progress may use the rest.
+    /// The last second is reserved for saving bans and counts and for log lines. Of a maximum below
+    /// 4 seconds, the last quarter is reserved instead. Requests in progress may use the rest.
     #[arg(
         long,
         value_name = "DURATION",

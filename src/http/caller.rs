@@ -151,9 +151,9 @@ impl TrustedProxies {
     /// Returns the client's address. This is the peer's address, unless the peer is a trusted
     /// proxy.
     ///
-    /// For a trusted proxy, returns the last address in `X-Forwarded-For` that is not a trusted
-    /// proxy, or the first address if all are trusted. Entries before the returned address are
-    /// ignored, because the client can forge them.
+    /// For a trusted proxy, reads `X-Forwarded-For` from its end up to the first address that is
+    /// not a trusted proxy, because that client can forge earlier entries. Stops before an
+    /// unreadable entry. Returns the last address that was read, or else the peer's.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {

@@ -262,7 +262,6 @@ impl Operation {
         Operation { id, route_name, title, route, is_deprecated, reads_list, static_route, call }
     }
 
-    /// Calls the handler and returns its response, which may be a documented error.
     pub fn call(
         &self,
         mut context: DropshotContext,

@@ -127,7 +127,6 @@ impl RequestScope {
         errors::service_unavailable(self.document())
     }
 
-    /// Builds a 503, and logs that the store did not answer by the deadline.
     pub fn log_timeout(&self) -> Response<Body> {
         let seconds = REQUEST_TIMEOUT.as_secs();
         self.log_unavailable(&format_args!("the store gave no answer within {seconds} s"))
@@ -223,7 +222,8 @@ impl RequestScope {
     }
 }
 
-/// Records a request that did not finish, because the request may still have cancelled its order.
+/// Records a request that did not finish, because a `DELETE` may have cancelled the order
+/// nevertheless.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

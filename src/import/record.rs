@@ -106,7 +106,7 @@ pub struct FieldProblem {
     /// The field; `None` for the record as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<&'static str>,
-    /// A description of the problem. It names the affected field, if there is one.
+    /// Names the affected field, if there is one.
     pub problem: String,
 }
 

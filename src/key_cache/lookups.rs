@@ -30,8 +30,8 @@ pub struct Waiter {
     pub digest: Digest,
     /// Receives the result. Dropped without a result if the query failed.
     pub answer: oneshot::Sender<LookedUp>,
-    /// True if the client's address is over its limit of requests without a valid key. Such a
-    /// lookup joins a batch after all others.
+    /// True if the client's address is over its limit of requests without a valid key. Batches take
+    /// such a lookup only after all waiting lookups of other addresses.
     is_last: bool,
 }
 

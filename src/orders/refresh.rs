@@ -127,7 +127,7 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// If the plan requires a read, gets the missing changes of the snapshot from the store.
+    /// Reads the changes that the snapshot lacks from the store, unless the refresh needs no read.
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {
@@ -140,8 +140,8 @@ impl Refresh {
         Ok(ReadRefresh { base, reached, planned: self })
     }
 
-    /// Returns the orders of the freshness report that this refresh applies. Returns none if the
-    /// refresh needs no orders, or reads its orders with another query.
+    /// Returns the orders that this refresh applies from the freshness report. The slice is empty
+    /// if the refresh needs no orders or reads them with another query.
     fn rows(&self) -> &[Order] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
@@ -153,8 +153,8 @@ impl Refresh {
 /// A refresh that has read everything it needs from the store.
 #[derive(Debug)]
 pub struct ReadRefresh {
-    /// The snapshot with the changes that were read from the store, if any. The planned rows and
-    /// removals are not yet applied.
+    /// The snapshot after the refresh's own read of the store, if there was one. The rows of the
+    /// freshness report and the pending removals are not yet applied.
     base: Arc<Snapshot>,
     /// The position of the new snapshot, which consists of `base` with the planned rows and
     /// removals.

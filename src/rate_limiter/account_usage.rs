@@ -17,8 +17,8 @@ pub struct AccountUsage {
     /// `minute` and `day` are each `None` if that window is not open.
     pub minute: Option<WindowUsage>,
     pub day: Option<WindowUsage>,
-    /// The age of `minute` and `day`: 0 if the counts are in PostgreSQL. `None` if the store is
-    /// embedded and has no counts file.
+    /// The time since the server saved these counts; 0 if the counts are in PostgreSQL. `None` if
+    /// the store is embedded and has no counts file.
     pub age: Option<Duration>,
 }
 

@@ -74,8 +74,8 @@ impl CountsFile {
         file
     }
 
-    /// Writes the counts to the file if they have changed since the last successful write, and
-    /// until a write has succeeded. Returns true if the file is up to date. Logs only the first of
+    /// Writes the counts to the file if they have changed since the last successful write, or if no
+    /// write has succeeded yet. Returns true if the file is up to date. Logs only the first of
     /// consecutive failures.
     ///
     /// Every `CLEANUP_INTERVAL`, also removes expired windows and strikes from memory.

@@ -125,8 +125,8 @@ impl ReloadableCertificate {
     }
 
     /// Reloads the files. If the files are unusable, logs the error and keeps the previous
-    /// certificate. If a changed file cannot be read, each [`Self::check`] tries again, but only
-    /// the first failure is logged.
+    /// certificate. If a changed file cannot be read, each [`Self::check`] tries again, but only a
+    /// requested reload logs the failure again.
     fn try_reload(&self, log: &Logger) {
         let version = file_versions(&self.files);
         let pair = read_pair(&self.files, &self.provider);

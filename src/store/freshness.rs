@@ -45,11 +45,11 @@ pub struct LookedUpKeys {
 
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// The positions of the store's last changes. These positions cover every change that was
-    /// committed before the query.
+    /// The positions of the store's last changes. Every change committed before the query has one
+    /// of these positions or an earlier one.
     pub last_changes: LastChanges,
-    /// The orders that changed after the list's position. `None` if no order changed, if too many
-    /// changed, or if the query did not read orders.
+    /// The orders that changed after the position of the list in memory. `None` if no order
+    /// changed, if too many changed, or if the query did not read orders.
     pub changes: Option<Arc<ChangedOrders>>,
 }
 

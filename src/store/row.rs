@@ -110,7 +110,6 @@ pub trait Cells {
     fn damaged(&self, column: usize, why: impl Display) -> StoreError;
 }
 
-/// Reads a row's columns one after another.
 pub struct Cursor<'a, R> {
     row: &'a R,
     column: usize,

@@ -65,7 +65,7 @@ pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// `status` is `None` if the order does not exist.
+/// Fails if the order is cancelled or does not exist (`None`).
 pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     match status {
         Some(Status::Pending | Status::Shipped) => Ok(()),
@@ -76,11 +76,11 @@ pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
     }
 }
 
-/// Returns the outcome of an import that stored `stored` of the records. Without `skip_existing`,
-/// fails unless all records were stored.
+/// Returns the outcome of an import that stored `stored` of the records. If some records were not
+/// stored, fails unless `skip_existing` is true.
 ///
-/// The error names `existing_id`, an id that the store already had. If `existing_id` is `None`, the
-/// error says that two of the records have the same id.
+/// The error names `existing_id`, which the store had before the import. If `existing_id` is
+/// `None`, the error says that two of the records have the same id.
 pub fn import_outcome(
     records: Records<'_>,
     stored: usize,

@@ -78,8 +78,8 @@ pub struct OpenStore {
     writer: WriteAccess,
     /// Reads all orders, or the changed ones. A read may take long.
     scanner: Mutex<Connection>,
-    /// Reads keys. On a connection shared with long reads of orders, these reads would be late, so
-    /// cached keys would expire.
+    /// Reads keys. If this connection were shared with long reads of orders, reads of keys would
+    /// wait and cached keys would expire.
     keys: Mutex<Connection>,
     reader: Mutex<Connection>,
     /// Reads only the last changes, so that its lock is never held for long.

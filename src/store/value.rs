@@ -77,8 +77,8 @@ impl<T: FromValue> FromValue for Option<T> {
     }
 }
 
-/// An RFC 3339 date-time in UTC, with `Z`. Leap seconds are refused, because imports convert a leap
-/// second to the next second.
+/// An RFC 3339 date-time in UTC, with `Z`. A leap second is refused, because the store never
+/// contains one: imports convert it to the next second.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredDate(pub DateTime<Utc>);
 

@@ -7,8 +7,8 @@ use store_orders::cli::Cli;
 use store_orders::config::ServerConfig;
 use testbed::{CliSandbox, str};
 
-/// Commands whose help leaves out the global options. They use no setting, and not the operator's
-/// store.
+/// Commands whose help leaves out the global options, because they use neither settings nor the
+/// operator's store.
 const WITHOUT_GLOBAL_OPTIONS: [&str; 9] = [
     "store-orders demo",
     "store-orders config default",

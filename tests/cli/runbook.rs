@@ -29,8 +29,8 @@ pub(super) const SECTIONS: [&str; 15] = [
     "StoreOrdersFilesRunOut",
 ];
 
-/// The number of milliseconds for which a write hangs. The server reports the hang after 5 s. The
-/// runbook's commands then have 7 s.
+/// How long a write hangs, in milliseconds. The server reports the hang after 5 s, so the runbook's
+/// commands must finish in the remaining 7 s.
 const HUNG_MS: i64 = 12_000;
 
 fn sessions<const COUNT: usize>(section: &str) -> [String; COUNT] {
@@ -62,7 +62,6 @@ impl Site {
         self.console_after(text, "systemctl() { :; }", more);
     }
 
-    /// Runs the console session `text` in a shell, after the commands of `setup`.
     fn console_after(&self, text: &str, setup: &str, more: &[(&str, String)]) {
         let data = self.data.path().display().to_string();
         let setup = format!(

@@ -82,8 +82,8 @@ struct Ban {
 }
 
 impl Key {
-    /// Returns when the latest ban ends on the monotonic clock, and the ban's length. If this end
-    /// is unknown, derives it from `wall_end`.
+    /// Returns the end of the latest ban on the monotonic clock, and the ban's length. If `end` is
+    /// unknown, derives the end from `wall_end`.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;
         let remaining = (ban.wall_end - wall).min(ban.length);

@@ -71,8 +71,8 @@ async fn a_request_that_cannot_be_counted_is_refused() {
     for _ in 0..10 {
         let refused = server.list_with(&key).await;
         refused.assert_error(503, "service_unavailable");
-        // The limiter asks clients to retry after 1.2 s. `Retry-After` and `X-RateLimit-Reset`
-        // round up to 2 s, because the test clock stands at a full second.
+        // The limiter asks clients to retry after 1.2 s, which `Retry-After` rounds up.
+        // `X-RateLimit-Reset` is also 2 s ahead, because the test clock stands at a full second.
         assert_eq!(refused.number("retry-after"), 2);
         assert_eq!(refused.rate_limit(), (300, 0, 2));
     }

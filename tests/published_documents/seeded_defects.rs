@@ -1,5 +1,6 @@
 //! Seeded defects. Each defect changes today's document and the server's responses in the same way.
-//! The two still agree, so only the comparison with published documents finds the defect.
+//! The responses still agree with the document, so only the comparison with published documents
+//! finds the defect.
 
 use codegen::pointer::{component, take};
 use serde_json::{Value, json};
@@ -56,8 +57,8 @@ impl SeededDefect {
     }
 }
 
-/// Applies `change` to the responses with this status to these operations. A `status` of 0 means
-/// any status.
+/// Applies `change` to each response that an operation in `operations` sent with this status. The
+/// `status` 0 means any status.
 fn each(
     exchanges: &mut [Exchange],
     operations: &[&str],

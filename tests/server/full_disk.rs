@@ -10,7 +10,6 @@ use store_orders_client::Client;
 use test_server::error_of;
 use testbed::{DataDir, ServerProcess, wait_until};
 
-/// Limits the length of each file that the server writes. `None` removes the limit.
 fn limit_files(server: &ServerProcess, bytes: Option<u64>) {
     let limit = Rlimit { current: bytes, maximum: None };
     prlimit(Some(server.process().pid().unwrap()), Resource::Fsize, limit).unwrap();

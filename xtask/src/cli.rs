@@ -39,9 +39,9 @@ enum Command {
     /// change of a beta requires the next beta. CHANGELOG.md must have a section for the new
     /// version that names each breaking change and each addition.
     ///
-    /// The generated files must be up to date, the files in spec/published must be as the main
-    /// branch first had them, and the server's modules must import each other only in the order of
-    /// src/lib.rs.
+    /// The generated files must be up to date. No file in spec/published may have been changed or
+    /// removed since it reached the main branch. The server's modules must import each other only
+    /// in the order of src/lib.rs.
     ///
     /// Prints each difference with its place, the expected and the found value, and the file or
     /// command that fixes it. Without --fix, changes nothing.

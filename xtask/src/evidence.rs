@@ -58,8 +58,8 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
 /// Runs the integration tests whose names contain `tests`, and passes `arguments` to the test
 /// program.
 ///
-/// Returns no lines if tests ran and passed. Otherwise, returns the documented parts that the tests
-/// never saw. If the tests saw every part, returns the end of the output.
+/// Returns no lines if tests ran and passed. After a failure, returns the documented parts that the
+/// tests never saw, or the end of the output if there are no such parts.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,

@@ -98,8 +98,8 @@ impl Git<'_> {
         Ok(text(&output))
     }
 
-    /// Returns the content with which the branches' first-parent history first added each published
-    /// document. Ignores commits inside a merged branch, because they published nothing.
+    /// Returns the first version of each published document in the first-parent history of
+    /// `branches`. Ignores commits inside a merged branch, because they published nothing.
     fn first_versions(&self, branches: &[&str]) -> anyhow::Result<BTreeMap<String, FirstVersion>> {
         let mut arguments = vec!["log", "--reverse", "--first-parent", "-m", "--diff-filter=A"];
         arguments.extend(["--no-renames", "--raw", "--no-abbrev", "--format=%h"]);

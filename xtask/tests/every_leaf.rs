@@ -38,8 +38,9 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
 }
 
 /// Makes each change that `changes` returns, and passes the changed document to [`assert_noticed`].
-/// `changes` gets a pointer and the present value. Each returned pair has the pointer to report and
-/// a new value. Returns the lowest number of changes in a document.
+/// `changes` gets a pointer and the present value. It returns pairs of the pointer that the check
+/// must report and a new value. Counts the changes of each document, and returns the smallest
+/// count.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }

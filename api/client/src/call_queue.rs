@@ -20,8 +20,8 @@ struct State {
     /// that began later.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The time until which the rate limit is exhausted, as all waiting calls last learned. If this
-    /// time changes, all waiting calls are notified again.
+    /// The end of the exhausted rate limit, as last announced to the waiting calls. If the end
+    /// changes, all of them are notified, because each compares the end with its deadline.
     held_until: Option<Instant>,
 }
 
@@ -106,8 +106,8 @@ impl State {
     /// Admits and wakes as many waiting calls as the rate limit allows. Returns what the next call
     /// must do.
     ///
-    /// If the end of the rate limit has changed, wakes all waiting calls. Each call then compares
-    /// the new end with its deadline.
+    /// If the time of the next allowed request has changed, wakes all waiting calls, because each
+    /// call must compare this time with its deadline.
     fn admit_calls(&mut self, now: Instant) -> Next {
         for waiting in self.waiting.values_mut().filter(|waiting| waiting.request.is_none()) {
             if self.limit.next(now) != Next::Send {

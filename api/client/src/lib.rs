@@ -27,8 +27,8 @@
 //! cargo add tokio --features macros,rt-multi-thread
 //! ```
 //!
-//! The crate is the directory `api/client` of the service's repository. After `--path`,
-//! `store-orders` stands for the directory of a checkout.
+//! The crate is the directory `api/client` of the service's repository. If the command has
+//! `--path`, `store-orders` is the directory of a checkout.
 //!
 //! The crate needs Rust 1.88 and a tokio runtime.
 //!

@@ -1,4 +1,4 @@
-//! The type of the outcome of `cancel_order`. Both versions of the client use this type.
+//! The outcome of a cancellation. Both versions of the client use this type.
 
 use crate::error::Error;
 use crate::generated::values::ErrorCode;

@@ -12,8 +12,8 @@ pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// Returns the request's [`Call`]. A new request has a copy of the client's call. The module
-    /// `answer` sets the request's own call before sending.
+    /// Returns the request's [`Call`]. A new request has a copy of the client's `Call`. The module
+    /// `answer` replaces the copy before sending.
     fn call(&mut self) -> &mut Call;
 
     /// Creates the tracing span of the call. The span's fields include the operation and the

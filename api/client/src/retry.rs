@@ -51,7 +51,7 @@ impl RetryPolicy {
     /// Sets the period in which attempts may begin. The period starts with the first wait for the
     /// rate limit, or with the first attempt if there is no wait.
     ///
-    /// Waits for the rate limit use up the period, so numerous concurrent calls need a longer
+    /// The period includes all waits for the rate limit, so numerous concurrent calls need a longer
     /// period. On a plan of 60 requests per minute, 200 calls need a little more than three
     /// minutes.
     pub fn total(mut self, total: Duration) -> Self {

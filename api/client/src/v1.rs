@@ -19,8 +19,8 @@ client_of_version! {
 }
 
 impl Client {
-    /// Returns the root of the base URL, the HTTP client and the options. The clients of all
-    /// versions share these parts.
+    /// Returns the parts that the clients of all versions share: the base URL without `/v1`, the
+    /// HTTP client and the options.
     pub(crate) fn parts(&self) -> (&str, reqwest::Client, Call) {
         let Self { generated } = self;
         let root = generated.baseurl.strip_suffix("/v1").unwrap_or(&generated.baseurl);

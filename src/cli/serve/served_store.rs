@@ -1,4 +1,5 @@
-//! Combines the store that a server serves with a rate limiter that fits the engine.
+//! Combines the store that a server serves with a rate limiter. With SQLite the limiter counts in
+//! memory; with PostgreSQL it counts in PostgreSQL.
 
 use crate::clock::SystemClock;
 use crate::rate_limiter::{CountsFile, CountsPersister, InMemoryRateLimiter, RateLimiter};

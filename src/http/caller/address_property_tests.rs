@@ -14,7 +14,7 @@ struct Entry {
 }
 
 /// Generates mostly addresses in two /16 networks. The networks of trusted proxies come from the
-/// same generator, so these networks contain many of the generated addresses.
+/// same generator, so many generated addresses are in a trusted network.
 fn v4() -> impl Strategy<Value = Ipv4Addr> {
     prop_oneof![
         any::<[u8; 2]>().prop_map(|[c, d]| Ipv4Addr::new(10, 0, c, d)),

@@ -26,8 +26,8 @@ pub struct CountsPersister {
 }
 
 impl CountsPersister {
-    /// Starts the thread that writes the file. Writes the file once before, so that the log reports
-    /// an unwritable disk at the start.
+    /// Starts the thread that writes the file. The caller's thread writes the file first, so that
+    /// the log reports an unwritable disk immediately.
     pub fn start(mut file: CountsFile) -> io::Result<CountsPersister> {
         let progress = log_slow_writes(file.log.clone())?;
         let mut write = move |write: fn(&mut CountsFile) -> bool| {

@@ -77,9 +77,9 @@ impl<S, R: Default> ListState<S, R> {
     /// Replaces the snapshot with `snapshot`, which is at the position `new`, and returns the old
     /// one.
     ///
-    /// Orders may have been cancelled while the new snapshot was made. The new snapshot still has
-    /// these orders, so their removals stay pending. `remove_done` must delete the earlier
-    /// removals.
+    /// This process may have cancelled orders while the new snapshot was made. The new snapshot
+    /// still has these orders, so their removals stay pending. `remove_done` must delete only the
+    /// removals that the new snapshot no longer needs.
     pub fn publish(&mut self, snapshot: S, new: Position, remove_done: impl FnOnce(&mut R)) -> S {
         self.snapshot_position = new;
         if new.history == self.position.history && new.number < self.position.number {

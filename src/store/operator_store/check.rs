@@ -194,7 +194,7 @@ fn visit_in_pages(
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     // Select all rows, and let `visit` find the wrong values. In a sound table, a query for only
-    // wrong values never reaches its LIMIT, so it reads the whole table.
+    // the wrong values never reaches its LIMIT, so this one query would read the whole table.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let mut from = Some(i64::MIN);

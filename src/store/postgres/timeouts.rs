@@ -53,7 +53,7 @@ pub const BATCH_EXECUTION_TIME: Duration = Duration::from_millis(300);
 /// Timeout of the readiness check's test write.
 pub const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
-/// Timeout of a read or a heartbeat. A session ends if it waits longer than this for a reply.
+/// Timeout of a short read or of a heartbeat. If the reply is late, the session ends.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
 /// Timeout of each task on the maintenance connection, such as the removal of old rows. A late
@@ -73,8 +73,8 @@ pub const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(3);
 /// `Retry-After` of the response to a request that could not be counted.
 pub const UNCOUNTED_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How long the server stays not ready after it failed to count a batch of requests. Once a later
-/// batch is counted, the server is ready again.
+/// The maximum time for which the server stays not ready after it failed to count a batch of
+/// requests. The server is ready earlier if it counts a later batch.
 pub const COUNT_FAILURE_DURATION: Duration = Duration::from_secs(2);
 
 pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -183,8 +183,8 @@ const _: () = {
     // The removal of old rows and the recording of uses share a connection. Both finish in time
     // even if each needs two slow statements.
     assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));
-    // If all freshness queries wait for a lock, one after another, they wait for less than a lease.
-    // So keys stay current, and the session stays open.
+    // Even if all freshness queries wait for a lock, one after another, the total wait is shorter
+    // than `LEASE`. So keys stay current, and the session stays open.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // A batch is counted in time even if it waits for all other batches and a removal of expired

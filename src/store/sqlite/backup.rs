@@ -120,8 +120,8 @@ pub struct Replaced {
 }
 
 /// Restores a backup as the store of this directory, which must not have a store. No server can
-/// start until the restore ends. The restored store gets a new id. New accounts and keys skip some
-/// ids, because the original store may have issued them after the backup.
+/// start until the restore ends. The restored store gets a new id. New accounts and keys skip the
+/// ids that the original store may have issued after the backup.
 pub fn restore(
     file: &Path,
     directory: &Path,

@@ -78,7 +78,7 @@ impl CachedLastChanges {
         &mut self.connection
     }
 
-    /// Returns the last changes. A change that was committed before this call is never missed.
+    /// Returns the last changes, including every change that was committed before this call.
     pub fn get(&mut self) -> rusqlite::Result<LastChanges> {
         let header = self.wal_index.header();
         if header.is_none() || header != self.header {

@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 /// The maximum time that a batch of cancellations waits until it can begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The maximum time that a server's write waits until it can begin, unless the write is a batch. A
-/// batch may have to wait for another write, so this time is shorter than [`BATCH_TIMEOUT`].
+/// The maximum time that a server's write waits until it can begin, unless the write is a batch.
+/// The time is shorter than [`BATCH_TIMEOUT`], because a batch may have to wait for such a write.
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
@@ -113,11 +113,12 @@ pub struct WriteGuard<'a> {
 }
 
 impl WriteGuard<'_> {
-    /// Waits for the writes of other processes, then begins a transaction that writes. Fails after
-    /// the deadline. Also fails if the index of the write-ahead log was removed or replaced.
+    /// Begins a transaction that writes. Waits for the writes of other processes, and fails if they
+    /// last beyond the deadline. Also fails if the index of the write-ahead log was removed or
+    /// replaced.
     ///
-    /// If the disk may have been full at an earlier write, a server first makes a checkpoint. Fails
-    /// if the checkpoint fails.
+    /// If an earlier write may have found the disk full, a server first makes a checkpoint, and
+    /// fails if the checkpoint fails.
     pub fn begin(&mut self) -> Result<WriteTransaction<'_>, StoreError> {
         let intent = &self.access.intent;
         if self.is_server {
@@ -157,7 +158,7 @@ impl WriteGuard<'_> {
     }
 
     /// Must be called after each commit. On a server, makes a checkpoint after every
-    /// [`CHECKPOINT_COMMITS`] commits. The requests of the commit before a checkpoint wait for the
+    /// [`CHECKPOINT_COMMITS`] commits. Only the requests of the last of these commits wait for the
     /// checkpoint.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
@@ -174,9 +175,9 @@ impl WriteGuard<'_> {
         }
     }
 
-    /// Makes a checkpoint if a server's write failed and the disk may be full, because emptying the
-    /// log frees space. An automatic checkpoint may not be due yet. If the checkpoint fails, the
-    /// server repeats it before its next write.
+    /// If a server's write failed and the disk may be full, makes a checkpoint now, because
+    /// emptying the log frees space. If this checkpoint fails, the server makes another one before
+    /// its next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);

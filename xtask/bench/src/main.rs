@@ -29,7 +29,8 @@ use std::time::{Duration, SystemTime};
 use table::Row;
 use testbed::{Program, exit_code};
 
-/// This program also runs as bare dropshot. With the server's allocator, the comparison is fair.
+/// The server's allocator. This program also serves as bare dropshot, and the comparison of both
+/// must be fair.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

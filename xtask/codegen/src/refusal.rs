@@ -1,4 +1,4 @@
-//! Refusals of the parts of a document for which the generator cannot generate code.
+//! The generator refuses parts of a document if it cannot generate code for them.
 
 use std::fmt;
 

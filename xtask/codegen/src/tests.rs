@@ -130,8 +130,8 @@ fn a_removed_value_changes_the_code_or_is_refused() {
     assert_none_ignored(|document, pointer| {
         let mut changed = document.clone();
         let removed = take(&mut changed, pointer);
-        // Skip a value whose leaves are all of a kind in `unemitted`, because the code may not
-        // depend on such leaves.
+        // Skip a value whose leaves are all of a kind in `unemitted`, because such leaves need not
+        // affect the code.
         let has_known_kind = removed.as_ref().is_some_and(|value| has_known_kind(pointer, value));
         removed
             .filter(|_| !has_known_kind)

@@ -34,7 +34,7 @@ const PRINTED: [(&[&str], &str); 9] = [
     (&["openapi"], "share/doc/store-orders/openapi.json"),
 ];
 
-/// The license of the C library, on Debian and Ubuntu.
+/// The path of the C library's license on Debian and Ubuntu.
 const LGPL: &str = "/usr/share/common-licenses/LGPL-2.1";
 
 pub struct Release {

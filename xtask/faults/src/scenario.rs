@@ -44,7 +44,6 @@ impl Tools {
         Installed::find()
     }
 
-    /// Returns the highest exit status of the scenarios that ran.
     pub fn exit_status(&self) -> u8 {
         self.worst.load(Ordering::SeqCst)
     }

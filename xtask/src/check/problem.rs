@@ -9,9 +9,8 @@ const PLACE: Style = Style::new().bold();
 
 pub(super) const ABSENT: &str = "absent";
 
-/// Longer lines are cut to this number of characters in a diff that `--fix` can apply, because
-/// generated lines can be very long. Other diffs are not cut, because a person must copy their
-/// lines.
+/// The maximum length of a line in a diff that `--fix` can apply, because generated lines can be
+/// very long. Other diffs are not cut, because a person must copy their lines.
 const MAX_CHARS: usize = 100;
 
 /// A place where a check found something other than expected, and the fix.

@@ -195,8 +195,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// A rule that compares the examples of a body. The names of an error's examples are error codes.
-/// Other examples are only text.
+/// A rule that compares the examples of a body. The names of an error's examples are error codes,
+/// so their removal is breaking. Other examples count only as text.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {

@@ -32,7 +32,8 @@ impl LiveServer {
         for (kind, records) in [("orders", orders()), ("pets", (0..20).map(pet).collect())] {
             data.run_with_input(&[kind, "import", "-"], records.to_string().as_bytes())?;
         }
-        // Set a limit for unauthenticated requests that the checks never reach.
+        // Raise the limit for unauthenticated requests so far that the checks never reach this
+        // limit.
         let process =
             data.serve(&[&["--unauthenticated-per-minute", "1000000"], flags].concat())?;
         Ok(LiveServer { process, data, directory })

@@ -41,8 +41,6 @@ pub fn page(version: &Document, newest: &Document, document: &Value) -> String {
         .replace("{reference}", reference.concat().trim_end())
 }
 
-/// Renders the banner for the page of an older version. The banner links to the newest stable
-/// version.
 fn banner(version: &Document, newest: &Document) -> String {
     let (older, Document { module, reference, .. }) = (version.module, newest);
     format!(

@@ -13,7 +13,8 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The fields of a span or an event, with the field `target`. An event also has the field `level`.
+/// The fields of a span or an event. The recorder adds the field `target`, and for an event also
+/// `level`.
 #[derive(Default)]
 struct Fields(BTreeMap<&'static str, String>);
 

@@ -99,8 +99,7 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     expandAllResponses: true,
     expandAllModelSections: true,
     expandAllSchemaProperties: true,
-    // Scalar uses this text as the prefix of element ids. The fragments of links do not contain the
-    // prefix.
+    // Scalar's element ids begin with this text. The fragments of links to the page do not.
     slug: 'api',
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,

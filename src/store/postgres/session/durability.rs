@@ -39,8 +39,8 @@ impl Durability {
     /// Reads the durability of commits, and checks whether commits are stuck. An open session needs
     /// no such check, because hanging heartbeats end the session.
     ///
-    /// The check ignores commands, because their statements may run for long. PostgreSQL does not
-    /// show when such a statement began to wait for standbys.
+    /// The check ignores the operator's commands. Their statements may run for long, and PostgreSQL
+    /// does not show when a statement began to wait for standbys.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
             "SELECT EXISTS (SELECT FROM pg_stat_activity
@@ -62,7 +62,7 @@ impl Durability {
     /// synchronous standbys stream.
     ///
     /// Without `pg_read_all_stats`, a role cannot see whether a standby is synchronous. `present`
-    /// counts such standbys too.
+    /// then also counts every standby whose state is hidden.
     pub async fn read(client: &Client) -> Result<Durability, StoreError> {
         let query = "SELECT current_setting('synchronous_standby_names'),
                     current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',

@@ -75,8 +75,8 @@ fn select(commits: bool) -> String {
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// The last change that the list in memory reflects, as reported by the latest request that
-    /// reported one.
+    /// The position of the list in memory. The value comes from the latest joined request that had
+    /// one.
     list: Option<Position>,
 }
 

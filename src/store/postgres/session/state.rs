@@ -55,11 +55,11 @@ impl SessionState {
         }
     }
 
-    /// Records that a confirmed commit has made or read the change with this number, so the standby
-    /// has the change.
+    /// Records that the standby has the change with this number, because a confirmed commit made
+    /// the change or saw it.
     ///
-    /// A completed COMMIT of the change proves less, because it may have stopped waiting for the
-    /// standby.
+    /// The end of the change's own COMMIT does not prove this, because that COMMIT may have stopped
+    /// waiting for the standby.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;
@@ -82,7 +82,7 @@ impl SessionState {
     }
 
     /// Returns what `decide` accepts from a reply of the primary. Fails if `decide` rejects the
-    /// reply, or if the session has ended. So no reply to an ended session is used.
+    /// reply, or if the session has ended.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,
@@ -117,8 +117,8 @@ impl SessionState {
         let answer = with_time_limit(limit, work).await;
         match &answer {
             Ok(_) => self.require_open()?,
-            // Without a SQLSTATE, the store counts as unreachable: the connection is lost, a reply
-            // is late, or PostgreSQL was made read-only, for example.
+            // An error without a SQLSTATE means that the store is unreachable. For example, the
+            // connection is lost, a reply is late, or PostgreSQL was made read-only.
             Err(error) if postgres_error(error).is_some_and(|error| error.state.is_none()) => {
                 self.end(&ErrorChain(error));
             }

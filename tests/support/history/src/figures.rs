@@ -22,9 +22,9 @@ pub struct Figures {
     /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
-    /// The time of the last success of each kind of request at each server. A comparison of the
-    /// lists counts as a success of every kind except lists, because writers and limited clients
-    /// pause during the comparison.
+    /// The time in nanoseconds at which each kind of request last succeeded at each server. The end
+    /// of a comparison of lists counts as a success of all other kinds, because writers and limited
+    /// clients pause during the comparison.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }

@@ -64,8 +64,8 @@ const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
-/// The interval between the starts of the clients of the first [`WAITING`] accounts. With this
-/// interval, some client is using up its account's window at almost any time.
+/// The clients of the first [`WAITING`] accounts start one after another, at this interval. So at
+/// almost any time, some client is using up its account's window.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
 /// After this many refusals, a client waits until its window ends. A ban would take [`PER_MINUTE`]
@@ -162,7 +162,8 @@ impl Workload {
     }
 
     /// Requests the list, with `If-None-Match` if `known` is set. Records a 304 as a response with
-    /// the known list. Then sets `known` to the recorded list.
+    /// the known list. Afterwards, `known` is the recorded list, or `None` if the response had no
+    /// entity tag.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // Half of the listers in `LOAD` accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };

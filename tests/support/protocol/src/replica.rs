@@ -15,7 +15,7 @@ use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
 const MAX_QUERIES: usize = 2;
 
-/// A read of all rows takes two pages. The first page has the rows of these changes.
+/// The changes whose rows are on the first page. A read of all rows takes two pages.
 const FIRST_PAGE: Set = 0b0101_0101;
 
 /// A replica that only cancels. The model leaves out this replica's list and keys.
@@ -256,8 +256,8 @@ impl Replica {
 
     /// Receives a request for a list that must reflect the changes `must_reflect`.
     ///
-    /// The next query keeps only these changes. They include the changes of earlier requests for
-    /// this query, except changes that the store has lost.
+    /// `must_reflect` replaces the changes of earlier requests for the next query. It includes all
+    /// of those changes that the store has not lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -494,8 +494,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// True if this replica would authorize a request, because its row of the key lacks all changes
-    /// in `end`. These changes revoke the key.
+    /// `end` contains the changes that revoke the key. Returns true if this replica still
+    /// authorizes requests with the key, because its row of the key has none of these changes.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

@@ -15,8 +15,8 @@ type Numbered = (usize, World);
 /// that step.
 type BrokenAfter = (Broken, usize, Step);
 
-/// Returns the number of reachable states. If steps can break a promise, fails with a shortest
-/// sequence of such steps.
+/// Returns the number of reachable states. If a step can break a promise, fails with a shortest
+/// sequence of steps that ends in such a step.
 pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::all(scope);
     let worlds = ReachedWorlds::default();

@@ -75,10 +75,10 @@ pub enum ReplicaKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Tick,
-    /// A standby with the leader's journal up to `up_to` becomes the leader. If `has_followed` is
-    /// false, the standby has not followed the old leader's timeline. The standby then gives its
-    /// new timeline the same number, because a promotion adds 1 to the last number that the standby
-    /// knows.
+    /// A standby with the leader's journal up to `up_to` becomes the leader. A promotion adds 1 to
+    /// the last timeline number that the standby knows. If `has_followed` is false, the standby
+    /// does not know the old leader's timeline, so its new timeline gets the same number as the old
+    /// leader's.
     Promote {
         up_to: u8,
         has_followed: bool,
@@ -372,8 +372,8 @@ impl World {
         Some(())
     }
 
-    /// Excludes changes that the leader has lost, because the first and third promises in `lib.rs`
-    /// do not cover lost changes.
+    /// Stops checking changes that the leader has lost, because the first and third promises in
+    /// `lib.rs` do not cover lost changes.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);

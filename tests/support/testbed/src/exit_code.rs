@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Returns the exit code of a result. Prints an error and returns 2 for it, because the tool could
-/// not do its work.
+/// Returns the exit code for a tool's result. An error means that the tool could not do its work,
+/// so this function prints the error and returns 2.
 pub fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),

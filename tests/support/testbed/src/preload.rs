@@ -79,7 +79,7 @@ impl Preload {
         &self.library
     }
 
-    /// True if a process has read a nonzero number since [`Preload::set`] last set one.
+    /// True if a process has read the last nonzero number that [`Preload::set`] set.
     pub fn was_used(&self) -> bool {
         self.used().exists()
     }

@@ -30,8 +30,8 @@ const OTHER_PET: (i64, i64) = (1043, 8);
 /// A key gets no strikes within 2 s of its first 429. So [`Samples::ban`] waits longer before it
 /// provokes a strike.
 const BURST: Duration = Duration::from_millis(2_100);
-/// The time within which a sample must end after an error. A sample that waits until a ban ends
-/// takes 5 minutes.
+/// The time within which a sample must end after an error. The limit detects a sample that waits
+/// for the end of a ban, because a ban takes 5 minutes.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
 /// The `Retry-After` of the proxy's refusals. It is longer than a sample's own first wait, so that
 /// a test shows whether the sample obeys the header.

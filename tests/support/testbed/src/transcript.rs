@@ -10,8 +10,8 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Lifetimes of keys in tests, in days; 0 stands for the present. A recent time plus a lifetime
-/// differs in each run, so comparisons of outputs replace such times.
+/// Lifetimes of keys in tests, in days. 0 stands for the present. Expiries differ in each run, so
+/// comparisons of outputs replace them.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.

@@ -37,8 +37,6 @@ pub fn wait_blocking<T>(
     }
 }
 
-/// Calls `ask` until it returns a value. Fails after `timeout`. Between two calls, the task sleeps
-/// and does not block the thread.
 pub async fn wait_for<T>(
     what: &str,
     timeout: Duration,

@@ -415,8 +415,8 @@ impl<'a> Reader<'a> {
                     None => errors.extend(response_errors),
                 }
             } else if let Some((key, target)) = self.component(&response, "responses") {
-                // This call only checks that the examples have this status. `all_shared` already
-                // contains the errors that it returns.
+                // This call only checks that the examples have the status `code`. Ignore the
+                // returned errors, because `all_shared` already contains them.
                 self.response_errors(error, Some(code), &target);
                 shared.extend(pascal(key));
             }

@@ -154,8 +154,8 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault is always alone in its group. In the first round, a fault at a COMMIT is
-    /// alone too.
+    /// True if the fault is alone in its group in every round. False for a fault at a COMMIT, which
+    /// is alone only in the first round.
     fn is_alone(self) -> bool {
         matches!(self.layer_and_duration().0, Layer::All | Layer::Disk)
     }

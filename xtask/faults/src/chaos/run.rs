@@ -132,7 +132,8 @@ async fn expect_clean_end(site: &Site, report: &mut Report) -> anyhow::Result<()
     Ok(())
 }
 
-/// Runs the clients, the operator and the faults, and records them in `journal`.
+/// Injects the faults while the clients and the operator work. All of them record events in
+/// `journal`.
 async fn record(
     site: &mut Site,
     plan: &Plan,

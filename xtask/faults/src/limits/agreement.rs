@@ -98,8 +98,8 @@ async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)
     Ok((cluster, server, client))
 }
 
-/// Returns the in-memory limiter's decision. `now` is in microseconds. Each request gets its own
-/// key, so that the limiter bans no key, because the SQL statement bans none.
+/// Returns the in-memory limiter's decision. `now` is in microseconds. The SQL statement bans no
+/// key. So each request gets its own key, which the limiter does not ban.
 async fn expected_decision(
     memory: &InMemoryRateLimiter,
     request: KeyedRequest,

@@ -84,8 +84,8 @@ struct Observations {
 }
 
 impl Observations {
-    /// Takes the last imported order from each replica's list. Cancels the order twice at the next
-    /// replica. The second cancellation must get a 404.
+    /// Cancels the last imported order of each replica's list, twice, at the next replica. The
+    /// second cancellation must get a 404, and no later list may have the order.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();

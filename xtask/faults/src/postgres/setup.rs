@@ -46,8 +46,6 @@ impl OnPrimary {
     }
 }
 
-/// Starts replicas that connect to `store.url`. Each replica starts after the previous one is
-/// ready.
 pub async fn start_replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
     let mut replicas = Vec::new();
     for number in 0..count {

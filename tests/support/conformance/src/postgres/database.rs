@@ -225,7 +225,6 @@ impl Database<'_> {
         self.server_of(&self.server.role)
     }
 
-    /// Opens the store as a server with the role `role` does.
     pub fn server_of(&self, role: &str) -> anyhow::Result<ServedPostgres> {
         self.server_at(self.url_for(role).parse()?, SILENT_FOR)
     }

@@ -287,7 +287,6 @@ pub fn pets_and_keys_are_read_while_orders_are_read(
     Ok(())
 }
 
-/// A server must read changed keys and accounts even while PostgreSQL is slow to look up a pet.
 pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -7,8 +7,8 @@ use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Maximum number of violations per rule in the report. Further violations are only counted.
-/// Further exceeded time limits are omitted.
+/// Maximum number of violations per rule in the report. Further violations are only counted, or
+/// omitted if they are exceeded time limits.
 const MAX_KEPT: usize = 3;
 
 /// The maximum number of exceeded time limits that are kept per rule. When the list is full,

@@ -36,8 +36,8 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// From the start of the first request to the end of the last one so far. The server refused
-    /// each of these requests, except the last one if `is_served` is true.
+    /// From the start of the first request to the end of the last recorded one. The server refused
+    /// all of them, but executed the last one if `is_served` is true.
     refused: Interval,
     is_served: bool,
 }
@@ -68,8 +68,8 @@ impl Recovery {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // If the lists of all servers have agreed since the fault, this server was ready then. So
-        // this report may come late.
+        // If the lists of all servers have agreed since the fault, every server was ready by that
+        // time. So a late report of readiness is then no violation.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }

@@ -56,8 +56,6 @@ impl SharedObserver {
         }
     }
 
-    /// Records the violation that the connection ended before the whole body of a response had
-    /// arrived.
     pub fn cut_body(&self, sent: &SentRequest, status: u16) {
         let violation = describe(sent, status, "the body ended early");
         self.0.lock().violations.push(violation);

@@ -48,7 +48,7 @@ impl<'a> Promise<'a> {
         format!("{}{}", self.place, self.what)
     }
 
-    /// True if the part was observed. A promise about an error code holds for a response to any
+    /// True if the tests observed the promised part. An error code may be in a response to any
     /// request.
     pub fn is_in(&self, observed: &BTreeSet<String>) -> bool {
         match self.operation {

@@ -7,11 +7,11 @@
 //! - The responses of the two rules above have the format of `Error`, and the headers that every
 //!   response has. 401, 429 and 5XX also have their documented headers.
 //! - A public page needs no key. A request to a public page gets 200, 304, 308 or 405, without rate
-//!   limit headers. A page that does not exist is treated like any other unknown path.
+//!   limit headers. If the response is 401, 404, 429 or 5XX, the page counts as an unknown path.
 //! - Responses with the status 414 or 431 are not checked.
-//! - Dropshot or hyper rejects some requests before our code runs, so their responses are not
-//!   checked. Such a request has the method `CONNECT` or one that is missing from `METHODS`. Or its
-//!   path does not begin with `/`, contains dot segments, or cannot be decoded as UTF-8.
+//! - A response is not checked if dropshot or hyper may reject the request before our code runs.
+//!   Such a request has the method `CONNECT` or a method that is missing from `METHODS`. Or the
+//!   request's path does not begin with `/`, contains dot segments, or cannot be decoded as UTF-8.
 
 use super::documented::{DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::SentRequest;
@@ -144,7 +144,6 @@ pub fn other_method(
     responses(&described, reader)
 }
 
-/// A 404 for an unknown path has the headers of a 401, except `WWW-Authenticate`.
 fn not_found_headers(document: &Value) -> Map<String, Value> {
     let headers = &document["components"]["responses"]["Unauthorized"]["headers"];
     let mut headers = headers.as_object().unwrap().clone();
