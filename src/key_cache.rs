@@ -1,5 +1,6 @@
 //! Caches the API keys in use. The cache reads a key from the store at the key's first request, and
-//! follows later changes. It accepts no key that was revoked more than a second ago.
+//! follows later changes. It accepts no key that was revoked more than a second ago, except in the
+//! last case below.
 //!
 //! The operator revokes a key with a command in another process. Asking the store for each request
 //! would cost a round trip, so a revoked key may still work for a moment. That moment must end
@@ -15,11 +16,11 @@
 //!   the cache contains the lookup's row, so the poll replaces nothing. Then the cache adds the
 //!   row. Later polls ask only for changes after 6, so the key works forever.
 //!
-//! So each answer of the store contains two facts. The position of an answer says which changes the
-//! answer includes, so the cache can tell whether a row is newer than the cached row. The `as_of`
-//! of an answer is a time: the answer includes every change that was acknowledged before that time.
-//! The cached keys are valid until a second after the `as_of` of the last poll. The server polls
-//! again 200 ms after each answer (`REFRESH_INTERVAL`). On SQLite, for example:
+//! So each answer of the store comes with two facts. Its position says which changes the answer
+//! includes. With the position, the cache can tell whether a row is newer than the cached row. Its
+//! `as_of` is a time: the answer includes every change that was acknowledged before. The cached
+//! keys are valid until a second after the `as_of` of the last poll. The server polls again 200 ms
+//! after each answer (`REFRESH_INTERVAL`). On SQLite, for example:
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -39,7 +40,8 @@
 //! - If `keys revoke` succeeds at the time R, every server refuses the key from R + 1 s on. If the
 //!   `as_of` of a server's last poll is later than R, the poll's answer includes the revocation.
 //!   Otherwise the cached keys expire by R + 1 s, which [`KeyCache::is_current`] checks for each
-//!   request. For a key that was just looked up, `look_up` checks the `as_of` of the lookup.
+//!   request. For a key that was just looked up, `look_up` refuses an `as_of` that is more than a
+//!   second old.
 //! - `as_of` is never too late. On SQLite, it is the time at which the query started. On
 //!   PostgreSQL, it is the earlier of this time and the time at which the last confirmed heartbeat
 //!   was sent (`Lease::as_of`). A heartbeat is a commit, which a replaced primary cannot confirm.
@@ -48,18 +50,18 @@
 //! - A poll replaces rows before it extends their validity (`refresh`).
 //! - A row that was looked up enters the cache only if it reflects every change that the cache
 //!   reflects ([`CachedKeys`]). Otherwise, only the requests that waited for the lookup use it.
-//! - A new key works as soon as `keys issue` has returned, because a lookup never joins a statement
-//!   that began before the request arrived (`Lookups::join`). On PostgreSQL the command also waits
-//!   until no server can read from a replaced primary (`await_servers`).
+//! - A new key works as soon as `keys issue` has returned, because a request never shares a lookup
+//!   that was sent before the request arrived (`Lookups::join`). On PostgreSQL the command also
+//!   waits until no server can read from a replaced primary (`await_servers`).
 //!
 //! What happens when something fails:
 //!
-//! - The store does not answer for a second, or the machine was suspended for as long: requests
-//!   with a key get 503 until a poll is answered. A 401 would tell the client that its key is
-//!   invalid.
+//! - The store does not answer for a second, or the machine was suspended for as long
+//!   ([`BootInstant`] continues): requests with a key get 503 until a poll is answered. A 401 would
+//!   tell the client that its key is invalid.
 //! - No standby confirms the commit of `keys revoke`: the command fails, and a failover may undo
 //!   the revocation. The operator must then run the command again.
-//! - A failover lost changes: the store has a new history, and the cache is emptied.
+//! - A failover lost changes: the server begins a new history, and the cache is emptied.
 //! - A virtual machine is paused together with its clock, or a replaced primary can still confirm
 //!   commits: a revoked key can work for longer (see `store/agreement/lease.rs`).
 //!

@@ -18,23 +18,23 @@
 //! refresh brings the snapshot up to date for all waiting requests.
 //!
 //! - With SQLite, the query reads the header of the WAL index, which changes with every commit of
-//!   any process (`store/sqlite/last_changes.rs`). This takes one system call, so each request makes
-//!   its own query. A refresh reads the changed rows in one transaction.
+//!   any process (`store/sqlite/last_changes.rs`). This takes one system call, so each request
+//!   makes its own query. A refresh reads the changed rows in one transaction.
 //! - With PostgreSQL, the query is one statement (`store/postgres/session/list_reader.rs`). It
-//!   reads
-//!   the last position and the orders that changed since the list's position. It runs while the rate
-//!   limiter counts the request, so a list request waits for only one round trip, even if another
-//!   replica has just cancelled an order. In an earlier design, a second transaction read the orders,
-//!   and a list request waited for 8.5 round trips. The answer is used only under the session's
-//!   [`lease`](crate::store::agreement::lease).
+//!   reads the last position and the orders that changed since the list's position. It runs while
+//!   the rate limiter counts the request, so a list request waits for only one round trip, even if
+//!   another replica has just cancelled an order. In an earlier design, a second transaction read
+//!   the orders, and a list request took as long as 8.5 round trips. The answer is used only under
+//!   the session's [`lease`](crate::store::agreement::lease).
 //!
 //! The server's own cancellations take a shortcut, because the server knows which orders they
 //! remove. Before the writer responds to the requests of a batch, it adds the cancelled orders to
 //! the list's pending removals, and moves the list's position past the batch ([`ListState`]). The
-//! next refresh removes these orders from the snapshot without reading the store. Editing the
-//! snapshot for each batch would copy pages even if nobody requests a list. If the list lacked a
-//! change of another process when the batch was committed, the writer leaves the list as it is. A
-//! refresh then reads that change and the batch from the store.
+//! list's position is then ahead of the snapshot's, so the next list request refreshes the
+//! snapshot. This refresh removes the orders without reading the store. Editing the snapshot for
+//! each batch would copy pages even if nobody requests a list. If the list lacked a change of
+//! another process when the batch was committed, the writer leaves the list as it is. A refresh
+//! then reads that change and the batch from the store.
 //!
 //! What is always true:
 //!
@@ -42,8 +42,7 @@
 //!   returned (`ListInMemory::current`). So no list is outdated, except in the last two cases in
 //!   `store/agreement/lease.rs`.
 //! - Only one refresh runs at a time (`refresh_lock`). An order that is cancelled during the
-//!   refresh
-//!   stays a pending removal, unless the refresh has already read its cancellation
+//!   refresh stays a pending removal, unless the refresh has already read its cancellation
 //!   (`ListState::publish`).
 //!
 //! What happens when something fails:
@@ -56,7 +55,7 @@
 //!   [`journal`](crate::store::agreement::journal)). The refresh then discards the pending removals
 //!   and reads every order.
 //! - PostgreSQL cannot be reached at the start: the list is empty and has the position [`UNREAD`].
-//!   No store has the history of this position, so the first refresh reads every order.
+//!   No session has the history of this position, so the first refresh reads every order.
 //!
 //! [`ListState`]: crate::store::agreement::list::ListState
 

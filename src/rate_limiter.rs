@@ -1,6 +1,6 @@
 //! The rate limiter. It counts the requests of each account per minute and per day, refuses those
 //! above the plan, and bans keys that keep sending after a 429. It identifies an account by its id
-//! and a key by its row number, and does not use the store.
+//! and a key by its row number, because it does not access the store.
 //!
 //! Callers rely on its numbers: a plan of 60 requests per minute admits exactly 60, however many
 //! arrive together, and a client that waits for `Retry-After` gets in. An orderly restart must not
@@ -28,22 +28,23 @@
 //!   early.
 //! - Windows belong to the account, so another key gives no further quota. Strikes and bans belong
 //!   to the key.
-//! - A key's first 429 begins a minute. Later 429s in that minute are strikes, but not those of its
-//!   first two seconds, because the client may have sent these requests before it read the first
-//!   429. If the strikes reach the account's limit per minute, the key is banned for 300 s. Each
-//!   further ban is twice as long, up to an hour, until a key has gone 24 hours without a ban
+//! - A key's first 429 begins a minute of its own, independent of the windows. Later 429s in that
+//!   minute are strikes, but not those of its first two seconds, because the client may have sent
+//!   these requests before it read the first 429. If the strikes reach the account's limit per
+//!   minute, the key is banned for 300 s. Each further ban lasts twice as long as the one before,
+//!   at most an hour. After 24 hours without a ban, the next one lasts 300 s again
 //!   (`Strikes::strike`).
 //! - A ban is checked before the windows, so requests during a ban add no strikes and do not
-//!   lengthen it. The server writes the ban to the key's row ([`BegunBans`]), where other servers
-//!   find it as they find a revocation. [`KeyBan::number`] rises with each ban and each `keys
-//!   unban`, so a server can tell which is the latest.
+//!   lengthen it. The server hands each ban on, to be written to the key's row ([`BegunBans`]),
+//!   where other servers find it as they find a revocation. [`KeyBan::number`] rises with each ban
+//!   and each `keys unban`, so a server can tell which of them is the latest.
 //!
 //! What happens when something fails:
 //!
-//! - The server is killed: it loses the requests that it counted after the start of the last
-//!   complete write of `limits.snapshot`, usually less than a second of them. A thread writes the
-//!   file half a second after the previous write ([`CountsFile`]). It also loses all strikes, and
-//!   the bans that were not in the store yet. An orderly stop saves counts and bans a last time.
+//! - The server is killed: it loses the requests that it counted after the last complete write of
+//!   `limits.snapshot` began, usually less than a second of them. A thread writes the file half a
+//!   second after the previous write ([`CountsFile`]). All strikes are lost too, and the bans that
+//!   were not in the store yet. An orderly stop saves counts and bans a last time, but no strikes.
 //! - The disk is full or hangs: counting continues in memory, and the log warns that a restart
 //!   would lose the counts.
 //! - The file cannot be read at the start: the server starts with empty windows. Once it can read

@@ -25,8 +25,8 @@
 //! - Ids ascend through all pages, because an edit applies changes in ascending order of id, each
 //!   id once. So [`Snapshot::pages_from`] finds the page of an order by binary search.
 //! - A page's content never changes, so all snapshots that have the page share its compressed bytes
-//!   and its JSON in version 2. Both are computed on first use. But once version 2 is in use, an
-//!   edit encodes changed pages in version 2 immediately.
+//!   and its JSON in version 2. Both are computed on first use. Only if version 2 is in use, an
+//!   edit encodes its changed pages in version 2 before they are requested.
 //! - The entity tag of version 1's list depends only on the JSON of its orders ([`ContentHash`]),
 //!   so the tag is the same on every replica and after a restart.
 //!

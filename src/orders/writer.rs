@@ -2,12 +2,12 @@
 //! transaction.
 //!
 //! A cancellation must be on the disk, and on the standby if there is one, before the caller gets
-//! the 204. Both engines commit changes one after the other. So with a transaction for each
-//! request, requests would wait for each other's fsync. With an fsync of 1 ms, SQLite commits 893
-//! such transactions a second. A pause to collect requests would help under load, but it would
-//! delay a client that is alone.
+//! the 204. Commits follow one another, because SQLite has one writer, and in PostgreSQL each
+//! change takes the change lock. So with a transaction for each request, requests would wait for
+//! each other's fsync. With an fsync of 1 ms, SQLite commits 893 such transactions a second. A
+//! pause to collect requests would help under load, but it would delay a client that is alone.
 //!
-//! So one task takes what is in the queue, executes it as one batch, and answers. Requests that
+//! So one task takes what is in the queue, executes it as one batch, and responds. Requests that
 //! arrive in the meantime form the next batch. A client that is alone has a batch to itself. With
 //! 64 clients, which share an fsync, the rate is 20,529 cancellations a second
 //! (`xtask/bench/README.md`). Before a batch begins, the task yields once, so that requests that
@@ -17,15 +17,15 @@
 //! What is always true:
 //!
 //! - A batch is durable before any caller of the batch gets a 204 ([`execute_batch`]).
-//! - By then, the list in memory lacks the cancelled orders, with two exceptions: the list lacks an
-//!   earlier change, or an earlier attempt in PostgreSQL cancelled the orders. In both cases, the
-//!   next freshness query reports the cancellations.
+//! - By then, the list in memory no longer shows the cancelled orders. There are two exceptions:
+//!   the list had not read an earlier change yet, or an earlier attempt in PostgreSQL cancelled the
+//!   orders. In both cases, the next freshness query reports the cancellations.
 //! - Of several requests for one pending order, at most one gets the 204. Requests that are
 //!   executed later get a 404.
 //! - No caller waits past its deadline, which is 5 s after its request arrived
-//!   ([`Writer::cancel`]). The store executes a request only if it gets the write lock before the
-//!   deadline. PostgreSQL may execute a batch late that was sent in time. So after a timeout, only a
-//!   request in the running batch may still be executed.
+//!   ([`Writer::cancel`]). SQLite executes a request only if the batch gets the write lock before
+//!   the deadline. PostgreSQL may execute a batch late that was sent in time. So after a timeout,
+//!   only a request in the running batch may still be executed.
 //! - Batches of several servers cannot deadlock in PostgreSQL, because each batch takes the change
 //!   lock first and keeps it until its transaction ends (`LOCK_CHANGES` in
 //!   `store/postgres/journal.rs`).
@@ -43,7 +43,7 @@
 //! | `Stuck`: a batch has been running for over 5 s | 503 | no, the request was not queued |
 //! | `QueueFull`: 4,096 requests are waiting | 503 | no, the request was not queued |
 //! | `NoAnswer`: the store panicked | 500 | perhaps |
-//! | `Changed`: the order may have changed | none, the handler compares the order's tag again | no |
+//! | `Changed`: the order may have changed since the client's `If-Match` | none, the handler compares the order's tag again | no |
 //!
 //! What happens when something fails:
 //!

@@ -4,10 +4,10 @@
 //!
 //! Callers rely on what a document in `spec/` promises, so the check must find where the code
 //! differs from the document. The obvious check generates the code again and compares it with the
-//! files in `api/src`. This proves only that nobody has edited a file. If the generator overlooks a
-//! `maximum`, it overlooks the `maximum` both times.
+//! files in `api/src`. This check is made too, but it proves only that nobody has edited a file. If
+//! the generator overlooks a `maximum`, it overlooks the `maximum` both times.
 //!
-//! So the check asks dropshot, the server's HTTP library. Dropshot and schemars never see the
+//! So another check asks dropshot, the server's HTTP library. Dropshot and schemars never see the
 //! document in `spec/`. They derive another document from the compiled types:
 //!
 //! ```text
@@ -24,26 +24,25 @@
 //!   formats, bounds and required members. For each operation, it also covers the success response
 //!   with the lowest status.
 //! - Dropshot cannot emit the leaf, and `codegen::unemitted` lists its kind, with the checks and
-//!   tests that cover this kind instead. `api/UPSTREAM.md` shows the same table.
+//!   tests that cover this kind instead. `api/UPSTREAM.md` shows the same table. A test fails if
+//!   dropshot emits any leaf of a listed kind, so nobody can list `maximum`.
 //!
 //! For a time, the generated code contained parts of the document as constants, and added them to
 //! what dropshot emitted. The check then compared these parts with a copy of themselves, and could
 //! not fail.
 //!
 //! Types only declare what a server should do. To emit the document, the check runs the crate `api`
-//! in a separate process (`emitted.rs`), and never runs the server. Tests prove what the server
-//! does. They rely on the document and not on the generated types:
+//! in a separate process (`emitted.rs`), and never runs the server. Tests, which the check does not
+//! run, prove what the server does. They rely on the document and not on the generated types:
 //!
 //! - The wire check (`tests/support/test_server`) reads the responses in the integration tests. If
 //!   the status, a header or the body of a response is not as documented, the test fails.
 //! - `tests/every_documented_answer.rs` fails unless it has received each documented status,
-//!   header,
-//!   code, field and listed value, and sent each query parameter. Few parts are exempt, such as error
-//!   codes that only a proxy sends.
+//!   header, code, field and listed value, and sent each query parameter. Few parts are exempt,
+//!   such as error codes that only a proxy sends.
 //! - Fuzzing (`xtask/src/external_checks/fuzzing.rs`) also sends requests that violate the
-//!   document,
-//!   and expects errors. This matters for the bounds of parameters, because dropshot emits one copy
-//!   of each bound, and the parser enforces another.
+//!   document, and expects errors. This matters for the bounds of parameters, because dropshot
+//!   emits one copy of each bound, and the parser enforces another.
 //!
 //! The checks themselves are tested with seeded defects. `xtask/tests/every_leaf.rs` changes each
 //! leaf, object and array of the documents, one at a time. Either the comparison or the rules of

@@ -1,8 +1,8 @@
 //! Finds the changes from the published document to the current one, and classifies each as
 //! breaking, addition or neutral.
 //!
-//! A program that was written for a published document must work for as long as the document's
-//! version is served. Whoever edits a document does not know these programs. So rules must decide
+//! A program that was written for a published document must work until the operations that it calls
+//! may be removed. Whoever edits a document does not know these programs. So rules must decide
 //! whether an edit could break a program, and whether the edit needs a new version.
 //!
 //! The obvious rule is a list of breaking changes: a field was removed, a new parameter is
@@ -15,7 +15,8 @@
 //! (`Findings::other`). Without a rule, only text for people may change, and an `x-` field may be
 //! added. The rules for values depend on whether callers send or receive them (`Direction`).
 //! References are resolved first. So a change of a shared component counts wherever the component
-//! is used, and it makes no difference whether an operation refers to a definition or contains it.
+//! is used. Apart from names, it makes no difference whether an operation refers to a definition or
+//! contains it.
 //!
 //! What is always true:
 //!
@@ -24,22 +25,21 @@
 //!   it (`history`). So nobody can hide a change by editing a file in `spec/published`, and the
 //!   edit itself is a problem. In a shallow clone, the check says that it lacks the history, and
 //!   uses the files of the checkout.
-//! - A neutral change needs a new patch version, and an addition a new minor version. After a beta,
-//!   both need the next beta ([`Verdict::next_version`]). `check --fix` sets these versions.
-//!   `CHANGELOG.md` must name each addition and each breaking change.
+//! - A neutral change needs a new patch version, and an addition a new minor version. If the newest
+//!   published version is a beta, both need the next beta ([`Verdict::next_version`]). `check
+//!   --fix` sets these versions. `CHANGELOG.md` must name each addition and each breaking change.
 //! - A breaking change needs a new major version, which is a new document under a new base path.
 //!   The old document stays without this change. It is served until all operations of its last
 //!   published version may be removed ([`operations_that_stay`]).
 //! - No difference escapes. `xtask/tests/compatibility/every_key.rs` removes and replaces each
-//!   value of version 1's document, except its version. Each change must be found, and only text
-//!   for people may be neutral.
+//!   value of version 1's document, except its version. Each of these changes must be found, and
+//!   only those of text for people may be neutral.
 //!
 //! Verdicts are about documents, so they cannot show that the server still does what an old
 //! document says. For that, `tests/published_documents.rs` checks today's responses against every
-//! document in `spec/published`. Additions are allowed, but the requests and responses of the test
-//! must contain each part that a document promises, such as a field or a header. Operations that
-//! were in beta or are past their `x-sunset` are exempt. The test's seeded defects change the
-//! current document and the responses alike, so that only this test can find them.
+//! document in `spec/published`. Additions are allowed. The requests and responses of the test must
+//! contain each part that a document promises, such as a field or a header. Operations that were in
+//! beta or are past their `x-sunset` are exempt.
 //!
 //! Verdicts depend on the day, because an operation may be removed after its `x-sunset`, and a new
 //! sunset must be at least 90 days ahead. So `publish` runs the check again on the day of the

@@ -19,11 +19,11 @@
 //! So each change adds a row with its number and a random id to the journal, the table `changes`,
 //! in the transaction that makes the change. A process remembers the last change that it has seen
 //! ([`Seen`]). Each time it asks the journal for the last change, it also asks if the journal
-//! contains the remembered change, with the same number and id. If the journal contains it, the
-//! store has all earlier changes too, because numbers are committed in ascending order. So the
-//! process can catch up from the remembered change. Otherwise, the process cannot tell which
-//! changes were lost. The process then begins a new history, discards its pending removals and
-//! cached keys, and reads all orders again.
+//! contains the remembered change, with the same number and id. If so, the store has all earlier
+//! changes too, because numbers are committed in ascending order and a failover loses only the end
+//! of the log. So the process can catch up from the remembered change. Otherwise, the process
+//! cannot tell which of its changes were lost. It ends the session. The next session begins a new
+//! history: the process discards its pending removals and cached keys, and reads all orders again.
 //!
 //! What is always true:
 //!
@@ -32,11 +32,12 @@
 //! - No row in memory is later than the last seen change, because [`Seen::accept`] records the
 //!   change before the rows of the same answer are used.
 //! - A session follows one history. If the journal lacks the last seen change, the session ends
-//!   ([`AnswerRejected::OtherHistory`]). Only the next session begins a new history
+//!   ([`AnswerRejected::OtherHistory`]). Only the opening of a session begins a new history
 //!   ([`Answer::opening`]).
 //! - A process does not remember a change of a new primary before this primary has confirmed a
-//!   commit ([`Opening::record`]). Otherwise, the process could remember a change that only a
-//!   replaced primary has, and read all orders again without need.
+//!   commit ([`Opening::record`]). Otherwise it could remember a change that only a replaced
+//!   primary has. The next primary would lack this change, and the process would read all orders
+//!   again without need.
 //! - Numbers of different histories are never compared ([`Position`](super::position::Position)).
 //!
 //! What happens when something fails:

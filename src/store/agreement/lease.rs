@@ -7,10 +7,10 @@
 //! suspended. P2 is promoted, and replica B cancels order 7 there and responds with 204. Then A
 //! resumes, receives a request for the list, and learns from P1 that nothing has changed.
 //!
-//! Two rules prevent an outdated list. A uses P1's answers only under its [`Lease`], which expires
-//! one second after A sent its last confirmed heartbeat. B executes no cancellation on P2 until one
-//! second after it opened its first session to P2 ([`OldLeaseWait`]). A server opens sessions only
-//! to a primary that is not in recovery (`connect_to`), so B's second begins after the promotion.
+//! Two rules prevent this. A uses P1's answers only under its [`Lease`], which expires one second
+//! after A sent its last confirmed heartbeat. B executes no cancellation on P2 until one second
+//! after it opened a session to P2 ([`OldLeaseWait`]). A server opens sessions only to a primary
+//! that is not in recovery (`connect_to`), so this second begins after the promotion.
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -33,8 +33,8 @@
 //! the confirmation long after the promotion.
 //!
 //! A and B measure their seconds with different clocks, which must advance at nearly the same rate.
-//! A small difference does no harm, because P2's promotion and B's connection take much longer, and
-//! both happen between s and B's wait.
+//! A small difference does no harm, because P2's promotion and B's connection take longer than
+//! that, and both happen between s and B's wait.
 //!
 //! What is always true:
 //!
@@ -46,21 +46,25 @@
 //!   there, the server reads the order from the store. It shows the order as cancelled only once a
 //!   heartbeat has confirmed the cancellation (`Session::cancelled_order`).
 //! - No code can skip the wait, because the functions that send cancellations and freshness queries
-//!   require a [`WaitIsOver`].
+//!   require a [`WaitIsOver`]. Lists wait too, because P2 may have a cancellation that P1 never
+//!   confirmed. Otherwise B could send a list without the cancelled order, and then A a list with
+//!   it. The operator's commands also wait after a change, until no server can use an older answer
+//!   (`await_servers`).
 //! - Lists wait too, because P2 may have a cancellation that P1 never confirmed. Without the wait,
 //!   B could send a list without the order, and A could later send a list with the order.
-//! - The first session of a process waits. A later session waits again if its primary is another
-//!   server, or was a standby in between (`ServerIdentity`). Otherwise it waits only until the
-//!   previous session's wait ends ([`OldLeaseWait::for_session`]).
+//! - The first session of a process waits. A later session waits again if its primary is not the
+//!   one before, or was a standby in between (`ServerIdentity`). A session to the same primary only
+//!   waits for the rest of an unfinished wait ([`OldLeaseWait::for_session`]).
 //!
 //! What happens when something fails:
 //!
 //! - Heartbeats are not confirmed: the lease outlives two missing confirmations, and then expires.
-//!   A list request whose answer from P1 arrives later gets a 503, and the session ends. A then
-//!   tries the hosts of its URL in order, until one is a primary and confirms a commit (`Opener`).
-//! - An administrator cancels a commit's wait for the standby: PostgreSQL reports success, with a
-//!   warning. Servers treat the commit as failed. A heartbeat that fails in this way does not renew
-//!   the lease, and the session ends (`Link::require_confirmed_since`).
+//!   A list request whose answer from P1 arrives later gets a 503, and the session ends. The
+//!   session also ends if a heartbeat has no answer for two seconds. A then tries the hosts of its
+//!   URL in order, until one is a primary and confirms a commit (`Opener`).
+//! - An administrator cancels a commit's wait for the standby: PostgreSQL reports the commit as
+//!   successful, with a warning. Servers treat such a commit as unconfirmed. If it is a heartbeat,
+//!   it does not renew the lease, and the session ends (`Link::require_confirmed_since`).
 //! - A machine is suspended: the lease's clock advances (`BootInstant`). The wait's clock may stop
 //!   (`Instant`), which only prolongs the wait.
 //! - A virtual machine is paused, and its clock stops: the server cannot notice the pause, so a

@@ -10,8 +10,9 @@
 //! So the update of the row is the decision. `count.sql` is one `INSERT … ON CONFLICT DO UPDATE`,
 //! and a transaction of its own. PostgreSQL locks the account's row and computes the new counts
 //! from the row's last committed version, even if another server committed it after this statement
-//! began ([Read Committed]). Batches that count the same account therefore take effect one after
-//! the other, and each starts from the result of the one before.
+//! began ([Read Committed]). If the account has no row yet, one batch inserts it, and the others
+//! update it. Batches that count the same account therefore take effect one after the other, and
+//! each starts from the result of the one before.
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -42,21 +43,22 @@
 //!   plan, two servers may send different limits. Each then admits up to its own limit, but both
 //!   add to the same counts.
 //! - Batches of several accounts cannot deadlock, because each batch locks the rows in the order of
-//!   their accounts. A suspended server holds no lock. Its batch is one statement, whose answer
-//!   fits into the buffers of the connection (`MAX_ACCOUNTS`), so PostgreSQL can commit without the
-//!   server.
-//! - Windows follow only the database's clock. A batch that waited for a row does not count at an
-//!   earlier time than the batch before it (`counted_at`), unless the clock was set back.
+//!   their accounts. A suspended server holds no lock: its batch is one statement, and the answer
+//!   fits into the buffers of the connection (`MAX_ACCOUNTS`). So PostgreSQL can send the answer
+//!   and commit, even if the server does not read.
+//! - Windows follow only the database's clock. A batch reads the clock before it waits for a row.
+//!   If the batch before it has counted at a later time, it counts at that time too (`counted_at`).
 //!
-//! Commits of counts do not wait for the disk or a standby, so a failover can lose some. But the
-//! session's heartbeat waits for the standby, which then has everything that the cluster wrote
-//! before. Without a confirmed heartbeat, the session's [`lease`] expires within a second, and
-//! requests get 503. So with a synchronous standby, at most the counts of a second are lost. If the
-//! standby is asynchronous, a failover loses every count that it has not received.
+//! What happens when something fails:
 //!
-//! Strikes, and requests without a valid key, are counted in each server's memory, so that a flood
-//! does not reach PostgreSQL. With four servers, a client may thus get four times as many refusals
-//! before it is banned. A ban is written to the key's row, so it takes effect on all servers.
+//! - A failover can lose counts, because their commits do not wait for the disk or a standby. But
+//!   the session's heartbeat waits for the standby, which then has everything that the cluster
+//!   wrote before. Without a confirmed heartbeat, the session's [`lease`] expires within a second,
+//!   and requests get 503. So with a synchronous standby, at most the counts of a second are lost.
+//!   If the standby is asynchronous, all counts that it has not received are lost.
+//! - A server that is killed loses its strikes, because each server counts strikes in its memory.
+//!   So with four servers, a client may get four times as many refusals before it is banned. A ban
+//!   is written to the key's row, so it takes effect on all servers.
 //!
 //! Each batch leaves dead versions of its rows, and PostgreSQL keeps them as long as a snapshot of
 //! the same database may need them ([routine vacuuming]). During a `pg_dump` of the store, each

@@ -16,21 +16,21 @@
 //! - for the server ([`server`]), a module such as `api/src/v2.rs`. It has records and enums,
 //!   strict parameters, an enum of successes and an enum of errors for each operation, and two
 //!   traits. Handlers implement the first trait, with a plain method for each operation. Dropshot
-//!   serves the second one.
+//!   serves the second one, whose generated implementation calls the first.
 //! - for the client ([`client`]), progenitor's client, requests with setters, and the extensible
 //!   enums.
 //!
 //! From the second trait and its types, dropshot emits a document again. `cargo xtask check`
-//! compares the emitted document with the one in `spec/`, and `xtask/src/check.rs` explains what this
-//! proves.
+//! compares the emitted document with the one in `spec/`, and `xtask/src/check.rs` explains what
+//! this proves.
 //!
 //! What is always true:
 //!
-//! - The generator never silently ignores a part of a document. If a part is outside the
-//!   [`subset`], the generator reports a [`Refusal`] and writes no file. The refusal contains the
-//!   JSON pointer of the part and the fix. `tests.rs` adds, removes and changes values in each
-//!   construct of three documents. Each change must change the code, be refused, or concern a kind
-//!   of value that [`unemitted`] lists with its tests.
+//! - The generator never silently ignores a part of a document that dropshot could emit. If a part
+//!   is outside the [`subset`], the generator reports a [`Refusal`] with the part's JSON pointer
+//!   and the fix, and writes no file. `tests.rs` adds, removes and changes values in each construct
+//!   of three documents. Each change must change the code, be refused, or concern a kind of value
+//!   that [`unemitted`] lists with its tests.
 //! - A handler can return only documented errors. An operation's enum of errors has the codes that
 //!   the examples of its responses name. A handler that returns any other error does not compile.
 //! - A handler gets only valid parameters, because the generated types parse them strictly.

@@ -50,13 +50,17 @@
 //!
 //! What happens when something fails:
 //!
-//! - A lock is not free in time: PostgreSQL ends the wait before the earliest deadline in the batch
-//!   ([`lock_wait`]), and the batch is sent again in the same session (`PostgresStore::execute`).
-//!   PostgreSQL must end the wait, because a late reply closes the session for lists too.
+//! - A lock is not free in time: PostgreSQL ends the wait before the deadline ([`lock_wait`]). If
+//!   enough time is left, the batch is sent again in the same session (`PostgresStore::execute`).
+//!   If PostgreSQL did not end the wait, the reply would be late, and a late reply ends the
+//!   session, which lists use too.
 //! - No session is open for the first attempt: the batch waits at most a second (`SESSION_WAIT`).
-//!   Then its clients get a 503, and nothing was cancelled.
+//!   Then its clients get a 503, and nothing was cancelled. If a session is open but still waits
+//!   for old leases, the batch waits until its deadline.
 //! - The session ends after an attempt was sent: the batch waits for the next session, because only
 //!   another attempt can find out whether this one was committed.
+//! - PostgreSQL falls silent, but the connections stay open: a heartbeat without an answer for 2 s
+//!   ends the session, so there is time for another attempt.
 //! - A backend of PostgreSQL is suspended: it may execute an attempt after the client got the 503.
 //!   The order is then cancelled, as is possible after any 503.
 //!
