@@ -157,8 +157,8 @@
 //!
 //! [`Client::list_orders_if_changed`] takes the [`etag`](Response::etag) of a list and returns
 //! `None` if the list has not changed, which saves the transfer for programs that poll. Version 2
-//! has the same for [a page](v2::ListOrders::send_if_changed) and [an
-//! order](ClientV2::get_order_if_changed). With the [`etag`](Response::etag) of an order,
+//! has the same for [a page](v2::ListOrders::send_if_changed) and
+//! [an order](ClientV2::get_order_if_changed). With the [`etag`](Response::etag) of an order,
 //! [`ClientV2::cancel_order_if_unchanged`] cancels the order only in the state that you have seen.
 //!
 //! ```no_run
