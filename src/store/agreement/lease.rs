@@ -46,10 +46,8 @@
 //!   there, the server reads the order from the store. It shows the order as cancelled only once a
 //!   heartbeat has confirmed the cancellation (`Session::cancelled_order`).
 //! - No code can skip the wait, because the functions that send cancellations and freshness queries
-//!   require a [`WaitIsOver`]. Lists wait too, because P2 may have a cancellation that P1 never
-//!   confirmed. Otherwise B could send a list without the cancelled order, and then A a list with
-//!   it. The operator's commands also wait after a change, until no server can use an older answer
-//!   (`await_servers`).
+//!   require a [`WaitIsOver`]. The operator's commands also wait after a change, until no server
+//!   can use an older answer (`await_servers`).
 //! - Lists wait too, because P2 may have a cancellation that P1 never confirmed. Without the wait,
 //!   B could send a list without the order, and A could later send a list with the order.
 //! - The first session of a process waits. A later session waits again if its primary is not the
