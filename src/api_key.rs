@@ -61,7 +61,7 @@ impl ApiKey {
         ApiKey(key)
     }
 
-    /// Returns the key itself, to show it once, when it is issued.
+    /// Returns the key as text. Commands show the key only once, when they issue it.
     pub fn expose(&self) -> &str {
         &self.0
     }

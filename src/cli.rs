@@ -127,7 +127,7 @@ Examples:
 Example:
   store-orders restore store-2026-06-15.sqlite --data-dir ./restored")]
     Restore(backup::RestoreArgs),
-    /// Check the integrity of the store and count its contents
+    /// Check the integrity of the store and count its orders, pets, accounts and keys
     #[command(after_help = "\
 Examples:
   store-orders check

@@ -1,5 +1,5 @@
-//! Provides clocks and points in time. Strikes and bans in a server's memory use monotonic time.
-//! Most other times are wall time. Tests can use a clock that they set.
+//! Provides clocks and points in time. Leases, and strikes and bans in memory, use monotonic time.
+//! Rate limit windows and stored times use wall time. Tests can set a [`ManualClock`].
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};

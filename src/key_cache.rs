@@ -112,12 +112,12 @@ pub struct KeyCache {
     cached: CachedKeys,
     lookups: Lookups,
     opened: BootInstant,
-    /// The time until which the cached keys are valid, in milliseconds after `opened`. Time during
-    /// which the machine is suspended counts, because `opened` is a [`BootInstant`].
+    /// The time until which the cached keys are valid, in milliseconds after `opened`. The
+    /// milliseconds include suspensions of the machine, because `opened` is a [`BootInstant`].
     valid_until_ms: AtomicU64,
     /// The uses of keys that the store has not recorded yet. Maps the row of a key to the time of
     /// its last use, in Unix milliseconds. The map is sorted by row, so that each transaction
-    /// writes few pages.
+    /// changes few pages of the database.
     uses: Mutex<BTreeMap<i64, i64>>,
 }
 
@@ -254,8 +254,8 @@ impl KeyCache {
         self.elapsed_ms() < self.valid_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. Refreshes have their own
-    /// thread, because lists may keep the other threads busy. While a refresh is late, the cache
+    /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. A separate thread does so,
+    /// because lists may keep the server's other threads busy. While a refresh is late, the cache
     /// refuses all keys.
     pub fn keep_current(self: Arc<Self>, log: Logger) -> io::Result<KeyRefresh> {
         let (stop, stopped) = oneshot::channel();

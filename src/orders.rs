@@ -89,8 +89,8 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// The maximum number of pages that a refresh may change on the thread of the request. Such a
-/// refresh is short, because it copies less than 1 MiB.
+/// A refresh that changes more pages than this runs in its own task. A refresh within this maximum
+/// copies less than 1 MiB.
 const MAX_INLINE_PAGES: usize = 4;
 
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
@@ -248,8 +248,8 @@ impl OrderList {
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Refreshes the list repeatedly, forever. Without these refreshes, the first request after a
-    /// long import would wait while the server reads the whole import.
+    /// Refreshes the list every `FOLLOW_INTERVAL` if orders have changed. Otherwise, the first
+    /// request after a long import would wait while the server reads the whole import.
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;

@@ -156,7 +156,7 @@ fn seconds_rounded_up(duration: Duration) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     Admitted(RateLimitStatus),
-    /// 429 `rate_limit_exceeded`: this window is exhausted.
+    /// 429 `rate_limit_exceeded`: the account's requests in the given [`Window`] are used up.
     Limited(RateLimitStatus, Window),
     Banned {
         /// The status for the headers. Its `resets_in` lasts until the end of the ban.
@@ -184,13 +184,13 @@ impl Decision {
     }
 }
 
-/// A rate limiter. It counts in memory with an embedded store, and in PostgreSQL with a store in
+/// Enforces the limits. The counts are in memory if the store is embedded, and otherwise in
 /// PostgreSQL.
 #[async_trait]
 pub trait RateLimiter: Send + Sync {
     /// Atomically counts a request with a valid key in both windows of its account, or rejects the
-    /// request. A rejected request may count as a strike and begin a ban, which is logged. Returns
-    /// [`Decision::Unavailable`] if no decision is made by the deadline.
+    /// request. A rejected request may count as a strike and begin a ban. A new ban is logged.
+    /// Returns [`Decision::Unavailable`] if no decision is made by the deadline.
     async fn admit(
         &self,
         request: KeyedRequest,

@@ -33,16 +33,15 @@ use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// How long the server waits for dropshot's accept loop to exit before it closes the listening
-/// socket. If it closed the socket earlier, the loop would log an error.
+/// The maximum wait for dropshot's accept loop to exit before the listening socket is closed. If
+/// the socket were closed earlier, the loop would log an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The last part of the stop delay. In this part, the server ignores new connections and serves
-/// existing ones.
+/// The last part of the stop delay. The server then ignores new SYN packets, but serves clients
+/// whose handshake has begun.
 ///
-/// A client whose TCP handshake has begun can still send a request. A client that the server
-/// ignores repeats its SYN after a second. By then the socket is closed, so the client's connection
-/// is refused.
+/// An ignored client repeats its SYN after a second. The socket is closed by then, so the client is
+/// refused at once.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time for closing the admin listener, once the API's listener is closed.
@@ -238,8 +237,8 @@ async fn open(
     let batches = metrics.batches.clone();
     let orders = OrderList::open(Arc::clone(&store), batches, outdated_bytes, &log).await;
     let orders = orders.context("the orders cannot be read")?;
-    // Start the damage check after the orders are read, because reading them may already find
-    // damage.
+    // Start the damage check after the orders are read. If reading the orders finds damage, no
+    // check is needed.
     let damage_check = DamageCheck::start(Arc::clone(&store), config.serve_damaged, &log);
     // Open the key cache last, because it refuses all keys if its last query is more than a second
     // old. Opening the other parts may take longer than a second.

@@ -89,7 +89,6 @@ pub enum Structure {
 /// The maximum number of orders in one message of an [`OrderSender`].
 pub const SENT_ORDERS: usize = 1_000;
 
-/// The channel to which a store sends orders, at most [`SENT_ORDERS`] per message.
 pub type OrderSender = mpsc::Sender<Vec<Order>>;
 
 pub type GivesUp = Box<dyn Fn() -> bool + Send>;
@@ -123,8 +122,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Reads the last changes, and the time at which they were current. Does not delay list
-    /// requests.
+    /// Reads the last changes, and the time at which they were current. List requests need not wait
+    /// for this read.
     async fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         Ok(self.poll_keys(None).await?.polled)
     }
@@ -182,8 +181,8 @@ pub trait Store: Send + Sync {
     }
 
     /// Checks the structure of an embedded store by reading all of it, without delaying other
-    /// calls. Does not check a database, because its server does so. Fails once `gives_up` returns
-    /// true.
+    /// calls. Does not check a store in PostgreSQL, because PostgreSQL checks its own pages. Fails
+    /// once `gives_up` returns true.
     async fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
 
     /// Fails if this server should not receive requests, for example because its session or its

@@ -109,7 +109,6 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     );
 }
 
-/// The number of connections with an unanswered request.
 type PendingRequests = Arc<AtomicUsize>;
 
 /// Watches one connection, and counts it as pending while its request is unanswered.

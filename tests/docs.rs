@@ -324,8 +324,8 @@ fn responses(document: &Value) -> impl Iterator<Item = Value> {
     responses.map(|response| resolve_references(document, response))
 }
 
-/// Returns the size in bytes below which a reference page must stay after gzip. For the current
-/// documents, the size is about 12,000.
+/// Returns the limit for the size of a reference page after gzip, in bytes. For the current
+/// documents, this limit is about 12,000.
 fn most_bytes(document: &Value) -> usize {
     let paths = document["paths"].as_object().unwrap().values();
     let operations: Vec<_> = paths.flat_map(|path| path.as_object().unwrap().values()).collect();
@@ -545,7 +545,6 @@ async fn the_summary_for_language_models_describes_the_served_document() {
     assert!(reference.contains("<li>Contact: Cats &amp; Dogs, help@orders.test</li>"));
 }
 
-/// Returns the text of the only child of `element` that has this name in the namespace of Atom.
 fn text_in<'a>(element: roxmltree::Node<'a, '_>, name: &str) -> &'a str {
     let children: Vec<_> =
         element.children().filter(|child| child.has_tag_name((ATOM, name))).collect();

@@ -85,11 +85,12 @@ fn next_page(page: &Value) -> String {
     format!("/v2/store/orders?cursor={}", page["nextCursor"].as_str().unwrap())
 }
 
-/// Paths whose responses have an entity tag. After `ANSWERS`, they are requested with
-/// `If-None-Match`, to get a 304.
+/// Paths whose responses have an entity tag. After the requests of `ANSWERS`, the test sends
+/// `If-None-Match` to these paths, to get a 304.
 const TAGGED: [&str; 3] = ["/v1/store/orders", FIRST_PAGE, "/v2/store/orders/2"];
 
-/// Creates the setup of a server that speaks either HTTP/1.1 without TLS or HTTP/2 over TLS.
+/// Creates a setup. [`TestSetup::new`] is for HTTP/1.1 without TLS, [`tls_setup`] for HTTP/2 over
+/// TLS.
 type NewSetup = fn() -> TestSetup;
 
 fn tls_setup() -> TestSetup {

@@ -55,8 +55,8 @@ fn percent_encode(key: &str) -> String {
 /// the response.
 async fn send_raw(server: &TestServer, request: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(server.direct_address()).await.unwrap();
-    // Ignore the error, because the server may refuse the request and close the connection before
-    // it has read everything.
+    // Ignore the error, because the server may close the connection before it has read the whole
+    // request.
     let _ = stream.write_all(request.as_bytes()).await;
     let _ = stream.shutdown().await;
     let mut answer = Vec::new();
@@ -108,7 +108,6 @@ fn requests(key: &str) -> Vec<String> {
     requests
 }
 
-/// Returns requests with the key in the target, with and without an `Authorization` header.
 fn requests_with_target(key: &str) -> Vec<String> {
     let bearer = format!("Authorization: Bearer {key}");
     let mut requests = Vec::new();
@@ -178,8 +177,8 @@ fn wrong_headers(key: &str) -> [String; 27] {
 /// A key's label. Lists of keys show it to the operator, but the log must never contain it.
 const LABEL: &str = "web shop of Acme";
 
-/// Creates a setup with nine keys, among them expired, revoked, rotated and unknown ones. The first
-/// one is valid.
+/// Creates a setup and nine keys, among them an expired, a revoked, a rotated and an unknown key.
+/// The first key is valid.
 fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
     let mut setup = TestSetup::new().with_log(captured).with_unauthenticated_per_minute(100_000);
     setup.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];

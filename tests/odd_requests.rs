@@ -136,8 +136,8 @@ fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
 }
 
 /// Sends the bytes and reads until the server closes the connection. Returns `None` after a
-/// timeout. Set `closes_writing` if the last request may be incomplete. Without it, the server
-/// would wait for the rest of that request.
+/// timeout. If the last request may be incomplete, set `closes_writing`, because the server would
+/// otherwise wait for the rest of the request.
 async fn exchange(address: SocketAddr, bytes: &[u8], closes_writing: bool) -> Option<Vec<u8>> {
     let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
     let mut received = Vec::new();

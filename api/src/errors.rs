@@ -188,8 +188,7 @@ pub fn unauthorized(sent: SentCredentials, document: &Document) -> Response<Body
     with_body(ErrorCode::Unauthorized, Body::from(body), document)
 }
 
-/// 401: the key's prefix is for the environment `key`, but this server is for the environment
-/// `server`.
+/// 401: the key's prefix names the environment `key`, but this server's environment is `server`.
 pub fn key_of_other_environment(key: &str, server: &str, document: &Document) -> Response<Body> {
     let message = format!(
         "This API key is for {key}, and this is the address of {server}. Send it to the address of \

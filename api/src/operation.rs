@@ -21,7 +21,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A request as a handler gets it. The handler gets the parameters and the body separately.
+/// What a handler gets of a request in addition to the parameters and the body.
 #[derive(Debug)]
 pub struct Request<'a, C, K = ()> {
     pub context: &'a C,
@@ -34,7 +34,7 @@ pub struct Request<'a, C, K = ()> {
 }
 
 impl<'a, C, K> Request<'a, C, K> {
-    /// Converts dropshot's request. `caller` is the client that sent the request.
+    /// Converts dropshot's request, which `caller` sent.
     pub fn new(context: &'a RequestContext<C>, caller: &'a K) -> Request<'a, C, K>
     where
         C: ServerContext,
@@ -134,7 +134,7 @@ impl<T: Serialize> Json<T> {
     }
 }
 
-/// Returns a response that has this status, but neither a body nor headers.
+/// Returns a response without a body, such as a 204 or a 304. The caller adds the headers of a 304.
 pub fn empty_response(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
@@ -288,7 +288,7 @@ impl JsonSchema for Failure {
 /// request. Extraction never fails, even if the body is invalid.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
-    /// The sender of the request, from which a handler gets the caller.
+    /// Identifies the sender of the request. [`Sender::caller`] returns the caller.
     pub sender: Sender,
     /// The body, or the reason why it is invalid.
     pub body: Result<B, Invalid>,
@@ -379,7 +379,7 @@ where
 /// A type that occurs in request bodies. This trait checks the bounds of the type's members,
 /// because serde does not check them.
 pub trait CheckedBody {
-    /// Fails if a member is out of bounds.
+    /// Fails if a member is out of bounds or does not match its pattern.
     fn check(&self) -> Result<(), Invalid>;
 }
 

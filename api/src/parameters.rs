@@ -189,8 +189,7 @@ fn repeatable(name: &str) -> Option<String> {
     repeats.then(|| name.to_string())
 }
 
-/// An extractor of an operation's parameters. If parameters are invalid, the value contains the
-/// error.
+/// Extracts the parameters of an operation. If they are invalid, contains the error instead.
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 
@@ -231,7 +230,7 @@ pub trait Rule {
     /// space suggests `%2B`.
     const MAY_HAVE_PLUS: bool = false;
 
-    /// Parses the text of a parameter, or returns `None` if it does not match the schema.
+    /// Parses the text of a parameter. Returns `None` if the text does not match the schema.
     fn parse(&self, text: &str) -> Option<Self::Value>;
 
     /// Describes the valid values in words.
@@ -324,7 +323,7 @@ pub struct Text {
 impl Text {
     pub const ANY: Text = Text { form: None };
 
-    /// Sets the pattern that the string must match. An earlier pattern no longer applies.
+    /// Requires the string to match this pattern instead of any earlier pattern.
     pub const fn with_pattern(self, form: &'static Pattern) -> Text {
         Text { form: Some(form) }
     }

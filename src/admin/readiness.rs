@@ -1,5 +1,5 @@
-//! Checks whether requests should be sent to this server, for `/readyz` and the metrics. The check
-//! queries the store, so a monitor notices a failure even while clients send no requests.
+//! Decides whether requests should be sent to this server, for `/readyz` and the metrics. Queries
+//! the store, so that a monitor notices a failure even while clients send no requests.
 
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
@@ -256,11 +256,11 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
     StoreState { is_reachable: true, unready }
 }
 
-/// The time at which the list began to lag behind the store, with the store's last change at that
+/// The time at which the list began to lag behind the store, and the store's last change at that
 /// time. `None` if the list has every change.
 ///
-/// The lag ends when the list has that change. If the list then lacks a later change, a new lag
-/// begins.
+/// The lag ends when the list has the recorded change. If the list then lacks a later change, a new
+/// lag begins.
 #[derive(Debug, Default)]
 struct ListLag(Option<(Instant, Position)>);
 

@@ -178,7 +178,7 @@ fn confirm_closing(name: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Reads the changed account from the store, and records the change in the audit log.
+/// Records the change in the audit log, even if the changed account cannot be read.
 fn read_changed_account(
     store: &dyn OperatorStore,
     command: &str,

@@ -87,7 +87,8 @@ pub fn operator() -> String {
     })
 }
 
-/// Finds the name of a user by number. `users` is the content of a file in the format of passwd(5).
+/// Finds the user with the id `number` in `users`, the content of a file in the format of
+/// passwd(5).
 fn user_name(users: &str, number: u32) -> Option<String> {
     users.lines().find_map(|line| {
         let mut fields = line.split(':');

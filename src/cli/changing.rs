@@ -224,7 +224,6 @@ fn refuse_rows(
     Ok(())
 }
 
-/// Returns the orders that do not exist or cannot be changed, each with the reason.
 fn refusals(
     store: &dyn OperatorStore,
     ids: &[i64],
@@ -284,7 +283,6 @@ fn format_order_count(count: usize) -> String {
     format!("{count} order{}", if count == 1 { "" } else { "s" })
 }
 
-/// Lists the first ids for a message, followed by `…` if there are more.
 fn format_ids(ids: &[i64]) -> String {
     const SHOWN: usize = 20;
     let mut list: Vec<String> = ids.iter().take(SHOWN).map(i64::to_string).collect();

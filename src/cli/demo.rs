@@ -32,8 +32,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Args, Debug)]
 pub struct DemoArgs {
-    /// Address to listen on, HOST:PORT; by default 127.0.0.1:8080, or a free port if that is
-    /// taken
+    /// Address to listen on, HOST:PORT; by default 127.0.0.1:8080, or a free port if 8080 is taken
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<ListenAddress>,
 }

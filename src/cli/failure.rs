@@ -17,8 +17,8 @@ pub struct Failure {
     pub message: String,
 }
 
-/// The `code` of a failure in JSON. It also decides the exit status, unless a signal ended the
-/// command.
+/// The `code` of a failure in JSON. The code also decides the exit status, unless a signal ended
+/// the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {

@@ -116,7 +116,7 @@ fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, S
         .context("the answer is not HTTP")
 }
 
-/// Sends the request and reads the whole response. The admin listener speaks only plain HTTP.
+/// Returns the response to `GET /readyz`. The admin listener speaks only plain HTTP.
 fn send_request(address: &str) -> anyhow::Result<String> {
     let mut connection = TcpStream::connect(address).context("cannot connect")?;
     // Send the request in one write. A second write could fail, because the server may respond and

@@ -72,8 +72,8 @@ pub(super) fn import<R: NewRecord>(
     report::<R>(&imported, printer)
 }
 
-/// Drops the rows of the file whose id is already in the store, and returns their number. Without
-/// --skip-existing, such a row is a bad row.
+/// Drops the rows whose ids are already in the store, and returns how many. Without
+/// --skip-existing, each such row is a bad row.
 fn remove_existing<R: NewRecord>(
     store: &dyn OperatorStore,
     rows: &mut Vec<ParsedRow<R>>,

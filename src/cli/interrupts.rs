@@ -28,8 +28,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to handle signals. Records the first signal, and ends the process on a later signal
-    /// (`Signals::stop_again`).
+    /// Starts to handle signals. Records the first stop signal, and ends the process on a later one
+    /// (`Signals::stop_again`). SIGTSTP suspends the process.
     pub fn watch() -> anyhow::Result<Interrupts> {
         let runtime = Builder::new_current_thread().enable_io().build();
         let runtime = runtime.context("cannot listen for signals")?;
@@ -57,9 +57,9 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Runs `work`, whose argument is a function to call between two steps. SIGTSTP can suspend the
-    /// process only during such a call. The function returns `Break` if a signal has asked the
-    /// command to end.
+    /// Runs `work`, whose argument is a function to call between two steps. That argument returns
+    /// `Break` if a signal has asked the command to end. SIGTSTP can suspend the process only while
+    /// the argument runs.
     pub fn with_steps<T>(&self, work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> T) -> T {
         let step = Cell::new(Some(self.step.blocking_lock()));
         work(&|| {

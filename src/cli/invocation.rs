@@ -61,8 +61,8 @@ impl Invocation {
         Ok(Invocation { cli, effective })
     }
 
-    /// Runs the command and writes its output to `out`. Before that, `serve` and `config check`
-    /// report every problem in the settings. Other commands run even with unusable settings.
+    /// Runs the command and writes its output to `out`. `serve` and `config check` first report
+    /// every problem in the settings. Other commands run even with unusable settings.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if matches!(self.cli.command, Command::Serve(_)) {
             ignore_hang_up()?;
@@ -135,7 +135,6 @@ pub fn wrong_value(error: &clap::Error) -> Option<String> {
         .then(|| format!("{flag}: invalid value {value:?}: {}", why_invalid(error)))
 }
 
-/// Refuses the options that `demo` would ignore.
 fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(("demo", demo)) = matches.subcommand() else { return Ok(()) };
     let mut command = command();

@@ -1,4 +1,4 @@
-//! Man pages: one for each command.
+//! Generates man pages, one for each command.
 
 use anyhow::Context;
 use clap::{Args, Command};

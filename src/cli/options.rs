@@ -27,9 +27,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Lowers the priority of a long command on PostgreSQL, so that servers on this machine get the
-    /// CPU first. A command on an embedded store keeps its priority, because it may hold a lock for
-    /// which a server waits.
+    /// Lowers the priority of this command if the store is in PostgreSQL, so that servers on this
+    /// machine get the CPU first. With an embedded store, the priority stays, because the command
+    /// may hold a lock for which a server waits.
     pub fn lower_priority(&self) {
         if self.store.store.is_some() {
             // If this fails, the command runs at its usual priority.

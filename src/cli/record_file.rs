@@ -12,12 +12,10 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-/// Returns the name of the file for messages. The path `-` means standard input.
 pub fn display_name(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_string() } else { file.display().to_string() }
 }
 
-/// Reads a file, or standard input for `-`.
 pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
     let read = || {
         if file != Path::new("-") {

@@ -15,7 +15,6 @@ const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 const DAY: &str = "%Y-%m-%d";
 
-/// Examples of durations, for error messages.
 const EXAMPLES: &str = "30m, 24h or 7d";
 
 /// Parses the id of an order or a pet, which must be plain decimal as in the API.
@@ -33,7 +32,8 @@ pub fn first_moment(text: &str) -> Result<DateTime<Utc>, String> {
     Ok(day.and_time(NaiveTime::MIN).and_utc())
 }
 
-/// Parses a day, and returns the first moment of the following day in UTC.
+/// Parses the last day of a range. Returns the exclusive end of the range: the first moment of the
+/// following day in UTC.
 pub fn next_day(text: &str) -> Result<DateTime<Utc>, String> {
     first_moment(text).map(|moment| moment + TimeDelta::days(1))
 }
@@ -59,7 +59,6 @@ pub fn status() -> impl TypedValueParser<Value = Status> {
     PossibleValuesParser::new(Status::VARIANTS).try_map(|text| text.parse::<Status>())
 }
 
-/// Parses the lifetime of a key: more than 0 s, and at most 100 years.
 pub fn life(text: &str) -> Result<Duration, String> {
     let life = duration(text, EXAMPLES)?;
     if life.is_zero() || life > LONGEST_LIFE {
@@ -72,7 +71,7 @@ pub fn life(text: &str) -> Result<Duration, String> {
     Ok(life)
 }
 
-/// Parses the time for which a rotated key stays valid: at most 7 days.
+/// Parses how long the old key stays valid after a rotation.
 pub fn overlap(text: &str) -> Result<Duration, String> {
     let overlap = duration(text, EXAMPLES)?;
     if overlap > MAX_OVERLAP {

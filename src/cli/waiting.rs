@@ -38,9 +38,8 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     work(&|| _ = progress.send(()))
 }
 
-/// Like [`show_progress`] with [`with_notice`], for `work` that writes `items` items in steps.
-/// After each step, `work` must call its argument with the number of items written so far. The call
-/// returns `Break` after a signal.
+/// Runs `work` with [`show_progress`] and [`with_notice`]. After each step, `work` must call its
+/// argument with the number of items written so far. The call returns `Break` after a signal.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,

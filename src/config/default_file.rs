@@ -77,8 +77,8 @@ mod tests {
     use crate::config::{ConfigFile, EffectiveSettings};
     use std::path::Path;
 
-    /// Returns the lines of the settings that are lists or have a default. Removes the `#` in front
-    /// of each line.
+    /// Returns the lines of the default file for settings that are lists or have a default, without
+    /// the `#`.
     fn uncommented() -> String {
         let settings = all_settings();
         let set = |key: &str| {

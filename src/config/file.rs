@@ -59,15 +59,14 @@ impl ConfigFile {
         Ok(ConfigFile { entries })
     }
 
-    /// Returns the "file:line" of a setting, or `None` if the file does not have this setting.
     pub(super) fn line_of(&self, key: &str) -> Option<&str> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &*entry.line)
     }
 
     pub fn as_defaults(&self, mut command: Command) -> Command {
         for FileEntry { key, values, .. } in &self.entries {
-            // Only an argument with an environment variable is a setting. For example,
-            // `--environment` of `keys issue` keeps its own default.
+            // An argument without an environment variable is not a setting, even if its name is a
+            // key of the file. For example, `--environment` of `keys issue` keeps its own default.
             let is_setting = |arg: &Arg| arg.get_id() == key && arg.get_env().is_some();
             if command.get_arguments().any(is_setting) {
                 command = command.mut_arg(key, |arg| arg.default_values(values));

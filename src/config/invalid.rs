@@ -1,7 +1,7 @@
 //! One error for all invalid settings.
 
-/// Invalid settings, each as a message for the operator. Most messages have the form "origin:
-/// reason".
+/// Invalid settings, each as a message for the operator. Most messages begin with the place where
+/// the setting is set.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", format_problems(.0))]
 pub struct InvalidSettings(pub Vec<String>);

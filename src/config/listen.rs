@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-/// An address to listen on, as `HOST:PORT`. Without a host it means every IPv4 address.
+/// An address to listen on, as `HOST:PORT`. An address without a host means every IPv4 address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenAddress(String);
 
@@ -50,7 +50,6 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// The admin listener's address, or [`AdminListen::Off`] if there is no admin listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminListen {
     Off,

@@ -19,8 +19,8 @@ const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 /// waits at least a second before its first probe.
 const SHORTEST_STALL: Duration = Duration::from_secs(1);
 
-/// The maximum stall timeout. TCP keep-alive begins after half of it, and the system limits that
-/// half to 32,767 s.
+/// The maximum stall timeout. TCP keep-alive begins after half of the configured timeout. The
+/// system allows at most 32,767 s for this half.
 const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 
 /// The minimum shutdown timeout. A quarter of the timeout, here 25 ms, is reserved for the last
@@ -39,8 +39,7 @@ pub struct ServerConfig {
     /// port.
     #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8080")]
     pub listen: ListenAddress,
-    /// Environment whose keys are accepted: they begin with sto_live_ in production, and with
-    /// sto_test_ in staging
+    /// Environment whose keys are accepted: sto_live_ keys in production, sto_test_ keys in staging
     #[arg(long, value_enum, env, default_value = "production")]
     pub environment: Environment,
     /// Confirm every list with a commit in PostgreSQL
@@ -58,7 +57,8 @@ pub struct ServerConfig {
         default_value_t = UNAUTHENTICATED_PER_MINUTE
     )]
     pub unauthenticated_per_minute: u32,
-    /// Network of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8; may be repeated
+    /// Network of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8; several are
+    /// possible
     #[arg(
         long = "trusted-proxy",
         value_name = "CIDR",

@@ -29,7 +29,7 @@ pub struct StoreSettings {
     pub limits_database: Option<String>,
     /// Directory of the store
     ///
-    /// `serve`, `restore`, imports and `accounts create` create it if it is missing.
+    /// A missing directory is created by `serve`, `restore`, `accounts create` and imports.
     #[arg(
         long,
         global = true,

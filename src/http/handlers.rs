@@ -237,8 +237,7 @@ fn cancel_failure(request: &Request<'_>, error: CancelError) -> HandlerFailure {
     }
 }
 
-/// True if `If-None-Match` is `*` or contains this tag. If it contains the tag, the client already
-/// has the response.
+/// True if the client already has the response with this tag, or sent `If-None-Match: *`.
 fn etag_matches(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
     if_none_match.as_ref().is_some_and(|sent| field_matches_tag(sent, tag))

@@ -381,8 +381,8 @@ mod tests {
         relative_path(document, path).filter(|path| is_plain(path))
     }
 
-    /// Caches may store responses only of operations whose `reads_list` is true. Exactly the
-    /// operations with `reads_list` must document an `ETag`.
+    /// Caches may store and revalidate the responses of operations with `reads_list`. So exactly
+    /// these operations must document an `ETag`.
     #[test]
     fn operations_that_read_the_list_are_those_with_an_entity_tag() {
         let router = InnerRouter::new().unwrap();

@@ -144,8 +144,8 @@ impl RequestScope {
         errors::internal_error(self.document())
     }
 
-    /// Completes the response, then counts and logs the request. A public page does not get the
-    /// headers of the API.
+    /// Completes the response, and records the request in the metrics and the log. A public page
+    /// does not get the headers of the API.
     pub fn finish(mut self, mut response: Response<Body>) -> Response<Body> {
         if self.route != RouteId::PUBLIC {
             self.set_headers(response.status(), response.headers_mut());

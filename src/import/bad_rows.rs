@@ -37,7 +37,7 @@ pub struct BadRows {
 }
 
 impl BadRows {
-    /// Adds a row. Rows may be added in any order.
+    /// Rows may be added in any order, because `rows` sorts them by location.
     pub fn add(&mut self, location: Location, problem: impl Into<Problem>) {
         let row = BadRow { location, problem: problem.into() };
         self.rows.insert((location, self.rows.len()), row);

@@ -1,4 +1,4 @@
-//! Finds the fields of one record by their names, and reads their values, for all formats.
+//! Reads the fields of one record by their names, for CSV and JSON.
 
 use crate::api_key::without_keys;
 use crate::store::{RecordKind, Records};

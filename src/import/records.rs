@@ -1,5 +1,5 @@
-//! The records that an import file can contain: orders, updates of orders, and pets. Their fields
-//! and valid values.
+//! Defines the records that an import file can contain: orders, updates of orders, and pets. Each
+//! record type has its fields and their valid values.
 
 use super::record::quote;
 use super::{BadRows, FieldProblem, FieldValue, Location, NewRecord, Record, RecordFields};

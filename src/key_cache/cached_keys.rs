@@ -28,7 +28,8 @@ pub struct CachedKeys {
     /// The last change that `keys` reflects. Locked while keys are replaced. Requests with a cached
     /// key do not wait for this lock.
     reflected: Mutex<Position>,
-    /// Digests that no key has, each with the store's position at its last lookup.
+    /// Digests that no key has. The value is the store's position when the digest was last looked
+    /// up.
     absent: Cache<Digest, Position>,
 }
 

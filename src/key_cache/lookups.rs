@@ -38,8 +38,8 @@ pub struct Waiter {
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
-    /// Addresses that are over their limit of requests without a valid key. Until the stored
-    /// instant, lookups for all other addresses go first.
+    /// Addresses that are over their limit of requests without a valid key, each with the end of
+    /// its low priority.
     shed: Cache<AddressKey, BootInstant>,
 }
 
@@ -60,8 +60,8 @@ impl Lookups {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
 
-    /// Looks up the key with this digest. Returns `None` if the query fails. Lookups for addresses
-    /// in `shed` come after the waiting lookups for all other addresses.
+    /// Looks up the key with this digest. Returns `None` if the query fails. Until an entry in
+    /// `shed` ends, its address waits for the lookups of all other addresses.
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
         let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;

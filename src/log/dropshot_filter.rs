@@ -6,7 +6,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 /// Prefix of dropshot's message about a client that disconnected. The message is dropped, because
-/// the request's log line already reports this with status 499.
+/// the request's log line has status 499 in this case.
 const ABANDONED_PREFIX: &str = "request handling cancelled";
 
 const HANDSHAKE_PREFIX: &str = "tls accept err: ";

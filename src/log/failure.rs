@@ -6,7 +6,7 @@ use slog::{Logger, error};
 use std::fmt;
 use std::time::SystemTime;
 
-/// Logs the cause of a response. The response's `status` must be 500 or more.
+/// Logs why a request failed. The response's `status` must be 500 or more.
 pub fn log_failed_request(
     log: &Logger,
     request_id: &str,

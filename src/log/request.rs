@@ -58,8 +58,8 @@ pub struct RequestLine<'a> {
     pub request_id: &'a str,
     /// The method as the client sent it. It is a token (RFC 9110), so it needs no escaping.
     pub method: &'a str,
-    /// The path as sent, without the query. The log shortens it, or withholds it if it may contain
-    /// a key.
+    /// The path as sent, without the query. The log cuts a long path, and withholds a path that may
+    /// contain a key.
     pub path: &'a str,
     pub status: u16,
     /// The length of the response body. `None` if the length is not known when the response begins.

@@ -80,8 +80,8 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the outdated lists to cut off, oldest first, if all outdated lists together use more
-    /// than `bound` bytes. The newest outdated list is never returned ([`SentLists::excess`]).
+    /// Returns the oldest outdated lists, which must be cut off so that the outdated lists use at
+    /// most `bound` bytes. Never returns the newest outdated list ([`SentLists::excess`]).
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
@@ -195,9 +195,8 @@ impl ReadRefresh {
 /// changed orders. The limit bounds the memory if the store sends faster than the server applies.
 const BATCHES_AHEAD: usize = 4;
 
-/// Reads the changes after the position `after` from the store, and applies them to the snapshot.
-/// Repeats this until the snapshot is complete, because one read may stop early. Returns the new
-/// snapshot and its position.
+/// Reads the changes after the position `after` from the store, and applies them to the snapshot,
+/// until the snapshot is complete. Returns the new snapshot and its position.
 async fn read_changes(
     store: &dyn Store,
     snapshot: Arc<Snapshot>,
@@ -215,8 +214,8 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     // A read may stop early, and may miss a row that changes during the read. So read again until
     // the list is complete.
     while !read.is_all {
-        // A read from the beginning sends no cancelled orders. So begin with an empty snapshot,
-        // because the old one may have orders that are now cancelled.
+        // Begin with an empty snapshot, because the old snapshot may have orders that are now
+        // cancelled. A read from the beginning sends no cancelled orders.
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }

@@ -74,8 +74,8 @@ mod tests {
         "9999-12-31T23:59:59.999999999Z",
     ];
 
-    /// The fields of an order that filters read. Tests choose among few values, so that filters
-    /// match some orders.
+    /// The fields that filters read. Tests choose among few values, so that filters match some
+    /// orders.
     #[derive(Clone, Copy, Debug)]
     struct Fields {
         pet_id: i64,

@@ -34,8 +34,8 @@ impl SentList {
 }
 
 impl SentLists {
-    /// Returns the reference that all responses with this snapshot share. Creates a new reference
-    /// if no response sends the snapshot, or if the responses that sent it were cut off.
+    /// Returns the reference that the responses with this snapshot share. Creates a new reference
+    /// if no response sends the snapshot, or if its responses were cut off.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let sends_snapshot = |sent: &Arc<SentList>| {
             sent.snapshot().is_ok_and(|sent_snapshot| Arc::ptr_eq(&sent_snapshot, snapshot))
@@ -56,11 +56,11 @@ impl SentLists {
         self.outdated(current).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Returns the outdated lists to cut off, the oldest first, so that outdated lists hold at most
+    /// Returns the outdated lists to cut off, the oldest first, until the others hold at most
     /// `bound` bytes. A list is outdated if it is not `current`.
     ///
-    /// Never returns the newest outdated list. Otherwise clients could not read a list of more than
-    /// `bound` bytes while orders change.
+    /// Keeps the newest outdated list. Otherwise clients could not read a list of more than `bound`
+    /// bytes while orders change.
     pub fn excess(&self, current: &Arc<Snapshot>, bound: usize) -> Vec<Arc<SentList>> {
         let mut excess = self.outdated_bytes(current).saturating_sub(bound);
         if excess == 0 {

@@ -122,8 +122,8 @@ impl Snapshot {
         &self.pages
     }
 
-    /// Returns the memory of this snapshot in bytes, measured when the snapshot was created.
-    /// Includes pages that it shares with other snapshots.
+    /// Returns the bytes that this snapshot held when it was created, including pages shared with
+    /// other snapshots.
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -183,8 +183,8 @@ impl Snapshot {
         self.pages.get(self.page_of(id)..).unwrap_or_default()
     }
 
-    /// Counts the pages that contain these ascending ids. Ids above the list's last id together
-    /// count as one more page.
+    /// Counts the pages to which these ascending ids belong. All ids above the list's last id
+    /// belong to one further page.
     pub fn pages_of(&self, ids: &[i64]) -> usize {
         ids.chunk_by(|one, next| self.page_of(*one) == self.page_of(*next)).count()
     }

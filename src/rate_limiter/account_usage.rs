@@ -5,8 +5,8 @@ use crate::clock::Now;
 use std::error::Error;
 use std::time::Duration;
 
-/// A report of a limiter's counts, which commands can read while servers run. If the store is in
-/// PostgreSQL, the counts are too. Otherwise they are in the server's counts file.
+/// Reports a limiter's counts to commands, even while servers run. The counts are in PostgreSQL if
+/// the store is, and otherwise in the server's counts file.
 pub trait CountsReport {
     /// Returns how many requests were counted in each open window of this account.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
@@ -14,7 +14,7 @@ pub trait CountsReport {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountUsage {
-    /// `minute` and `day` are each `None` if that window is not open.
+    /// The fields `minute` and `day` are `None` while the account has no such window open.
     pub minute: Option<WindowUsage>,
     pub day: Option<WindowUsage>,
     /// The time since the server saved these counts; 0 if the counts are in PostgreSQL. `None` if

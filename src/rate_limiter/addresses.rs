@@ -1,5 +1,5 @@
-//! Counts the requests without a valid key per client address, in a table of bounded size. While
-//! the table is full, new addresses share one window.
+//! For each client address, counts the requests without a valid key, in a table of bounded size.
+//! While the table is full, new addresses share one window.
 //!
 //! The counts only have to stop floods. So each server keeps its own counts, and forgets them when
 //! it stops.
@@ -20,8 +20,8 @@ pub const MAX_ADDRESSES: usize = 65_536;
 /// each new address would cause a scan during a flood.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The addresses whose requests are counted together. For IPv6, this is a /64, because a client
-/// usually has a whole /64.
+/// The unit for counting requests: an IPv4 address, or an IPv6 /64, because a client usually has a
+/// whole /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressKey {
     V4(u32),

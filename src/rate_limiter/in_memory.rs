@@ -50,7 +50,7 @@ impl InMemoryRateLimiter {
         }
     }
 
-    /// True if an account's windows have changed since the last call. A later call of
+    /// True if an account's windows have changed since the previous `take_changed`. A later
     /// `saved_windows` includes the change.
     pub fn take_changed(&self) -> bool {
         self.accounts_changed.swap(false, Ordering::Acquire)
@@ -78,7 +78,7 @@ impl InMemoryRateLimiter {
         SavedWindows { accounts: saved.collect() }
     }
 
-    /// Adds the counts of an earlier run to the counts since the start.
+    /// Adds the counts that the previous process saved to the counts of this process.
     pub fn restore(&self, saved: SavedWindows, now: Timestamp) {
         for (account, saved) in saved.accounts {
             self.update_account(account, |windows| *windows = windows.merge(saved, now));
@@ -146,8 +146,8 @@ impl InMemoryRateLimiter {
 
 #[async_trait]
 impl RateLimiter for InMemoryRateLimiter {
-    /// Has no await between the decision and the log, so a new ban is logged even if the caller
-    /// drops the future.
+    /// Logs a new ban without an await after the decision, so that the ban is logged even if the
+    /// caller drops the future.
     async fn admit(
         &self,
         request: KeyedRequest,

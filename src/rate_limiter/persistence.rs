@@ -27,14 +27,13 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 const EFFECT: &str = "windows start at zero";
 
-/// A limiter's counts, and the file in which they are saved.
 pub struct CountsFile {
     path: PathBuf,
     store_id: String,
     limits: Arc<InMemoryRateLimiter>,
     clock: Arc<dyn Clock>,
     log: Logger,
-    /// True if the last read or write succeeded.
+    /// False if the last read or write failed.
     is_available: bool,
     /// True once the counts are restored or no usable file was found. Until then, the file must not
     /// be overwritten, because its counts would be lost.

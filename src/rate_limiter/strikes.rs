@@ -77,8 +77,8 @@ impl Strikes {
     /// the account's limit. Returns the status of the ban if the key is now banned.
     pub fn strike(&mut self, at: Now, per_minute: u32) -> Option<RateLimitStatus> {
         let now = Timestamp::from(at.monotonic);
-        // A concurrent request may have begun a ban since the caller checked. This request must not
-        // lengthen that ban.
+        // After the caller found no ban, a concurrent request may have begun one. The current
+        // request must not lengthen that ban.
         if let Some(ban) = self.ban_at(now, per_minute) {
             return Some(ban);
         }
@@ -174,8 +174,8 @@ mod tests {
         ban_key(after(11), &mut elsewhere);
         elsewhere.apply_stored_ban(here.ban, after(12));
         assert_eq!(elsewhere, Strikes { closes_at: elsewhere.closes_at, ..here });
-        // After the operator lifts a ban, the key's row has the same ban number but no ban. The row
-        // must win.
+        // If the operator lifts a ban while this server begins one, both get the same number. The
+        // row must replace this server's ban.
         let lifted = KeyBan { number: 1, ..KeyBan::default() };
         here.apply_stored_ban(lifted, after(12));
         assert_eq!(here.ban, lifted);

@@ -52,7 +52,6 @@ impl FixedWindow {
         if self.is_open(now) { self } else { FixedWindow::default() }
     }
 
-    /// Counts a request unless `limit` is reached.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
         // Record the end of the window even if the request is refused. After the clock was set
         // back, `remaining` limits the end to one window length from `now`. If this end were not

@@ -87,7 +87,7 @@ impl ReloadableCertificate {
         Ok(ReloadableCertificate { files, provider, current, versions, reload_requested })
     }
 
-    /// Returns the TLS configuration with this certificate, for HTTP/2 and HTTP/1.1.
+    /// Returns a TLS configuration that serves the current certificate, even after a reload.
     pub fn server_config(self: &Arc<Self>) -> Result<rustls::ServerConfig, rustls::Error> {
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
@@ -113,7 +113,7 @@ impl ReloadableCertificate {
         self.reload_requested.notify_one();
     }
 
-    /// Reloads the files if they have changed, or if a reload was requested. Blocks the thread.
+    /// Blocks the thread.
     fn check(&self, is_requested: bool, log: &Logger) {
         if is_requested {
             // Log an unreadable file again, because the operator asked for this reload.

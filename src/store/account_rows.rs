@@ -241,7 +241,7 @@ impl KeyChange {
 pub struct NewKey<'a> {
     pub account: &'a str,
     pub environment: Environment,
-    /// `None` if it never expires.
+    /// `None` if the key never expires.
     pub expires_after: Option<Duration>,
     /// The operator's name for the key. Logs show only the key's id.
     pub label: Option<&'a str>,
@@ -258,7 +258,7 @@ pub struct IssuedKey {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a> {
-    /// The public name, `key_…`, of the key to be replaced.
+    /// The id, `key_…`, of the key to replace.
     pub key_id: &'a str,
     /// The time for which the old key stays valid, at most 7 days. The old key may expire earlier.
     pub overlap: Duration,

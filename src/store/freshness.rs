@@ -62,7 +62,7 @@ pub struct ChangedOrders {
 }
 
 /// The answer to a pending query, or `None` until the answer arrives. An error is in an `Arc`,
-/// because all callers that wait for the query share it.
+/// because all callers that wait for the query share the error.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
 /// The result of a query for the last changes, or a receiver for this result.

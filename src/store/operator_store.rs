@@ -43,8 +43,8 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// server's requests seldom wait.
     fn is_served(&self) -> Result<bool, StoreError>;
 
-    /// Counts the store's rows and checks the store for problems. With SQLite, each check reads its
-    /// own snapshot, so counts may include changes that earlier checks have not seen.
+    /// Counts the store's rows and checks the store for problems. With SQLite, each query reads its
+    /// own snapshot, so counts may include changes that earlier queries have not seen.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
     /// Appends a line to the audit log. For an embedded store, the log is a file in the store's

@@ -1,5 +1,5 @@
-//! Orders and pets as plain values. The server store and the operator store take and return the
-//! values on both engines.
+//! Orders and pets as plain values, which the server store and the operator store of both engines
+//! take and return.
 
 use super::agreement::position::Position;
 use super::error::StoreError;
@@ -13,7 +13,7 @@ use std::time::Instant;
 use store_orders_api::types::Pet;
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-/// The status of an order in the store. Orders in version 1 of the API do not have it.
+/// The status of an order in the store. Version 1 of the API does not show the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, EnumString, IntoStaticStr, VariantNames)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -161,7 +161,8 @@ pub enum CancelOutcome {
 /// The reason why a batch did not execute a request to cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotExecuted {
-    /// The request's deadline had passed, or was too near, when the store could write.
+    /// When the store could write, the request's deadline had passed, or left too little time for
+    /// the write.
     #[error("the request's deadline had passed")]
     Expired,
     /// The order is pending, and may have changed after the request's `unchanged_since`.
@@ -169,13 +170,13 @@ pub enum NotExecuted {
     Changed,
 }
 
-/// The outcomes of a batch of cancellations. One transaction executed the batch.
+/// The result of one batch of cancellations.
 #[derive(Debug)]
 pub struct CancelledBatch {
     /// One per request, in the order of the requests.
     pub outcomes: Vec<Result<CancelOutcome, NotExecuted>>,
     /// The positions before and after the transaction. `None` if the transaction cancelled no
-    /// order, for example after a successful earlier attempt.
+    /// order, for example because an earlier attempt had already cancelled the orders.
     pub positions: Option<(Position, Position)>,
 }
 
@@ -211,7 +212,6 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// Returns the singular noun for messages.
     pub const fn noun(self) -> &'static str {
         match self {
             RecordKind::Order => "order",

@@ -19,7 +19,7 @@ pub trait StoredRow: Sized {
     /// The columns, in the order in which [`StoredRow::read`] reads them.
     const COLUMNS: &'static [StoredColumn];
 
-    /// Reads consecutive columns, starting at the column `first`.
+    /// Reads the columns of [`StoredRow::COLUMNS`], which begin at the index `first` of `row`.
     fn read(row: &impl Cells, first: usize) -> Result<Self, StoreError>;
 
     fn values(&self) -> Vec<Value>;
@@ -103,7 +103,6 @@ impl<T> Cell for T where
 pub trait Cells {
     fn cell<T: Cell>(&self, column: usize) -> Result<T, StoreError>;
 
-    /// Borrows the text in this column. Returns `None` for NULL.
     fn text(&self, column: usize) -> Result<Option<&str>, StoreError>;
 
     /// Creates the error for a value in this column that the schema does not allow.
@@ -144,7 +143,7 @@ impl<'a, R: Cells> Cursor<'a, R> {
     }
 }
 
-/// A type that a field of a stored row can have. It may need several columns.
+/// The type of a field of a stored row. A field may need several columns.
 pub trait Field: Sized {
     const COLUMNS: usize;
 

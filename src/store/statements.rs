@@ -29,8 +29,8 @@ pub trait Statements {
 }
 
 impl dyn Statements + '_ {
-    /// Inserts a row. Leaves out the first column, which must be the id, because the store assigns
-    /// the id. `change_number` is an SQL expression for the number of the change.
+    /// Inserts a row without its first column. This column must be the id, which the store assigns.
+    /// `change_number` is an SQL expression for the number of the change.
     pub fn insert<T: StoredRow>(
         &self,
         table: &str,

@@ -267,8 +267,8 @@ write-intent.lock
 "#]]);
 }
 
-/// Root may run commands in another user's data directory. If this user puts a link into the
-/// directory, root's commands must not write to the link's target.
+/// Root may run commands in another user's data directory. If the other user puts a link there,
+/// root's commands must not write to the link's target.
 #[test]
 fn files_of_a_data_directory_are_not_opened_through_links() {
     let sandbox = CliSandbox::new();

@@ -293,8 +293,8 @@ fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existin
     drop(server);
 }
 
-/// The slow disk makes each step take at least half a second, so the signal arrives while a step
-/// holds the write lock.
+/// On the slow disk, each step holds the write lock for at least half a second. The signal that
+/// suspends the import therefore arrives while a step holds the lock.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_import_does_not_hold_up_cancellations() {

@@ -1,5 +1,6 @@
 //! Runs the commands of the handbook's page for one machine, with a real nginx. Directories of the
-//! sandbox replace system directories. The test starts the processes instead of systemd.
+//! sandbox replace system directories. The test itself starts the processes that systemd would
+//! start.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -150,7 +151,8 @@ impl Machine {
         fs::write(self.path(path), content).unwrap();
     }
 
-    /// Runs a session. `more` maps strings on the page to their replacements in this test.
+    /// Runs a console session of the handbook page. `more` maps strings on the page to their
+    /// replacements in this test.
     fn console(&self, text: &str, more: &[(&'static str, String)]) {
         let address =
             |name| more.iter().find(|(shown, _)| *shown == name).map_or("", |(_, it)| &**it);
@@ -250,7 +252,6 @@ fn serve_without_answers(address: SocketAddr) -> Receiver<String> {
     requests
 }
 
-/// Returns the contents of the code blocks in this language.
 fn blocks<'a>(text: &'a str, kind: &str) -> Vec<&'a str> {
     let fence = format!("```{kind}\n");
     text.split(&*fence).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()

@@ -216,8 +216,8 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_counts();
     assert_eq!(accounts(&setup), 0);
-    // Neither this file nor the file of length `empty` contains accounts. The times in this file
-    // may be a few bytes longer.
+    // The counts file again contains no accounts. Its times may be a few bytes longer than in the
+    // first empty file.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 

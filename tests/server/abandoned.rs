@@ -22,8 +22,8 @@ async fn abandon_a_cancel(leave: fn(TcpStream)) {
     let blocker = block_writes(&data);
     let mut client = TcpStream::connect(server.address().unwrap()).unwrap();
     client.write_all(&key.http1("DELETE /v1/store/orders/1")).unwrap();
-    // Wait until the batch runs. If the client disconnected while the server looks up the key, the
-    // server would not execute the cancellation.
+    // Wait until the batch runs. If the client disconnected earlier, during the lookup of the key,
+    // the server would not execute the cancellation.
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let metrics = || async { ask(&admin, "/metrics").await.1 };
     wait_until("the cancel is under way", || async {

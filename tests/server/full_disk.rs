@@ -101,9 +101,9 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // While the limit for files is 0, SQLite cannot write a temporary file. The server sorts up to
-    // 100,000 changed orders in memory, so it sorts the first import. It does not sort the second
-    // import, but reads the whole table by id.
+    // While the limit on the size of files is 0, SQLite cannot write a temporary file. The server
+    // sorts the first import in memory, because it has fewer than 100,000 orders. The second import
+    // is larger, so the server reads the whole table by id.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

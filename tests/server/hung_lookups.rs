@@ -50,9 +50,9 @@ async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
     let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let address = server.address().unwrap();
 
-    // Each client disconnects before the response, but its lookup continues. Some clients
-    // disconnect before the server has read the request, so more than `LOOK_UPS` clients may be
-    // needed.
+    // Each client disconnects before the response, but its lookup continues. A client that
+    // disconnects before the server has read its request may cause no lookup. So the loop may need
+    // more than `LOOK_UPS` clients.
     while abandoned_look_ups(&admin).await < LOOK_UPS {
         let clients = (0..WAVE).map(|_| async {
             let mut client = TcpStream::connect(address).await.unwrap();

@@ -23,7 +23,7 @@ fn a_second_server_is_rejected_and_commands_work_alongside_the_first() {
     let error = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).failed_server();
     assert!(error.starts_with("a server has the store in "), "{error}");
 
-    // The OS releases the lock of a killed server, so the next one can start.
+    // The OS releases the lock of a killed server, so the next server can start.
     let log = first.kill().unwrap();
     assert!(log.contains(r#""msg":"new store created""#), "{log}");
     let second = sandbox.serve(&["--listen", "127.0.0.1:0"]);

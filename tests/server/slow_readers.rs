@@ -21,7 +21,6 @@ const RESIDENT: &str = "process_resident_memory_bytes";
 /// - buffers of connections whose list was cut off
 const OTHER_BYTES: f64 = 88.0 * MIB;
 
-/// Requests a list and waits until it begins to arrive, but does not read it.
 async fn request_unread_list(address: SocketAddr, key: &Key) -> TcpStream {
     let mut client = TcpStream::connect(address).await.unwrap();
     client.write_all(&key.http1("GET /v1/store/orders")).await.unwrap();
@@ -63,7 +62,8 @@ async fn change_most_pages(client: &Client, round: i64, orders: i64) {
 }
 
 /// Checks that outdated lists take at most `mib` MiB while clients read nothing. `is_cut` is true
-/// if a list is too long for a connection's buffers. The server must then cut off the oldest list.
+/// if a list does not fit into a connection's buffers. The server must then abort the response with
+/// the oldest list.
 async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i64, is_cut: bool) {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=orders).unwrap();

@@ -178,8 +178,10 @@ fn create_fifo(path: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn certificate_files_that_hang_block_one_thread_and_are_loaded_later() {
     // The test sends more signals than tokio has blocking threads. If each signal blocked a thread,
-    // no thread would be left. The system merges pending signals. So the test sends a request after
-    // each signal, which gives the server time to handle the signal.
+    // no thread would be left for requests.
+    //
+    // The system merges pending signals. A request after each signal gives the server time to
+    // handle the signal.
     const SIGNALS: i64 = 600;
     let (data, key) = data_with(SIGNALS);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());

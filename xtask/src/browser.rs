@@ -22,8 +22,7 @@ const VIEWS: [&str; 8] = [
     "phone-dark",
 ];
 
-/// The operator's contact in the view `settings`. The session requires that the page shows this
-/// name.
+/// The contact that the server with `SETTINGS` shows. The browser session looks for this name.
 const CONTACT_NAME: &str = "Paws and Claws";
 const SETTINGS: [&str; 6] = [
     "--production-url",

@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-/// Members whose values are arbitrary data. Within them, `required` is an ordinary name, so its
-/// value is not sorted.
+/// Members with arbitrary data. Inside that data, `required` is an ordinary name, so the value of
+/// `required` is not sorted.
 const DATA: [&str; 3] = ["example", "examples", "default"];
 
 /// Parses a JSON text and sorts each `required`. A syntax error begins with `file:line:column`,

@@ -84,9 +84,9 @@ enum Command {
     /// files must be committed, and `.ci/run` must have passed on the current commit in this
     /// checkout.
     ///
-    /// Then runs two groups of tests, which must pass as well. `every_documented_answer` must
-    /// receive every documented status, header, code and field from a server. `published_documents`
-    /// checks that the server keeps the promises of earlier published documents.
+    /// Before the copy, two groups of tests must pass. `every_documented_answer` must receive every
+    /// documented status, header, code and field from a server. `published_documents` checks that
+    /// the server keeps the promises of earlier published documents.
     ///
     /// A published document never changes.
     #[command(after_help = concat!(

@@ -55,7 +55,7 @@ pub fn publish(
 }
 
 /// Returns the unpublished versions with their documents, or the reason why nothing can be
-/// published. Each document needs a valid version and a complete section in the changelog.
+/// published. Each unpublished version needs a section in the changelog.
 fn find_unpublished(
     repository: &Repository,
     published: &Published,

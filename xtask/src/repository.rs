@@ -1,4 +1,4 @@
-//! Reads and writes the files of a checkout.
+//! The files of a checkout: their paths, and functions that read and write them.
 
 use anyhow::Context;
 use std::collections::BTreeMap;

@@ -4,6 +4,6 @@
 mod every_key;
 mod pairs;
 
-/// The day of the verdicts, unless a pair sets a different day. Verdicts depend on the day, because
-/// an operation may be removed after its sunset.
+/// The day as of which the tests compare two documents, unless a test case sets another day. An
+/// operation may be removed after its sunset, so verdicts depend on the day.
 const TODAY: &str = "2027-06-01";

@@ -1,6 +1,6 @@
 //! Changes each value of the real documents, and tests that `cargo xtask check` reports each
-//! change. The check reports a difference from what dropshot emits. If dropshot does not emit the
-//! value, the compatibility rules report the change.
+//! change. If dropshot emits the value, the check reports the difference from that value.
+//! Otherwise, the compatibility rules report the change.
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;
@@ -22,8 +22,8 @@ fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// Asserts that the change at `pointer` is noticed: the check of `changed` reports only this place.
-/// If the check reports nothing, the compatibility rules must find the change from `real`.
+/// Asserts that the check of `changed` reports `pointer` and no other place. If the check reports
+/// nothing, the compatibility rules must find a change between `real` and `changed`.
 #[track_caller]
 fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str) {
     let places = places(emitted, changed);

@@ -24,8 +24,8 @@ fn today() -> chrono::NaiveDate {
     chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
 }
 
-/// Returns the problems of the document of `/v1` after `change`, if its `info.version` is
-/// `version`. The unchanged document is published as 1.4.0.
+/// Applies `change` to the document of `/v1`, with `version` as its `info.version`, and returns the
+/// problems. The unchanged document is published as 1.4.0.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
     since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
 }

@@ -20,8 +20,8 @@ fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }
 
-/// Creates a checkout in which `change` has changed version 1's document, and its code is generated
-/// again. The published documents include the current documents without the change.
+/// Creates a checkout in which `change` has changed version 1's document. The generated code
+/// matches the changed document. The published documents include the unchanged current documents.
 fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     let published = Repository::here().files(PUBLISHED).unwrap();
     let checkout = Checkout::with(&files());

@@ -118,8 +118,8 @@ impl Error {
         self.head().map(|head| &head.headers)
     }
 
-    /// The limit in force and the remaining requests. `None` if an `X-RateLimit-*` header is
-    /// missing or malformed.
+    /// The limit in force and the remaining requests. `None` without a response, or if an
+    /// `X-RateLimit-*` header is missing or malformed.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head()?.rate_limit()
     }

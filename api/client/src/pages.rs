@@ -27,10 +27,9 @@ pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
 /// same request with [`Error::cursor`].
 #[must_use = "nothing is sent before the first record is requested"]
 pub struct Pages<R: PagedRequest> {
-    /// The remaining records of the current page.
     page: std::vec::IntoIter<R::Item>,
     /// The request for the next page, and its call once the call is in flight. `None` after the
-    /// last page.
+    /// last page and after an error.
     next: Option<(R, Option<Call<R>>)>,
 }
 

@@ -25,7 +25,6 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Parses the three rate limit headers. Returns `None` if one of them is missing or malformed.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let number = |name: &str| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
         let reset = i64::try_from(number("x-ratelimit-reset")?).ok()?;

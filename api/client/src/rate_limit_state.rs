@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The maximum response time of the service. After this time, a request no longer counts as in
-/// flight, because a call that is no longer polled never records its response.
+/// flight. Otherwise, a call that is no longer polled would count forever.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum random wait after the end of a rate limit. Without random waits, all clients of an
 /// account would send at the same instant.
@@ -50,7 +50,8 @@ pub(crate) struct ReportedLimit {
 /// headers does not limit the client to one request at a time.
 #[derive(Debug)]
 pub(crate) struct RateLimitState {
-    /// The numbers of the requests that have no response yet, with the time at which each was sent.
+    /// The requests that have no response yet: the number that identifies each one, and the time at
+    /// which it was sent.
     in_flight: BTreeMap<u64, Instant>,
     sent: u64,
     held_until: Option<Instant>,
@@ -110,8 +111,8 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // The 429s of a burst report nearly the same end of the limit. So keep the end already
-            // held, with its jitter, unless a 429 reports a later end.
+            // The 429s of a burst report nearly the same end of the wait. So keep `held_until`,
+            // with its jitter, unless a 429 reports a later end.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);
@@ -170,9 +171,8 @@ mod tests {
         assert_eq!(state.next(now), Next::AfterResponse(now + RESPONSE_TIMEOUT));
         state.record_response(1, now, remaining(59), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 30);
-        // At most half of the remaining requests, rounded up, may be in flight: 29 of 58, and 29 of
-        // 57. After the responses to requests 2 and 3, 29 and 28 are in flight. So only the second
-        // response lets a request be sent.
+        // At most half of the remaining requests, rounded up, may be in flight: 29 of 58, then 29
+        // of 57. Response 2 leaves 29 in flight. Response 3 leaves 28, so one more may be sent.
         state.record_response(2, now, remaining(58), 0.0);
         assert_eq!(send_all(&mut state, now).len(), 0);
         state.record_response(3, now, remaining(57), 0.0);

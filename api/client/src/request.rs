@@ -31,8 +31,8 @@ pub(crate) type Span = tracing::Span;
 #[cfg(not(feature = "tracing"))]
 pub(crate) struct Span;
 
-/// Creates the span of a call, with the operation's identifiers as fields. `status` and `attempts`
-/// are filled in later.
+/// Creates the span of a call, with the operation's identifiers as fields. `in_span` fills in the
+/// empty fields when the call ends.
 #[cfg(feature = "tracing")]
 macro_rules! call_span {
     ($operation:literal $(, $identifier:ident = $value:expr)*) => {

@@ -191,9 +191,8 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     }
 }
 
-/// Called with a result that is retried. True if the server may have executed the request: the
-/// response is a 5xx, or no response came although the client had connected. False for a 429, or if
-/// there was no connection.
+/// True if the server may have executed a request that is retried: the response is a 5xx, or no
+/// response came although the client had connected.
 fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     match result {
         Ok(response) => response.status().is_server_error(),

@@ -1,4 +1,4 @@
-//! The client of version 1 of the API.
+//! Version 1 of the API: the whole list of orders, cancellations, and pets.
 
 use crate::answer::{send, send_and_map, unless_unchanged};
 use crate::call::Call;

@@ -31,7 +31,7 @@ pub enum KeyState {
     Rotated,
     /// Valid, but refused for a while, because its client kept sending requests after a 429
     Banned,
-    /// Past its expiry
+    /// Past its expiry, and not revoked
     Expired,
     /// Ended by `keys revoke` or `accounts close`
     Revoked,

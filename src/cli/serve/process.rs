@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// The maximum time to write the last log lines, except in an orderly shutdown. There, the deadline
-/// of the shutdown applies.
+/// The maximum time to write the last log lines. In an orderly shutdown, the shutdown's deadline
+/// applies instead.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time before the shutdown's deadline that is reserved for the last log lines.
@@ -139,8 +139,8 @@ impl Process {
             return Err(EndedBySignal { status, what }.into());
         }
         info!(log, "stopped");
-        // If nothing reads the log, flushing takes until the deadline. Another signal ends this
-        // wait.
+        // If nothing reads the log, the flush waits until the deadline. Another signal ends the
+        // flush.
         tokio::select! {
             () = flush(buffer, deadline) => {}
             _ = signals.stop_again(HangUp::Reloads) => {}
@@ -177,7 +177,8 @@ impl Process {
     }
 }
 
-/// Describes the requests that a second signal aborted.
+/// Returns the part of the error that counts the connections on which a second signal aborted
+/// requests. Empty if there are none.
 fn describe_cut_off(connections: usize) -> String {
     match connections {
         0 => String::new(),

@@ -5,7 +5,6 @@ use slog::{Logger, warn};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// The read permission of users who are neither the file's owner nor in its group.
 const OTHERS_MAY_READ: u32 = 0o004;
 
 /// Returns the secret files that the settings name. Also returns the configuration file if it

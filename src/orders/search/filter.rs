@@ -1,4 +1,5 @@
-//! The filter of version 2's list of orders. Reads the filter from a query and matches orders.
+//! The filter of version 2's list of orders and of the command `orders list`. Reads the filter from
+//! a query and matches orders.
 
 use crate::store::{Order, OrderStatus};
 use chrono::{DateTime, Utc};

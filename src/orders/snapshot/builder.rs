@@ -16,8 +16,8 @@ pub struct PagesBuilder {
     pages: Vec<Arc<Page>>,
     orders: Vec<Order>,
     v1: Encoded,
-    /// The JSON in version 2 of the page that is being filled. `None` if pages are encoded only
-    /// when a request first needs them.
+    /// The JSON of the page that is being filled, as version 2 shows the page. `None` if pages are
+    /// encoded only when a request first needs them.
     v2: Option<Encoded>,
 }
 
@@ -50,8 +50,8 @@ impl PagesBuilder {
         self.v1.push_run(separator, page.v1(), range);
     }
 
-    /// Adds a whole page. Copies its orders if they fit into a page that already has orders, or if
-    /// the added page begins with the wrong separator. Otherwise shares the added page.
+    /// Adds a whole page. Copies its orders if the unfinished page has orders and enough room, or
+    /// if the added page begins with the wrong separator. Otherwise shares the added page.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.v1.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
         if self.orders.is_empty() || !fits {

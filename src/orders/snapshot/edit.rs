@@ -44,7 +44,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Adds, replaces or removes this order. Call this method in ascending order of id.
+    /// Adds, replaces or removes this order. The caller must pass orders by ascending id.
     pub fn apply(&mut self, order: Order) {
         self.remove(order.id);
         if matches!(order.status, OrderStatus::Cancelled(_)) {
@@ -148,9 +148,8 @@ pub mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Returns random changes by id. Each change is a new quantity, or `None` to remove the order.
-    /// If `round % 4` is 0, there are so many changes that several pages change. If `round % 4` is
-    /// 3, every change is a removal.
+    /// Returns random changes by id: a new quantity, or `None` to remove the order. Every fourth
+    /// round changes so many orders that several pages change.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {

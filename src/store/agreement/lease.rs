@@ -128,7 +128,8 @@ impl<T: Time> Lease<T> {
     }
 }
 
-/// The wait of a new session before it executes cancellations and answers list requests.
+/// The time until which a new session executes no cancellations and answers no list requests,
+/// because leases of older sessions may still be valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OldLeaseWait<T> {
     pub(crate) until: T,
@@ -139,9 +140,10 @@ pub struct OldLeaseWait<T> {
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
-    /// Returns the wait of a new session. The session opened its first connection at `opened`, to
+    /// Returns the wait of a new session, which opened its first connection at `opened`, to
     /// `server`. `before` contains the server and the wait of the previous session. If both
     /// sessions have the same server, the new session waits only until the previous wait ends.
+    /// Otherwise, it also waits for [`LEASE`] after `opened`.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,

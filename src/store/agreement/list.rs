@@ -2,8 +2,8 @@
 
 use super::position::Position;
 
-/// A list in memory. It consists of a snapshot and the orders that this process has cancelled since
-/// the snapshot was made.
+/// A list in memory: a snapshot without the pending removals. Only cancellations by this process
+/// become pending removals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListState<S, R> {
     pub snapshot: S,
@@ -103,7 +103,7 @@ mod tests {
     }
 
     /// Adds a batch that raised the change number from `numbers.0` to `numbers.1` and cancelled the
-    /// order `numbers.1`. Returns true if this adds a pending removal.
+    /// order `numbers.1`. Returns true if the batch becomes a pending removal.
     fn cancel(list: &mut List, history: u64, numbers: (i64, i64)) -> bool {
         let before = list.pending_removals.len();
         let position = |number| Position { history, number };

@@ -23,7 +23,8 @@ impl<C> SharedQueries<C> {
         SharedQueries { next, is_awaited: false, under_way: 0 }
     }
 
-    /// Adds a list request to the next query. Returns the caller's data for the next query.
+    /// Adds a list request to the next query. Returns that query's data, which the caller may
+    /// update.
     pub fn join(&mut self) -> &mut C {
         self.is_awaited = true;
         &mut self.next
@@ -48,9 +49,9 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// Returns the earliest time for the next query, if the last query was sent at `sent`. Spreads
-/// `most` queries evenly over one round trip. Otherwise, a burst could send `most` queries at once,
-/// and the next request would wait almost a round trip.
+/// Returns the earliest time for the next query, if the last query was sent at `sent`. At most
+/// `most` queries are in flight, so spreads them evenly over one round trip. If a burst sent all of
+/// them at once, the next request would wait almost a round trip.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;
     if share < TIMER_RESOLUTION { sent } else { sent + share }

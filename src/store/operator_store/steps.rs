@@ -17,10 +17,12 @@ pub const STEP_RECORDS: usize = 10_000;
 ///
 /// During an import with 10,000 records per step, the 99th percentile of cancellation latency was
 /// eight times as high as without an import. With 500 records, it was less than twice as high
-/// (PostgreSQL, three replicas). With smaller steps, more list requests would have to read changes.
+/// (PostgreSQL, three replicas). Smaller steps commit more often, so more list requests would find
+/// new changes to read.
 pub const STEP_RECORDS_BESIDE_SERVERS: usize = 500;
 
-/// The pause after a step, as a multiple of the step's time. So a busy machine gets longer pauses.
+/// The pause after a step, as a multiple of the step's time. On a busy machine, steps take longer,
+/// and so do the pauses.
 const PAUSE_FACTOR: u32 = 3;
 
 /// The longest pause. Without this maximum, a command that was suspended during a step would pause

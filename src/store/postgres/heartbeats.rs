@@ -46,9 +46,8 @@ pub async fn remove_silent(
     heartbeats(client).await
 }
 
-/// Waits until each server has sent another heartbeat, but at most for [`HEARTBEAT_TIMEOUT`].
-/// Returns the heartbeats from before the wait, and the ids of the servers that sent no other
-/// heartbeat.
+/// Waits until each server has sent a new heartbeat, but at most for [`HEARTBEAT_TIMEOUT`]. Returns
+/// the heartbeats from before the wait, and the ids of the servers without a new one.
 pub async fn seen_and_silent(
     client: &impl GenericClient,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {
@@ -62,10 +61,10 @@ pub async fn seen_and_silent(
     }
 }
 
-/// Removes the rows of silent servers. Then fails if a server still has a row.
+/// Removes the rows of silent servers. Fails if any server still has a row.
 ///
-/// A silent server may still run. The removal is safe, because without the row, the server's next
-/// heartbeat ends the session. The next session reads the changes that the server has missed.
+/// A silent server may still run. Without its row, its next heartbeat ends its session. The
+/// server's next session then reads the missed changes.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

@@ -4,11 +4,12 @@
 //! of the change together, from the change lock to the COMMIT. So a suspended command does not hold
 //! the lock.
 //!
-//! With READ COMMITTED, each statement sees everything that was committed before the statement
-//! started. If the rows have changed since the command read them, the command repeats its change.
+//! With READ COMMITTED, a statement after the lock sees all changes that were committed before it.
+//! So it notices if the rows have changed since the command read them. The command then repeats its
+//! change.
 //!
-//! `restore` and `migrate --new-store-id` hold the change lock for longer. No server waits for it,
-//! because these two commands run only while no server uses the store.
+//! `restore` and `migrate --new-store-id` hold the change lock for longer. No server waits for the
+//! lock, because these two commands run only while no server uses the store.
 
 mod blocking;
 mod check;

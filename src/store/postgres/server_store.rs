@@ -314,7 +314,8 @@ async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, Sto
     Ok(OrdersRead::whole(before.orders, last.orders))
 }
 
-/// Sends one page of the orders whose latest change is after the position `after`.
+/// Sends up to about [`PAGE_ROWS`] orders whose latest change number is above that of the position
+/// `after`.
 async fn send_changed(
     session: &Session,
     after: Position,
@@ -343,7 +344,7 @@ async fn with_scan_connection<T>(
     };
     let work = async {
         let result = read_rows(&connection.client, last_changes().await?).await?;
-        // Reading the last changes again also checks that the history is still the same.
+        // The second call of `last_changes` fails if the history changed during the read.
         Ok((result, last_changes().await?))
     };
     tokio::select! {

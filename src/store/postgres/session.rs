@@ -69,7 +69,7 @@ use state::SessionState;
 use std::sync::Arc;
 use writer::BatchWriter;
 
-/// Six connections to one server.
+/// Six connections to one PostgreSQL server.
 pub struct Session {
     pub(super) writer: BatchWriter,
     pub(super) lists: ListReader,

@@ -11,8 +11,8 @@ pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 /// Timeout of a command's attempt to connect to one address of PostgreSQL.
 pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// Timeout of each commit of an attempt to open a session. If the registration or the first
-/// heartbeat is late, the server tries another host.
+/// Timeout of each commit while a session is opened. If the registration or the first heartbeat
+/// takes longer, the server tries another host.
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// TCP keepalive: idle time, interval, number of probes. The idle time and the probes together take
@@ -32,8 +32,8 @@ pub const STANDBY_LIMIT: Duration = Duration::from_secs(1);
 
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The maximum time that a batch waits for a session before its first attempt. After this time, its
-/// clients get a 503.
+/// The maximum time that a batch's first attempt waits for a session. After this time, the clients
+/// of the batch get a 503.
 pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 
 /// Pause after a failed attempt to open a session, and before a batch is sent again.
@@ -60,7 +60,7 @@ pub const READ_LIMIT: Duration = Duration::from_secs(2);
 /// answer ends the session.
 pub const MAINTENANCE_LIMIT: Duration = READ_LIMIT.saturating_mul(4);
 
-/// Timeout of a statement that reads a page of orders.
+/// Timeout of a statement that reads about `PAGE_ROWS` orders.
 pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
 /// The maximum time that a request waits to be counted. If the request's deadline comes earlier,
@@ -97,9 +97,8 @@ pub const SILENT_FOR: Duration = Duration::from_secs(120);
 pub struct ServerTimeouts {
     pub lock_ms: u64,
     pub statement_ms: u64,
-    /// `idle_in_transaction_session_timeout`. Keeps a suspended or unreachable server or command
-    /// from blocking cancellations. A running server or command sends each next statement
-    /// immediately, so the timeout does not affect it.
+    /// `idle_in_transaction_session_timeout`. Ends a suspended or unreachable server or command,
+    /// whose transaction might block cancellations. Others send their next statement immediately.
     pub idle_ms: u64,
 }
 
@@ -107,7 +106,7 @@ pub struct ServerTimeouts {
 /// change lock.
 pub const WRITER: ServerTimeouts = timeouts(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
-/// Timeouts for querying the last changes, reading the few changed rows, and looking up keys.
+/// Timeouts for freshness queries, for polls of changed keys, and for lookups of keys.
 pub const FRESHNESS: ServerTimeouts = timeouts(100, 2_000, 10_000);
 
 /// The maximum number of freshness queries in flight on one connection. With several in flight, a

@@ -24,14 +24,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tempfile::{TempDir, TempPath};
 
-/// The number of pages that one step copies, together 1 MiB. An interrupt takes effect between two
-/// steps.
+/// The number of SQLite's pages that one step copies: 1 MiB in total. An interrupt takes effect
+/// between two steps.
 const PAGES_PER_STEP: i32 = 256;
 
 /// The pause before repeating a step that failed because another process has locked a file.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
 
-/// Called after each step with the number of copied pages and the total.
+/// Called after each step with the number of copied pages and the number of all pages.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
 /// Converts an error that occurred while copying `file` to `target`. Replaces some messages whose

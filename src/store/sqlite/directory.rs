@@ -24,8 +24,8 @@ pub const AUDIT_LOG_NAME: &str = "audit.log";
 /// The prefix of the temporary directory in which a restore prepares the store's file.
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 
-/// The directory to which a restore moves the files of the old store. After all files are moved,
-/// the restore renames the directory.
+/// The directory to which a restore moves the files of the old store. The restore renames the
+/// directory after the last file, so this name marks an unfinished replacement.
 pub const UNFINISHED_REPLACEMENT: &str = ".store-orders-replaced";
 
 /// An empty file. Its modification time, which `backup` sets, is the time of the last backup.
@@ -34,7 +34,7 @@ pub const LAST_BACKUP: &str = "last-backup";
 /// The ending of the write-ahead log's name.
 pub const LOG: &str = "-wal";
 
-/// The ending of the name of the rollback journal, which SQLite uses outside WAL mode.
+/// The suffix of the rollback journal. SQLite uses this journal outside WAL mode.
 pub const JOURNAL: &str = "-journal";
 
 /// The suffix of the file with the write-ahead log's index. In WAL mode, this file also has

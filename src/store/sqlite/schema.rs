@@ -1,4 +1,4 @@
-//! Checks the schema version of a store and migrates it to the newest.
+//! Checks the schema version of a store, and migrates the store to the newest version.
 
 use super::directory::emptied;
 use crate::store::StoreError;
@@ -165,7 +165,7 @@ mod tests {
         assert!(matches!(refused, StoreError::Newer { .. }), "{refused}");
         let refused = is_newest(&connection, &path).unwrap_err();
         assert!(matches!(refused, StoreError::Newer { .. }), "{refused}");
-        // The store is newer than this program. Its version must not be set back.
+        // A program must not lower the schema version of a store that is newer than the program.
         apply_missing(&mut connection).unwrap();
         assert_eq!(read_version(&connection, &path).unwrap(), NEWEST + 1);
     }

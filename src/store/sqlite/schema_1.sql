@@ -57,14 +57,14 @@ CREATE TABLE accounts (
 ) STRICT;
 CREATE INDEX accounts_by_change ON accounts (change_number);
 
--- digest is the SHA-256 of the whole key; the key itself is not stored. label is the operator's
--- name for the key. Times are Unix milliseconds.
+-- digest is the SHA-256 of the whole key; the key itself is not stored. label is a name that the
+-- operator gave the key. Times are Unix milliseconds.
 --
 -- banned_until and ban_seconds describe the latest ban. The length of the next ban depends on both.
 -- Both are NULL if the key was never banned or the operator lifted the ban. Each ban and each
 -- lifting increments ban_number.
 --
--- A change of the account alone does not change change_number of its keys.
+-- A change of the account alone does not change change_number of the account's keys.
 CREATE TABLE keys (
     row           INTEGER PRIMARY KEY AUTOINCREMENT,
     id            TEXT NOT NULL UNIQUE CHECK (id LIKE 'key\_%' ESCAPE '\'),

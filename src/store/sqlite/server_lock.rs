@@ -87,7 +87,7 @@ impl ServerLock {
 }
 
 /// Prevents servers from starting in this data directory until the returned file is dropped.
-/// Creates the directory if it is missing. Fails if a server has the store.
+/// Creates a missing directory. Fails if a server uses the directory.
 pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
     let lock = open(directory)?;
     match lock.try_lock_shared() {
@@ -96,8 +96,6 @@ pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Returns the description of the running server, or `None` if no server uses the store in this
-/// directory.
 pub fn running_server(directory: &Path) -> Result<Option<String>, StoreError> {
     existing_store(directory)?;
     match open(directory)?.try_lock_shared() {

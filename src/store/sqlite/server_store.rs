@@ -270,7 +270,7 @@ impl Sending<'_> {
     }
 
     /// Sends the orders that changed after the change with the number `after`. If `after` is 0,
-    /// leaves out cancelled orders, because the receiver has no order to remove.
+    /// leaves out cancelled orders, because the receiver has no orders yet.
     fn rows_since(&mut self, connection: &Connection, after: i64) -> Result<(), StoreError> {
         let names = Order::names();
         let select = if needs_full_scan(connection, after)? {
@@ -294,10 +294,10 @@ impl Sending<'_> {
         self.flush()
     }
 
-    /// Sends the readable orders with ids above the last id that was sent, except cancelled orders.
+    /// Sends the readable orders above the last sent id, except cancelled orders.
     ///
-    /// Reads the ids from the index `orders_by_change`. If a part of the index cannot be read,
-    /// sends only the orders whose ids were read before that part was reached.
+    /// Finds the ids in the index `orders_by_change`, up to the first part of the index that cannot
+    /// be read.
     fn readable_rows(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut ids: Vec<i64> = Vec::new();
         let mut statement =
@@ -338,7 +338,6 @@ impl Sending<'_> {
     }
 }
 
-/// Returns `None` if the value cannot be read because the store is damaged.
 fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match read {
         Ok(value) => Ok(Some(value)),

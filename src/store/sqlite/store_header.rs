@@ -9,9 +9,8 @@ use std::path::Path;
 /// The first bytes of a database (<https://sqlite.org/fileformat2.html>, 1.3).
 const FORMAT: &[u8] = b"SQLite format 3\0";
 
-/// The format versions for writing and for reading. In the file, these two bytes come after
-/// [`FORMAT`] and the page size (two bytes). A database with a write-ahead log has 2 and 2. A
-/// backup has 1 and 1.
+/// The format versions for writing and for reading, one byte each, after [`FORMAT`] and two bytes
+/// of page size. A database with a write-ahead log has 2 and 2. A backup has 1 and 1.
 const VERSIONS_WITH_LOG: &[u8] = &[2, 2];
 
 #[derive(Debug)]

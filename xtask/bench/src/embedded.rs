@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use testbed::{DataDir, Preload, ServerProcess};
 
-/// The lists to measure, each with its length, the length as text, the number of clients, and the
-/// target ratio to bare dropshot. Fewer clients would leave the server idle. More clients would
-/// fill the socket buffers.
+/// Each list's number of orders, also as text, the number of clients, and the minimum rate relative
+/// to bare dropshot. Fewer clients would leave the server idle. More clients would fill the socket
+/// buffers.
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 
@@ -109,8 +109,8 @@ fn start_dropshot(setup: &Setup, body: &[u8]) -> anyhow::Result<ServerProcess> {
     bare_dropshot::start(&setup.new_directory()?, body)
 }
 
-/// Returns a turn that measures bare dropshot, which serves the same body as the server. Bare
-/// dropshot ignores the key.
+/// Measures bare dropshot, which sends the same body as the store's server. Bare dropshot ignores
+/// the key.
 fn dropshot_turn<'a>(
     setup: &Setup,
     dropshot: &'a ServerProcess,

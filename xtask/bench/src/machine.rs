@@ -93,8 +93,8 @@ mod tests {
             std::thread::spawn(move || {
                 take_generator_core().unwrap();
                 assert_eq!(core().unwrap(), CORES[GENERATOR_CORE]);
-                // A thread that is pinned to the generator's core can also run work on the core for
-                // servers.
+                // A thread that is pinned to the generator's core can still run work on the
+                // servers' core.
                 assert_eq!(on_served_core(core).unwrap(), CORES[SERVED_CORE]);
             })
             .join()

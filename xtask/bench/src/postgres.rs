@@ -124,8 +124,7 @@ fn cancellations(
     )
 }
 
-/// Returns a turn that runs pgbench on the generator's core and measures its transactions per
-/// second.
+/// Measures pgbench's transactions per second. pgbench runs on the core of the load generator.
 fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     Box::new(move || {
         let output = pgbench.output()?;
@@ -138,9 +137,8 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     })
 }
 
-/// Measures requests for a list, for an unknown path (404), and with a key whose limits are zero
-/// (429). The server counts requests for lists and unknown paths in PostgreSQL. The server refuses
-/// the limited key without counting its requests.
+/// Measures lists and unknown paths (404), which the server counts in PostgreSQL. Also measures a
+/// key with zero limits (429), whose requests are not counted.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

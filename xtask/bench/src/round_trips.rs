@@ -32,7 +32,7 @@ enum Step {
     Send(&'static str, &'static str, u16),
     /// Cancels the next order at the measured replica.
     CancelHere,
-    /// Cancels the next order at the other replica.
+    /// Cancels the next order at the replica that is not measured.
     CancelElsewhere,
 }
 

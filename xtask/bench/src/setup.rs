@@ -120,7 +120,6 @@ impl Store {
     }
 }
 
-/// Starts a server on the core that is reserved for servers.
 pub fn serve(data: &DataDir) -> anyhow::Result<ServerProcess> {
     serve_with(data, None)
 }
@@ -154,7 +153,6 @@ pub fn fetch_body(
     })
 }
 
-/// Returns a load that cancels each order of `ids` once.
 pub fn cancels(clients: usize, ids: std::ops::Range<u64>, key: &str) -> Load {
     let key = key.to_string();
     let cancel = move |id| request("DELETE", &format!("{LIST}/{id}"), &key);

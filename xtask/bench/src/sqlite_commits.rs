@@ -31,8 +31,9 @@ pub struct SqliteCommits {
     milliseconds: u64,
 }
 
-/// Measures commits per second. A process with the library `preload` cancels `orders` in the store
-/// `file` for at most `span`. The next call of the turn continues where this call ended.
+/// Returns a turn that measures commits per second. A process with the library `preload` cancels
+/// `orders` in the store `file` for at most `span`. Each call of the turn continues with the first
+/// order that is not cancelled.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,

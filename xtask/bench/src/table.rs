@@ -18,8 +18,9 @@ pub struct Row {
     /// baseline's value.
     pub ratio: Spread,
     pub target: Target,
-    /// The baseline's processor time per response, divided by that of this build. Other programs
-    /// disturb `ratio` more than this quotient. NaN if one of the two times was not measured.
+    /// The baseline's processor time per response, divided by this build's processor time per
+    /// response. Other programs disturb `ratio` more than `cpu_ratio`. NaN if either time was not
+    /// measured.
     pub cpu_ratio: Spread,
 }
 

@@ -103,7 +103,7 @@ pub struct Record {
 #[derive(Clone, Debug)]
 pub struct Field {
     pub name: Ident,
-    /// The member's name in the document.
+    /// The name in the document.
     pub key: String,
     /// The description, which becomes the doc comment.
     pub description: Option<String>,
@@ -130,7 +130,6 @@ pub struct Enum {
 #[derive(Clone, Debug)]
 pub struct ErrorRecord {
     pub name: Ident,
-    /// The name of the Rust enum of error codes.
     pub codes: Ident,
 }
 
@@ -193,7 +192,6 @@ pub struct Success {
     /// The name of the status's constant in the `http` crate.
     pub status: Ident,
     pub description: String,
-    /// The type of the response's JSON body; `None` if the response has no body.
     pub body: Option<Type>,
     /// Headers that are described in the response itself, not in `components`.
     pub headers: Vec<ResponseHeader>,
@@ -206,11 +204,10 @@ pub struct ResponseHeader {
     pub key: String,
     /// The description, which becomes the doc comment.
     pub description: Option<String>,
-    /// True if the response always has the header.
     pub is_required: bool,
 }
 
-/// A response in `components`, which operations share.
+/// A response in `components` that several operations use.
 #[derive(Clone, Debug)]
 pub struct SharedErrors {
     pub name: Ident,
@@ -226,7 +223,7 @@ pub struct ErrorVariant {
     pub name: Ident,
     pub code: String,
     pub status: u16,
-    /// The `message` in the example.
+    /// The `message` in this error's example.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Converts names of a document to Rust names.
+//! Converts names of an OpenAPI document to Rust names.
 
 use heck::{ToShoutySnakeCase, ToSnakeCase, ToUpperCamelCase};
 use http::StatusCode;

@@ -105,8 +105,8 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner).collect()
 }
 
-/// The reader of a document's parts. Collects a refusal for each place from which no code can be
-/// generated.
+/// Reads the parts of a document. Adds a refusal for each part that the generator cannot convert to
+/// code.
 struct Reader<'a> {
     root: Node<'a>,
     items: Vec<Item>,

@@ -6,7 +6,6 @@ use std::fmt;
 pub struct Refusal {
     pub pointer: String,
     pub problem: String,
-    /// What to change in the document.
     pub fix: String,
 }
 

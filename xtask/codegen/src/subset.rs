@@ -52,7 +52,7 @@ constructs! {
 pub const FORMATS: [(&str, &str); 4] =
     [("integer", "int32"), ("integer", "int64"), ("string", "date-time"), ("string", "uuid")];
 
-/// Describes the first key or value of a schema that is outside the subset. Does not look into the
+/// Describes a key or value outside the subset, if the schema has one. Does not look into the
 /// schemas of properties and items.
 pub fn outside_of_schema(schema: &Value) -> Option<String> {
     let kind = schema["type"].as_str().unwrap_or_default();

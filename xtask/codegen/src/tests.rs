@@ -168,8 +168,8 @@ fn a_replaced_leaf_changes_the_code_or_is_refused() {
     });
 }
 
-/// A schema must not have the name of an imported type. So [`read::NAMES_IN_USE`] must contain the
-/// names of all imports.
+/// [`read::NAMES_IN_USE`] must reserve the names of all imports, because a generated type must not
+/// have the name of an import.
 #[test]
 fn no_schema_can_have_an_imported_name() {
     for (_, text) in DOCUMENTS {

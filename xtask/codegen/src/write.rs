@@ -108,8 +108,8 @@ fn collect_identifiers(tokens: TokenStream, names: &mut BTreeSet<String>) {
         match token {
             TokenTree::Ident(name) => drop(names.insert(name.to_string())),
             TokenTree::Group(group) => collect_identifiers(group.stream(), names),
-            // Attributes contain types as strings, such as `with = "DateTime<Utc>"`, so the code
-            // also uses the names in these strings.
+            // Attributes contain types as strings, such as `with = "DateTime<Utc>"`. The names in
+            // these strings also count as used.
             TokenTree::Literal(literal) => {
                 let text = literal.to_string();
                 let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
@@ -124,7 +124,7 @@ fn collect_identifiers(tokens: TokenStream, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns a doc comment, wrapped so that its lines fit when they are indented by `indent` columns.
+/// Returns a doc comment, wrapped for lines that are indented by `indent` columns.
 fn comment(text: &str, indent: usize) -> TokenStream {
     let mut lines = TokenStream::new();
     for line in text.lines() {

@@ -1,6 +1,6 @@
-//! Checks the handbook's example compose.yaml. Each service with our image must run this version,
-//! with options that the program has. A service that runs the server must also have valid settings
-//! and the health check.
+//! Checks the handbook's example compose.yaml. Services with our image must have the program's
+//! version and options that the program knows. Services that run the server also need valid
+//! settings and the health check.
 
 use crate::tools::output;
 use anyhow::{Context, ensure};

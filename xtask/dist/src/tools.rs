@@ -1,4 +1,5 @@
-//! Checks that the tools that pack a release are installed, and runs commands.
+//! Checks that the tools that pack a release are installed. Also runs a command for the other
+//! modules and returns the command's output.
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;

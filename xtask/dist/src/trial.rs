@@ -1,5 +1,5 @@
-//! Tests the archive and the image. The image's files become the root directory of a process, so
-//! the tests fail if a file is missing.
+//! Tests the archive and the image of a release. The image's files become the root directory of a
+//! process, so a missing file fails the tests.
 
 mod container;
 mod database;
@@ -33,7 +33,6 @@ impl Needs {
 /// The writer to which each result is printed as soon as it is known.
 type Out<'o> = &'o mut dyn Write;
 
-/// Checks the archive and the image, stops at the first failure, and returns the exit status.
 pub fn run(needs: &Needs, release: &Release, out: Out<'_>) -> anyhow::Result<u8> {
     writeln!(out, "Trying the image with unshare {} …", needs.isolation.join(" "))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

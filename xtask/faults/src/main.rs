@@ -65,7 +65,7 @@ struct Cli {
     more_filters: Vec<String>,
     #[command(flatten)]
     chaos: ChaosArgs,
-    /// Check a history that a chaos run recorded, and run no scenarios
+    /// Check the recording of a chaos run for violations, and run no scenarios
     #[arg(long, value_name = "FILE")]
     check_history: Option<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! Scenarios of orders, accounts and keys in PostgreSQL. Each scenario has its own servers.
+//! Scenarios of orders, accounts and keys in PostgreSQL. Each scenario starts its own PostgreSQL
+//! servers and API servers.
 
 mod awaited;
 pub mod conformance;

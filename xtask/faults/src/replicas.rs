@@ -30,7 +30,7 @@ impl StoreUnderTest {
         Ok(store)
     }
 
-    /// Uses the existing store at `url` without changing it.
+    /// Neither creates nor changes the store at `url`.
     pub fn open(program: &Program, url: &str) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         Ok(StoreUnderTest { program: program.clone(), url: url.to_string(), directory })
@@ -103,8 +103,8 @@ impl Replica {
         }
     }
 
-    /// Waits until the server is ready, and returns the waiting time. After `limit`, fails with the
-    /// reason and the server's log.
+    /// Waits until the server is ready, and returns the waiting time. After `limit`, the error
+    /// tells why the server is not ready, and contains the server's log.
     pub async fn ready(&self, limit: Duration) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let mut why = None;

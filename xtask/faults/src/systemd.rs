@@ -83,8 +83,8 @@ fn sessions<const COUNT: usize>(page: &str, section: &str) -> anyhow::Result<[St
         .map_err(|blocks: Vec<_>| anyhow::anyhow!("{section}: {} blocks", blocks.len()))
 }
 
-/// Returns the path and content of each file that a section of the page shows. A file is a code
-/// block with a comment that is an absolute path. The first such comment is the file's path.
+/// Returns the path and content of each file in a section of the page. A file is a code block that
+/// has an absolute path as a comment. The first such comment names the file.
 fn files(page: &str, heading: &str) -> anyhow::Result<Vec<(String, String)>> {
     let text = std::fs::read_to_string(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page),
@@ -133,9 +133,8 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// that systemd makes for `DynamicUser=`.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // Start the server once, because the first start creates the directory. Stop the server before
-    // the import, because an import of 2,000 orders beside a server makes several changes. The
-    // runbook's sessions show one change.
+    // The first start creates the directory. Stop the server before the import, because an import
+    // of 2,000 orders beside a server makes several changes, but the runbook's sessions show one.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(
@@ -192,9 +191,9 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that the unit's server waits for PostgreSQL, gets its secrets, and loses no log line.
-/// Checks that systemd continues to restart the server after more than five failures. Also checks a
-/// second server on the same machine.
+/// Checks that the unit's server waits for PostgreSQL, gets its secrets and loses no log line.
+/// systemd must still restart the server after more than five failures. A second server must run on
+/// the same machine.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";
     let machine = Machine::with_unit(tools, settings)?;

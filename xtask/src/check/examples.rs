@@ -45,7 +45,8 @@ pub fn check_examples(file: &str, document: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Returns the pointer, the schema and the value of each example in an object that has a `schema`.
+/// Finds the examples in all objects that have a `schema`. Returns the pointer, the schema and the
+/// value of each example.
 fn examples(document: &Value) -> Vec<(String, &Value, &Value)> {
     let mut examples = Vec::new();
     collect("", document, &mut examples);

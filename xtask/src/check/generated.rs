@@ -1,4 +1,4 @@
-//! Checks that the generated files are up to date.
+//! Checks that the generated files are the same as `cargo xtask generate` would write.
 
 use super::inputs::Inputs;
 use super::problem::{Fix, Problem};

@@ -1,4 +1,4 @@
-//! The inputs of the checks, and the functions that read documents from them.
+//! The inputs of the checks, and functions that read documents from the inputs.
 
 use super::problem::Problem;
 use crate::canonical_json;

@@ -43,9 +43,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Checks that no base path was removed too early. `base_paths` are still served. Returns a problem
-/// for every removed path whose newest published document has operations that must still be served
-/// on the day `today`.
+/// Checks that no base path was removed too early. `base_paths` are the paths that are still
+/// served. Returns a problem for every removed path whose newest published document has operations
+/// that must still be served on the day `today`.
 pub fn check_served(
     base_paths: &[&str],
     published: &Published,
@@ -131,7 +131,6 @@ fn next_free_major(published: &Published) -> u64 {
     served.chain(published).max().unwrap_or_default() + 1
 }
 
-/// Returns the problem of a document without a valid version.
 pub fn no_version(file: &str, document: &Value) -> Problem {
     Problem {
         place: format!("{file}#/info/version"),

@@ -7,7 +7,7 @@ use semver::{Prerelease, Version};
 pub enum Verdict {
     /// A change that does not affect programs. Requires a patch version.
     Neutral,
-    /// A change that breaks no promise, such as a new field or a deprecation. Requires a minor
+    /// A change such as a new field or a deprecation, which breaks no promise. Requires a minor
     /// version and a changelog entry, because callers should know of the change.
     Addition,
     /// A change after which a caller could fail. Requires a major version and a changelog entry.

@@ -109,8 +109,8 @@ fn components(found: &mut Findings, components: &ComparedPlace<'_>, published: &
             match (place.old, place.new) {
                 (Some(_), Some(_)) => compare_rewordable(found, &place),
                 (Some(_), _) => found.breaking(&place, "is no longer a way to authenticate"),
-                // If operations accept the new scheme, the comparison of operations reports an
-                // addition.
+                // Neutral, because the comparison of operations reports an addition if operations
+                // accept the new scheme.
                 _ => found.neutral(&place, "is described"),
             }
         }),

@@ -144,8 +144,8 @@ fn request_body(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// True if `If-None-Match` is a new parameter of the operation. Existing programs do not send this
-/// header, so they never get a 304.
+/// True if `If-None-Match` is a new parameter of the operation. A new 304 then breaks no existing
+/// program, because none sends this header.
 fn becomes_conditional(at: &ComparedPlace<'_>) -> bool {
     let takes_it = |operation: Option<&Value>| {
         let parameters = operation.and_then(|operation| operation["parameters"].as_array());
@@ -262,7 +262,8 @@ fn outcome(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares a response header. The changelog names a shared header without its operation.
+/// Compares a response header. The changelog names a header of `components` without an operation,
+/// because several operations may share the header.
 fn header(found: &mut Findings, header: &ComparedPlace<'_>) {
     let shared = header.component().map(|name| header.named(name));
     let place = shared.unwrap_or_else(|| header.part(header.key));

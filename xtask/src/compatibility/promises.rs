@@ -31,7 +31,6 @@ pub(super) fn is_unstable(operation: &Value) -> bool {
     rank(operation.get("x-stability")).is_some_and(|rank| rank < 2)
 }
 
-/// True if a published operation must still be served today.
 pub(super) fn must_stay(operation: &Value, today: NaiveDate) -> bool {
     !is_unstable(operation) && !sunset_has_passed(operation, today)
 }

@@ -117,7 +117,7 @@ fn values(found: &mut Findings, member: &ComparedPlace<'_>, fewer: Verdict, more
     }
 }
 
-/// Compares a bound. Also handles an `enum` that only one of the schemas has.
+/// Compares a bound. An `enum` that only one of the schemas has counts as a bound.
 fn bound(found: &mut Findings, member: &ComparedPlace<'_>, direction: Direction) {
     let number = |value: Option<&Value>| value.and_then(Value::as_i64);
     let verdict = match (member.old, member.new, number(member.old), number(member.new)) {

@@ -56,8 +56,7 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     run_session(setup, preparation, &mut session)
 }
 
-/// Runs the commands of `preparation`, then the session against a new server. Stops at the first
-/// failure and returns its output.
+/// Returns the output of the first command that fails, or no lines if all commands succeed.
 fn run_session(
     setup: &Setup,
     preparation: Vec<Command>,

@@ -38,7 +38,7 @@ fn fuzz(document: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
 }
 
 /// Runs schemathesis. Returns its output if there are errors or warnings. Warnings count, because
-/// schemathesis may only warn about a rejected key and exit with 0.
+/// schemathesis may report a rejected key as a warning and exit with 0.
 fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
     let output = output(command)?;
     let lines = lines(command, &output);

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-/// The alert rules that the program prints. `ALERT_CASES` are their unit tests.
+/// The alert rules that `store-orders alerts` prints. `ALERT_CASES` are unit tests of these rules.
 const ALERTS: &str = "src/admin/alerts.yaml";
 const ALERT_CASES: &str = "tests/external_checks/alerts.yaml";
 

@@ -27,7 +27,7 @@ pub(super) fn curl(setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Runs the samples in Python, which use only the standard library.
+/// Runs the Python samples. A sample may use only the standard library.
 pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "python", "py")?;
     findings(setup, &names, &directory, "py", || {
@@ -39,14 +39,12 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// Checks the samples in TypeScript with `tsc --strict`, then runs the TypeScript files directly
-/// with node.
 pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "typescript", "mts")?;
     let settings = "samples/tsconfig.json";
     std::fs::copy(setup.tools.source(settings), setup.tools.installed(settings))?;
-    // The samples must run in a package of the type `commonjs`, because `npm init -y` of npm 11
-    // creates such packages.
+    // Run the samples in a package of the type `commonjs`, because a caller who runs `npm init -y`
+    // of npm 11 gets such a package.
     std::fs::write(directory.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
     let errors = output_lines(&mut setup.tools.compile_typescript(&directory))?;
     if !errors.is_empty() {

@@ -4,8 +4,8 @@
 use super::setup::Setup;
 use crate::evidence;
 
-/// Returns no lines if each session prints what its page shows. Otherwise returns the end of the
-/// tests' output.
+/// Returns no lines if each session prints what the documentation shows. Otherwise returns the end
+/// of the tests' output.
 pub(super) fn run(setup: &Setup) -> anyhow::Result<Vec<String>> {
     evidence::run_tests(&setup.repository, "with_curl", &["--ignored"])
 }

@@ -1,4 +1,4 @@
-//! Installs and runs the pinned tools.
+//! Installs and runs the tools that `tests/external_checks` pins.
 
 use crate::repository::Repository;
 use anyhow::{Context, bail};
@@ -63,8 +63,8 @@ impl Tools {
         command
     }
 
-    /// Copies a TypeScript session to a directory in `target/external_checks`, so that the session
-    /// finds the packages installed there.
+    /// Copies a TypeScript session into a directory in `target/external_checks`, so that the
+    /// session finds the packages in `target/external_checks/node_modules`.
     pub fn copy_typescript(&self, name: &str) -> anyhow::Result<PathBuf> {
         let directory = self.installed(name);
         std::fs::create_dir_all(&directory)?;

@@ -33,7 +33,7 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
     sections(changelog).filter_map(release).collect()
 }
 
-/// Turns a Markdown code span such as `/guide` into a link, because the span names a page.
+/// Turns each code span that begins with a page's path, such as `/guide`, into a link to the page.
 pub fn with_links(changelog: &str) -> String {
     let is_page =
         |code: &str| ["/docs", "/guide", "/openapi"].iter().any(|page| code.starts_with(page));

@@ -26,8 +26,6 @@ pub fn page(guide: &str, newest: &Document) -> String {
         .replace("{guide}", &text)
 }
 
-/// Returns the anchor of a heading: the error code in its title, or the slug of a title without an
-/// error code.
 pub fn anchor(title: &str) -> String {
     code_title(title).map_or_else(|| slug(title), |(_, code)| code.to_string())
 }

@@ -1,6 +1,6 @@
 //! Changes each place of version 1's document in turn, and checks the verdict of the comparison.
-//! The comparison must find every change except one of `info.version`. Outside of `info`, only a
-//! change of text for people is neutral.
+//! The comparison must ignore changes of `info.version` and find all others. Outside of `info`,
+//! only changes of text for people are neutral.
 
 use super::TODAY;
 use crate::checkout::document;

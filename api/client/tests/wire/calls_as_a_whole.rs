@@ -19,7 +19,6 @@ async fn listen() -> (TcpListener, ClientBuilder) {
     (listener, Client::builder(base_url, "sto_test_x").without_retries())
 }
 
-/// Accepts the next request. Returns `None` if no request arrives within a second.
 async fn next_request(listener: &TcpListener) -> Option<TcpStream> {
     let (mut socket, _) = timeout(SECOND, listener.accept()).await.ok()?.unwrap();
     read_request(&mut socket).await;

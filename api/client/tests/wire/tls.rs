@@ -1,4 +1,4 @@
-//! Tests the client over TLS, with the library that its features select.
+//! Tests the client over TLS, with the TLS library that the client's features select.
 
 use crate::scripted::{Reply, read_request};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-// Adds a copy button to each command in the guide. Browsers offer the clipboard only to pages from
-// HTTPS or from the same machine.
+// Adds a copy button to each command in the guide. Pages get no buttons over plain HTTP from
+// another machine, because browsers then offer no clipboard.
 
 const COPIED_MS = 2000
 

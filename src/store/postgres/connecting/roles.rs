@@ -31,8 +31,8 @@ const SETTINGS: [(&str, &str); 8] = [
 pub struct Role {
     pub name: &'static str,
     timeouts: ServerTimeouts,
-    /// If false, the planner avoids sequential scans where it can. After an import, outdated
-    /// statistics might make the planner choose a slow scan.
+    /// If false, the planner avoids sequential scans where it can. Outdated statistics after an
+    /// import could otherwise make the planner choose a slow scan.
     scans: bool,
 }
 
@@ -72,8 +72,8 @@ pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, fals
 /// Queries the last changes, reads the changed rows if they are few, and looks up keys.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
-/// Reads single orders and pets. PostgreSQL cancels a slow statement, because a late result would
-/// end the session.
+/// Reads single orders and pets. The role has a short statement timeout, because a late result
+/// would end the session.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
 /// Records the uses of keys, removes old rows, and checks the schema version and the standbys. No

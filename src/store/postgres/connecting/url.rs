@@ -13,8 +13,8 @@ use tokio::sync::Semaphore;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-/// A parsed `postgres://` URL. The password file and the database of the request counts are set
-/// separately.
+/// A parsed `postgres://` URL. The password file and the database of the request counts come from
+/// other settings, not from the URL.
 #[derive(Clone)]
 pub struct PostgresUrl {
     config: Config,

@@ -1,6 +1,6 @@
-//! Gives the store a new id after point-in-time recovery. The recovered and the original store may
-//! issue the same id for different accounts or keys. Servers do not switch between the two stores,
-//! because the store ids differ.
+//! Gives the store a new id after point-in-time recovery, so that no server switches between the
+//! original and the recovered store. The two stores may issue the same id for different accounts or
+//! keys.
 
 use super::PostgresOperatorStore;
 use super::lock_store;

@@ -1,5 +1,5 @@
-//! Inserts the rows of an import. Pipelines the statements for orders to hold the change lock only
-//! briefly, because cancellations wait for it.
+//! Inserts the rows of an import. Pipelining the statements for orders shortens the time for which
+//! the import holds the change lock. Cancellations wait for this lock.
 
 use super::{PostgresOperatorStore, commit_error};
 use crate::store::postgres::connecting::Connection;

@@ -60,8 +60,8 @@ impl PostgresOperatorStore {
         });
     }
 
-    /// Returns the ids of the servers that have a row but send no heartbeats. If a server is
-    /// silent, this call waits for the whole `HEARTBEAT_TIMEOUT`.
+    /// Returns the ids of the servers that have a row in `replicas` but send no heartbeat during
+    /// this call. If there is such a server, the call takes the whole `HEARTBEAT_TIMEOUT`.
     pub fn silent_replicas(&self) -> Result<Vec<String>, StoreError> {
         self.run(async |client| Ok(seen_and_silent(client).await?.1))
     }

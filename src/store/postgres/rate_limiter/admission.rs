@@ -17,8 +17,8 @@ pub const MAX_ACCOUNTS: usize = 500;
 /// locks the rows only for milliseconds.
 const REMOVED_PER_STATEMENT: u64 = 500;
 
-/// With these settings, PostgreSQL plans the statement only once, looks rows up instead of joining
-/// whole tables, and commits without waiting for the disk or a standby.
+/// Settings of the connection for `count.sql`. PostgreSQL then plans the statement only once, and
+/// looks rows up instead of joining whole tables. Commits wait for neither the disk nor a standby.
 const SETTINGS: &str = "
     SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off;
     SET synchronous_commit = off";

@@ -3,8 +3,8 @@
 -- src/store/postgres/rate_limiter.rs explains why this is one statement.
 --
 -- For an account without a row, the SELECT computes the number of admitted requests. For an account
--- with a row, DO UPDATE locks the row and computes the number from the row's counts (column
--- `given`). The lock keeps other batches from counting meanwhile.
+-- with a row, DO UPDATE locks the row, so no other batch can change the counts. Then it computes
+-- the number (`given`) from these counts.
 --
 -- $1 contains the accounts and $2 their numbers of requests. $3 and $4 contain their limits per
 -- minute and per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED.
@@ -31,9 +31,9 @@ SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted
          WHEN given > 0 THEN now + 86400000000 ELSE c.day_closes END,
     day_used + given, given, now
     -- Another batch may have counted while this batch waited for the row. If the other batch's time
-    -- is at most a second later, this batch uses the other batch's time. A larger difference means
-    -- that the clock was set back, because a batch waits less than a second. OFFSET makes
-    -- PostgreSQL evaluate the expression once.
+    -- is at most a second after this batch's time, this batch uses the other time. A larger
+    -- difference means that the clock was set back, because a batch waits less than a second.
+    -- OFFSET makes PostgreSQL evaluate the expression once.
     FROM (SELECT CASE WHEN c.counted_at - excluded.counted_at BETWEEN 0 AND 1000000
                       THEN c.counted_at ELSE excluded.counted_at END AS now OFFSET 0) n,
     LATERAL (SELECT CASE WHEN c.minute_closes > now THEN c.minute_requests ELSE 0 END

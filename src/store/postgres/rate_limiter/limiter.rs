@@ -143,7 +143,7 @@ impl Shared {
     /// Returns a refusal that does not depend on the account's counts. Such a refusal saves a round
     /// trip to PostgreSQL.
     fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
-        // With a daily limit of 0, a refusal always resets in a day. With a limit of 0 per minute,
+        // With a daily limit of 0, the reset is always a day away. With a limit of 0 per minute,
         // the reset can depend on the day's count.
         if request.limits.per_day == 0 {
             return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));

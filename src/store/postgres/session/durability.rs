@@ -90,8 +90,8 @@ impl Durability {
         Standbys { required: number(needed), confirming: number(confirming) }
     }
 
-    /// Fails if commits would hang, because too few synchronous standbys stream or because they
-    /// confirm no commits.
+    /// Fails if commits would hang: too few synchronous standbys stream, or the standbys confirm no
+    /// commits.
     pub fn require_standbys(&self) -> Result<(), StoreError> {
         let Some(standbys) = self.settings.standbys() else { return Ok(()) };
         let needed = standbys.needed;

@@ -1,9 +1,9 @@
 //! Sends heartbeats. A heartbeat is a commit that renews the session's
-//! [`lease`](crate::store::agreement::lease). A commit waits for the standby only if it writes to
-//! the WAL. So a heartbeat locks the replica's own row, because even a lock writes to the WAL.
+//! [`lease`](crate::store::agreement::lease). A heartbeat locks the replica's row in `replicas`,
+//! because a commit that writes nothing to the WAL does not wait for the standby.
 //!
-//! A heartbeat does not take the change lock. A transaction may hold that lock for long, and the
-//! lease could expire while the heartbeat waits.
+//! A heartbeat does not take the change lock. A long transaction can hold the change lock until the
+//! lease has expired.
 
 use super::replica::{Replica, RowValues};
 use super::state::SessionState;
@@ -31,8 +31,8 @@ const ROW_INTERVAL: Duration = Duration::from_secs(10);
 const CHANGED_ROW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sends heartbeats on a connection that nothing else uses while the session is open. On a shared
-/// connection, other statements could get between the pipelined statements of a heartbeat. They
-/// could delay the heartbeat or make it fail.
+/// connection, other statements could get between a heartbeat's pipelined statements, and delay the
+/// heartbeat or make it fail.
 pub struct Heartbeat {
     connection: Arc<Connection>,
     begin: Statement,
@@ -68,8 +68,9 @@ impl Heartbeat {
         })
     }
 
-    /// Commits a heartbeat, which renews the lease and confirms all changes that its transaction
-    /// sees. Updates the replica's row with `values`. If `values` is `None`, only locks the row.
+    /// Commits a heartbeat, which renews the lease. The commit also confirms all changes that the
+    /// heartbeat's transaction sees. Updates the replica's row with `values`, or only locks the row
+    /// if `values` is `None`.
     pub async fn beat(&self, values: Option<&RowValues>) -> Result<Confirmed, StoreError> {
         let sent = BootInstant::now();
         let Heartbeat { connection, begin, lock, update, commit, state, .. } = self;
@@ -139,7 +140,7 @@ impl Heartbeat {
 }
 
 /// Adds the replica's row. Fails while a command holds `SERVERS_LOCK` to keep servers away from the
-/// store. The command itself fails if the row already exists.
+/// store. If the row exists first, such a command fails instead.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_change_number)

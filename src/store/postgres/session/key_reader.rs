@@ -23,7 +23,7 @@ use tokio_postgres::{Error, Row, Statement};
 pub struct KeyReader {
     /// The freshness connection, which [`ListReader`](super::list_reader::ListReader) uses too.
     connection: Arc<Connection>,
-    /// Selects the last change, without accounts and keys.
+    /// Selects the last changes, but no rows of accounts and keys.
     last_change: Statement,
     /// Selects accounts and keys that changed after the change number `$3`.
     changed: Statement,
@@ -49,8 +49,8 @@ impl KeyReader {
         })
     }
 
-    /// Reads the last changes, and the accounts and keys that changed after `after`.
-    /// [`PolledKeys::changes`] explains when the result has no accounts and keys.
+    /// Reads the positions of the last changes, and the accounts and keys that changed after
+    /// `after`. [`PolledKeys::changes`] lists when accounts and keys are missing.
     pub async fn poll(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         let polling = async {
             let (polled, _) = self.query(&self.last_change, &[], KeyChange::read).await?;
@@ -100,8 +100,8 @@ impl KeyReader {
         let mut keys = Vec::new();
         if statement.columns().len() > ANSWER_COLUMNS {
             for row in &rows {
-                // If nothing was found, the LEFT JOIN returns one row, in which these columns are
-                // NULL.
+                // If nothing was found, the LEFT JOIN returns one row with NULL in the columns
+                // after the answer.
                 if value::<Option<i64>>(row, ANSWER_COLUMNS)?.is_some() {
                     keys.push(read(row, ANSWER_COLUMNS)?);
                 }

@@ -36,11 +36,10 @@ use tokio_postgres::{Row, Statement};
 const MAX_COMMITTING_QUERIES: usize = 1;
 
 /// The maximum number of changed orders in an answer. Equals the size of the largest batch of
-/// cancellations. If more orders have changed, a separate read gets them.
+/// cancellations. If more orders have changed, a separate read gets all of the changed orders.
 const MAX_CHANGED_ORDERS: i64 = LARGEST_BATCH as i64;
 
-/// The name of a column of the freshness query. Its value is true if the query locked the row of
-/// this replica.
+/// The column of the freshness query that is true if the query locked this replica's row.
 const IS_LOCKED: &str = "is_locked";
 
 /// Returns the statement of a freshness query. The statement has four results:

@@ -223,9 +223,9 @@ impl Opener {
         session
     }
 
-    /// Removes this server's row after a failed attempt to open a session. Otherwise, a command
-    /// that finds the row would wait for heartbeats. Ignores errors, because a failed removal only
-    /// prolongs that wait.
+    /// After a failed attempt to open a session, removes this server's row, so that no command
+    /// waits for the server's heartbeats. Ignores errors, because a remaining row only delays
+    /// commands.
     async fn remove_row(&self, heartbeat: &Connection) {
         let removal = deregister(&heartbeat.client, &self.replica);
         let _ = with_time_limit(CONFIRM_LIMIT, removal).await;
@@ -290,7 +290,7 @@ fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreErro
     }
 }
 
-/// Without a session, the error contains the reason.
+/// Returns the open session, or an error that says why no session is open.
 pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
     sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
 }

@@ -23,8 +23,8 @@ impl RowReader {
         RowReader { connection, state }
     }
 
-    /// Reads a cancelled order, and the number of the change that cancelled it. The change may
-    /// still be unconfirmed.
+    /// Reads a cancelled order, and the number of the change that cancelled the order. Does not
+    /// wait until the change is confirmed.
     pub async fn cancelled_order(&self, id: i64) -> Result<Option<(Order, i64)>, StoreError> {
         let query = Order::select_cancelled();
         self.read(&query, id, |row| Ok((Order::read(row, 0)?, row.get("change_number")?))).await

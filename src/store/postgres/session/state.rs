@@ -72,7 +72,8 @@ impl SessionState {
         number <= *self.confirmed.borrow()
     }
 
-    /// Waits until the change with this number is confirmed. Fails if the session ends first.
+    /// Waits until the standby is known to have the change with this number. Fails if the session
+    /// ends first.
     pub async fn require_confirmed(&self, number: i64) -> Result<(), StoreError> {
         let mut confirmed = self.confirmed.subscribe();
         tokio::select! {
@@ -91,8 +92,6 @@ impl SessionState {
         self.require_accepted(self.replica.with_seen(|seen| decide(self.history, &lease, seen)))
     }
 
-    /// Returns the accepted answer. Fails if the answer was rejected or the session has ended. An
-    /// answer from a different history ends the session.
     fn require_accepted<T>(&self, answer: Result<T, AnswerRejected>) -> Result<T, StoreError> {
         match answer {
             Ok(accepted) => self.require_open().map(|()| accepted),

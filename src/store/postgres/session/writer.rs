@@ -138,8 +138,8 @@ enum Slot {
     Expired,
     /// The cancellation that is sent for this order. It gets the outcome of the update.
     Sent(i64),
-    /// A further cancellation of this order, which is not sent. Its outcome follows from the
-    /// order's state after the update.
+    /// Another cancellation of the same order. The batch does not send this cancellation. Its
+    /// outcome follows from the order's state after the update.
     Duplicate(i64),
 }
 
@@ -150,9 +150,8 @@ pub struct Batch {
     keys: Vec<Arc<str>>,
     times: Vec<String>,
     unchanged_since: Vec<Option<Position>>,
-    /// The earliest deadline of the cancellations that have enough time left. `None` if there are
-    /// none. No attempt to execute the batch may begin later, because a client may already have its
-    /// response.
+    /// The earliest deadline in the batch; `None` if all cancellations have expired. No attempt may
+    /// begin after the deadline, because a client may already have its response.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation passed to [`Batch::new`], in the same order.
     slots: Vec<Slot>,
@@ -167,7 +166,8 @@ impl Batch {
         let mut slots = vec![Slot::Expired; cancellations.len()];
         let mut requests: Vec<_> = cancellations.iter().zip(&mut slots).collect();
         // A batch sends only the first request for each order. Put requests without
-        // `unchanged_since` first, because a request with it fails if the order has changed.
+        // `unchanged_since` first, because `unchanged_since` makes a request fail if the order has
+        // changed.
         requests.sort_by_key(|(cancellation, _)| cancellation.unchanged_since.is_some());
         let mut order_ids = HashSet::with_capacity(cancellations.len());
         for (cancellation, slot) in requests {
@@ -209,8 +209,8 @@ impl Batch {
     }
 
     /// Returns a bound for each order of the batch. The order is cancelled only if its row's change
-    /// number is at most the bound. A position of another history gives a bound that excludes the
-    /// order, because numbers of two histories cannot be compared.
+    /// number is at most the bound. If `unchanged_since` has another history, the bound excludes
+    /// the order, because numbers of two histories cannot be compared.
     fn highest_numbers(&self, history: u64) -> Vec<i64> {
         let highest = |since: &Option<Position>| match since {
             None => i64::MAX,
@@ -270,9 +270,8 @@ impl BatchWriter {
         self.state.answer(limit, self.send(batch, limit)).await
     }
 
-    /// Sends the batch's transaction. `limit` is the time that is left for the result. A result
-    /// after `limit` is treated as a lost connection. So the waits for locks have shorter limits,
-    /// and a failed wait is reported in time.
+    /// Sends the batch's transaction, with `limit` as the time for the result. Waits for locks have
+    /// shorter limits, because after `limit` the connection counts as lost.
     async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
         let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
         let Connection { client, link, .. } = &*self.connection;
@@ -450,8 +449,8 @@ mod tests {
         );
         assert_eq!(batch.keys.iter().map(|key| &**key).collect::<Vec<_>>(), ["c", "b"]);
         assert_eq!(batch.highest_numbers(5), [i64::MAX, 4]);
-        // Order 8 is not cancelled, because change numbers of different histories cannot be
-        // compared.
+        // The bound `i64::MIN` excludes order 8, because change numbers of different histories
+        // cannot be compared.
         assert_eq!(batch.highest_numbers(6), [i64::MAX, i64::MIN]);
         let states = [(7, (Status::Cancelled, true)), (8, (Status::Pending, false))];
         let changed = Err(NotExecuted::Changed);
@@ -460,8 +459,8 @@ mod tests {
         assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
     }
 
-    /// The answer to a batch that is sent so late would probably be late. A late answer ends the
-    /// session.
+    /// If a batch is sent shortly before its deadline, the answer probably arrives late. A late
+    /// answer ends the session.
     #[test]
     fn a_batch_is_not_sent_shortly_before_its_deadline() {
         let now = Instant::now();

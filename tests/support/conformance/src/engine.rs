@@ -4,7 +4,7 @@
 use crate::ServedStore;
 use store_orders::store::OperatorStore;
 
-/// A new, empty store of one engine.
+/// A store of one engine, empty at the start of a test case.
 pub trait Engine: Sync {
     /// Opens the store as a running server does. If the engine supports only one server, every call
     /// returns the store of that one server.

@@ -12,7 +12,6 @@
 //! | `served_store` | a blocking interface to a server's store |
 //! | `threads` | joins threads, and runs blocking work on a new thread |
 
-/// Makes a list of cases from functions. Each case has the name of its function.
 macro_rules! cases {
     ($kind:ident: $($module:ident :: $case:ident),+ $(,)?) => {
         vec![$($kind { name: stringify!($case), run: $module::$case }),+]

@@ -82,7 +82,7 @@ pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }
 
-/// Reads all keys, as a server reads changed keys.
+/// Reads all keys with the query that servers use for changed keys.
 pub fn keys(store: &ServedStore) -> anyhow::Result<HashMap<Digest, KeyRecord>> {
     Ok(keys_since(store, beginning(store)?)?.0.1)
 }
@@ -111,7 +111,8 @@ pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>>
     Ok(orders.iter().map(serde_json::to_string).collect::<Result<_, _>>()?)
 }
 
-/// A list that reads only what has changed, as the list of a server does.
+/// A copy of the list of orders. Like a server's list, the copy is updated only with the changes
+/// since the last read.
 pub struct Follower {
     reached: Position,
     list: BTreeMap<i64, String>,

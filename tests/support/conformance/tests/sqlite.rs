@@ -1,5 +1,5 @@
-//! Runs the cases that every engine must pass, on SQLite, the embedded engine. Each case is a test
-//! of the same name.
+//! Runs all engine-independent cases on SQLite, the embedded engine. Each case is a test of the
+//! same name.
 
 use conformance::{Case, Engine, ServedStore, cases};
 use libtest_mimic::{Arguments, Trial};

@@ -28,7 +28,7 @@ pub enum What {
         op: u64,
         answer: Answer,
     },
-    /// A key is valid on every server from this time.
+    /// From the time of this event, the key is valid on every server.
     Key {
         /// The key's name in the recording; never its secret text.
         key: String,
@@ -58,7 +58,7 @@ pub enum What {
         /// The digest of each server's list. A server that did not return its list is absent.
         digests: BTreeMap<String, String>,
     },
-    /// A stall of the machine ends now. It lasted for `nanos` nanoseconds.
+    /// A stall of the machine, which ends at the time of this event.
     Stall {
         nanos: u64,
     },
@@ -111,9 +111,8 @@ pub enum Request {
     Pet,
     /// Operator's command: import new orders, whose ids run from the first to the second number.
     Import(usize, usize),
-    /// Operator's command: ship these orders.
     Ship(Vec<usize>),
-    /// Operator's command: revoke this key.
+    /// Operator's command: revoke the key with this id.
     Revoke(String),
 }
 
@@ -137,7 +136,6 @@ pub enum Answer {
     Page {
         #[serde(with = "crate::id_ranges")]
         ids: IdSet,
-        /// True if no page follows.
         is_last: bool,
     },
     /// Any other response, including the 200 for a pet.
@@ -177,9 +175,9 @@ pub struct FaultBegun {
     pub servers: Vec<String>,
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose request counts: those of the second before the fault, and earlier
-    /// counts that could not be saved. The counts are unreliable until a second after a promotion
-    /// or until the lists are compared, whichever comes first.
+    /// True if the fault may lose request counts: the counts of the last second, and earlier counts
+    /// that could not be saved. The checker trusts the counts again a second after a promotion, or
+    /// when the lists are compared, whichever comes first.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

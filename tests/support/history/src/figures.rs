@@ -9,15 +9,14 @@ pub struct Figures {
     /// The number of answers for each kind of request and result. A result is a status, or a word
     /// such as `lost`.
     pub answers: BTreeMap<(&'static str, String), u64>,
-    /// The number of times each fault began.
     pub faults: BTreeMap<String, u64>,
     /// The longest outages after faults of each kind. Only the time until the next fault of any
     /// kind counts.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,
-    /// The longest duration of a request to a server. A request ends when its answer arrives or is
-    /// lost.
+    /// The longest duration of a request to a server. A request ends when its response arrives or
+    /// is lost.
     pub slowest: Duration,
     /// The total length of the machine's stalls.
     pub stalled: Duration,
@@ -130,8 +129,8 @@ impl Figures {
         }
     }
 
-    /// Returns a summary, and a line for each kind of fault with its longest outages. A kind gets a
-    /// line only if a request succeeded between one of its faults and the next fault of any kind.
+    /// Returns a summary, then a line with the longest outages for each kind of fault. A kind has
+    /// no line if no request succeeded between its faults and the next fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \
@@ -160,7 +159,8 @@ impl Figures {
         [summary].into_iter().chain(self.outages.iter().map(outage)).collect()
     }
 
-    /// Returns the number of requests with this result, which is a status or a word such as `lost`.
+    /// Returns the number of requests and commands with this result: a status, or a word such as
+    /// `lost`.
     pub fn count(&self, status: &str) -> u64 {
         self.answers.iter().filter(|((_, text), _)| text == status).map(|(_, times)| times).sum()
     }

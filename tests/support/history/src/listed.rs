@@ -34,7 +34,7 @@ pub struct ShownOrders(Mutex<HashMap<usize, Row>>);
 
 impl ShownOrders {
     /// Parses the body of a list. Returns `Malformed` if the body is invalid, the ids do not
-    /// ascend, or an order has changed since it was first shown.
+    /// ascend, or a field of an order differs from its first appearance.
     pub fn list(&self, body: &[u8]) -> Answer {
         self.parse_list(body).map_or_else(Answer::Malformed, Answer::List)
     }
@@ -76,8 +76,8 @@ impl ShownOrders {
         Ok(ids)
     }
 
-    /// Reads all orders with the operator's command. Omits orders of which a field other than the
-    /// status has changed, so that the checker reports them as missing.
+    /// Reads all orders with the operator's command. Omits orders that differ from an earlier list
+    /// in more than the status, so the checker reports these orders as missing.
     pub fn table(&self, operator: &DataDir) -> anyhow::Result<FinalTable> {
         let mut table = FinalTable::default();
         let rows: Vec<Row> = serde_json::from_value(operator.run_json(&["orders", "list"])?)?;

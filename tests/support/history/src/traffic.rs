@@ -23,7 +23,7 @@ pub struct Clients {
     pub key: Key,
     /// Keys of separate accounts. The limits of these accounts are [`LIMITS`], in the same order.
     pub limited: Vec<Key>,
-    /// Further keys of [`ACCOUNT`], which may be revoked.
+    /// The keys of [`ACCOUNT`] that callers use. The operator may revoke these keys.
     pub called: Vec<Key>,
     pub seed: u64,
 }
@@ -35,7 +35,7 @@ pub struct Traffic {
 }
 
 impl Clients {
-    /// Configures clients of the servers at `bases`. The checker of the history allows 503s. The
+    /// Configures clients of the servers at `bases`. The checker of the recording allows 503s. The
     /// store must contain pending orders with the ids 1 to `orders`.
     pub fn new(bases: Vec<String>, key: &Key, orders: usize) -> Clients {
         let pending = (1..=orders).collect();

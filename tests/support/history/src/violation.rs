@@ -25,8 +25,9 @@ pub enum Rule {
     /// A list does not show an order whose cancellation got a 204 before the list was requested.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
-    /// An order that a list lacked, or whose response was 404, does not come back. A shipped order
-    /// stays shipped. The rule covers later lists, pages and cancellations, and the final table.
+    /// An order that a list lacked, or whose cancellation got a 404, does not come back. A shipped
+    /// order stays shipped. The rule covers later lists, pages and cancellations, and the final
+    /// table.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
     /// If an order has disappeared from a client's list, the client's next list or page does not
@@ -40,8 +41,8 @@ pub enum Rule {
     /// change, except its status.
     #[strum(message = "a list is not complete")]
     IncompleteList,
-    /// Every answer, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT). If faults
-    /// affect the server, this limit is extended by their duration.
+    /// Every response, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT). The
+    /// duration of faults that affect the server extends the limit.
     #[strum(message = "an answer is late")]
     LateAnswer,
     /// Every request gets a response, unless a fault at its server may lose responses. A timeout of
@@ -77,8 +78,8 @@ pub enum Rule {
     /// orders. A 503 occurs only if the recording allows 503s.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
-    /// The final table contains every order that must exist, and no order twice. Each order has a
-    /// status that a recorded request can have caused. Each import is complete or absent.
+    /// The final table contains every order that must exist, and no order twice. A recorded request
+    /// can have caused each shipped or cancelled status. Each import is complete or absent.
     #[strum(message = "the final table cannot be true")]
     ImpossibleTable,
 }

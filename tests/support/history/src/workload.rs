@@ -95,7 +95,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Creates the shared state. Clients run only after [`Workload::start`].
+    /// Creates the state that the clients share. Clients run only after [`Workload::start`].
     pub fn new(
         journal: Arc<Journal>,
         servers: Vec<(String, String)>,
@@ -369,7 +369,6 @@ impl Response {
         if self.status == 200 { read(&self.body) } else { self.status() }
     }
 
-    /// Returns an [`Answer::Status`]. Uses the body only to find out whether the key is banned.
     fn status(&self) -> Answer {
         Answer::Status(Answered {
             status: self.status,

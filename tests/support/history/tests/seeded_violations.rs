@@ -63,7 +63,6 @@ fn a_late_answer_is_found_after_a_thousand_excused_ones() {
     assert_eq!(rules, [Rule::LateAnswer]);
 }
 
-/// Parsing a serialized event returns the same event.
 #[test]
 fn events_are_lines_of_json() {
     for path in recordings().unwrap() {

@@ -1,4 +1,4 @@
-//! The model of PostgreSQL: hosts, their journals and their rows.
+//! The model of PostgreSQL: hosts and their journals.
 
 use crate::agreement::journal::{Answer, Change, Seen};
 
@@ -55,7 +55,6 @@ impl Journal {
         prefix
     }
 
-    /// Returns the number of the last change in `scope`, or 0 if there is none.
     pub fn last_number(&self, scope: ChangeScope) -> i64 {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
@@ -73,7 +72,6 @@ impl Journal {
         all.filter(move |(number, _)| *number > after).map(|(number, id)| (number, set_of(*id)))
     }
 
-    /// Returns the set of all changes in `scope` with a number above `after`.
     pub fn set(&self, scope: ChangeScope, after: i64) -> Set {
         self.changes_after(scope, after).fold(0, |all, (_, one)| all | one)
     }

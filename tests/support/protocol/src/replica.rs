@@ -55,8 +55,8 @@ pub struct Session {
     pub history: u64,
     pub wait: OldLeaseWait<Tick>,
     pub lease: Lease<Tick>,
-    /// True if rows were restored while this session was open. The second promise in `lib.rs` then
-    /// does not cover the session.
+    /// True if rows were restored while this session was open. The second promise in `lib.rs` does
+    /// not cover such a session.
     pub is_restored: bool,
     queries: SharedQueries<NextQuery>,
     under_way: [Option<Query>; MAX_QUERIES],
@@ -78,7 +78,8 @@ struct NextQuery {
     list: Position,
 }
 
-/// A query that was sent, and its answer. `rows` is `None` if there are too many rows to include.
+/// A query that was sent, and its answer. `rows` is `None` if there are too many rows for one
+/// answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Query {
     must_reflect: Set,
@@ -96,10 +97,16 @@ pub enum List {
     Answered(Answered),
     /// The list lacks rows that the answer did not include, so they are being read.
     Reading(Reading, Answered),
-    /// The new snapshot is ready to replace the current one.
-    Ready { snapshot: Set, removed: Set, reached: Position, answered: Answered },
+    Ready {
+        snapshot: Set,
+        removed: Set,
+        reached: Position,
+        answered: Answered,
+    },
     /// The list is sent to the client. The state lasts for one step.
-    Sent { must_reflect: Set },
+    Sent {
+        must_reflect: Set,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,8 +120,8 @@ pub struct Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
-    /// The replica's pending removals when the read began. The end of the read applies them to the
-    /// snapshot. Empty in a read of all rows.
+    /// The replica's pending removals when the read began. They are applied to the snapshot when
+    /// the read ends. Empty in a read of all rows.
     removed: Set,
     after: Position,
     /// The position of the last change of orders on the session's host. The replica reads this
@@ -127,9 +134,8 @@ pub struct Reading {
     highest: Option<i64>,
 }
 
-/// The position that the cache reflected when the poll was sent, and the key's changes after this
-/// position. `None` if the changes are too many for the answer, or if the session has another
-/// history than the cache.
+/// The cache's position when the poll was sent, and the key's later changes. `None` if the answer
+/// has no room for these changes, or if the session and the cache have different histories.
 type ChangedKeys = Option<(Position, Set)>;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -177,8 +183,8 @@ impl Replica {
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
     }
 
-    /// Advances the clock. If only orders matter, an expired lease does not age, to reduce the
-    /// number of states.
+    /// Advances the clock. If the search checks only orders, expired leases stop aging, which saves
+    /// states.
     pub fn tick(&mut self, concerns_orders: bool) {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
         if let Some(session) = &mut self.session {
@@ -264,8 +270,8 @@ impl Replica {
         Some(())
     }
 
-    /// Sends the next query, which the primary answers immediately. `with_rows` is false if there
-    /// are too many rows to include.
+    /// Sends the next query, which the primary answers immediately. `with_rows` is false if too
+    /// many rows have changed for the answer to include them.
     pub fn send_query(
         &mut self,
         with_rows: bool,
@@ -331,8 +337,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the next step of a read of rows. The replica asks PostgreSQL for the last changes
-    /// before and after the rows of each query.
+    /// Takes the next step of a read of rows. Both before and after the rows of each query, the
+    /// replica asks PostgreSQL for the last changes.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -463,7 +469,8 @@ impl Replica {
     }
 
     /// Takes the answer to the lookup of the key. Does not cache the key if the cache reflects
-    /// later changes. Even then, the key authorizes the request if the answer is recent enough.
+    /// later changes than the answer. Even then, the key authorizes the request if the answer is
+    /// recent enough.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
             return None;

@@ -18,7 +18,7 @@ pub const EXPIRED: Tick = Tick(-2);
 pub const LONG_AGO: Tick = Tick(-3);
 
 impl Tick {
-    /// Returns how this instant is stored after the clock has advanced by a tick.
+    /// Returns the instant's new distance from now, after the clock has advanced by a tick.
     pub fn older(self) -> Tick {
         Tick(self.0 - 1).max(LONG_AGO)
     }

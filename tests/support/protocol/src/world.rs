@@ -6,7 +6,6 @@ use crate::hosts::{ChangeScope, Journal, Primary, Server, Set};
 use crate::replica::{self, Canceller, List, Replica};
 use crate::time::{NOW, Tick};
 
-/// The bounds of a search.
 #[derive(Clone, Copy)]
 pub struct Scope {
     /// The part of the store that the search checks. With `Orders`, replicas cancel the model's
@@ -21,7 +20,7 @@ pub struct Scope {
     /// True if primaries are replaced and time passes. A list request and its query are then a
     /// single step, to limit the number of states.
     pub has_failovers: bool,
-    /// True if the leader can lose changes in a restore, as [`Step::Restore`] describes.
+    /// True if the current primary can lose changes in a restore, as [`Step::Restore`] describes.
     pub has_restores: bool,
     /// True if both orders and keys change. If false, only the part of the store in `change_scope`
     /// changes.
@@ -97,8 +96,8 @@ pub enum Step {
         change_scope: ChangeScope,
         ends: bool,
     },
-    /// A command commits a change and is acknowledged. If `ends` is true, the change revokes the
-    /// key. Otherwise, it is a step of an import or another change of the key.
+    /// A command commits a change and is acknowledged. The change revokes the key if `ends` is
+    /// true. Otherwise the change is a step of an import, or another change of the key.
     Command {
         change_scope: ChangeScope,
         ends: bool,
@@ -106,7 +105,7 @@ pub enum Step {
     /// The process of the canceller (the replica that only cancels) is restarted, so it forgets its
     /// sessions.
     Start,
-    /// The session of a replica ends, and the replica opens a new session to the leader.
+    /// A replica opens a session to the leader. An earlier session of the replica ends.
     Open(ReplicaKind),
     /// A heartbeat is sent and confirmed. This is one step, because a slower heartbeat would only
     /// shorten the lease.
@@ -191,9 +190,9 @@ impl Step {
 }
 
 impl World {
-    /// Creates a world with one primary without changes. Each replica finishes its wait for old
-    /// leases in a first session. A second session to the same primary then needs no wait, and has
-    /// a fresh lease.
+    /// Creates a world with one primary, which has no changes yet. The replica and the canceller
+    /// finish their waits for old leases in a first session. A second session to the same primary
+    /// needs no wait and has a fresh lease.
     pub fn new(scope: &Scope) -> World {
         let (timeline, forked_at, was_restored, journal) = (1, 0, false, Journal::default());
         let first = Primary { timeline, forked_at, was_restored, journal };

@@ -9,7 +9,7 @@ use store_orders::log::LogBuffer;
 /// A log at trace level that keeps every line in memory, formatted as the server writes it.
 pub struct CapturedLog {
     written: SharedBytes,
-    /// The buffer that the logger writes to. It passes the lines on to `written`.
+    /// The buffer that the logger writes to. The buffer passes the lines on to `written`.
     pub buffer: Arc<LogBuffer>,
     pub log: Logger,
 }

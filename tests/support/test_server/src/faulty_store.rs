@@ -26,9 +26,9 @@ pub enum Fault {
     None,
     Fails,
     Panics,
-    /// Cancellations, lookups of rows, `poll_changes` and `record_bans` wait until another fault is
-    /// set. Freshness queries wait for [`FaultyStore::answer_queries`]. Lookups of keys wait until
-    /// another fault is set or `answer_queries` is called.
+    /// Cancellations, `cancelled_order`, `pet`, `poll_changes` and `record_bans` wait until another
+    /// fault is set. Freshness queries wait for [`FaultyStore::answer_queries`]. Lookups of keys
+    /// wait for either.
     Silent,
     /// Cancellations reach the store only after their deadline.
     Late,
@@ -81,7 +81,7 @@ impl FaultyStore {
         self.readiness_checks.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of calls of `cancelled_order` so far.
+    /// The number of calls of `cancelled_order` so far.
     pub fn order_reads(&self) -> usize {
         self.order_reads.load(Ordering::SeqCst)
     }

@@ -46,7 +46,6 @@ pub struct TestSetup {
 }
 
 impl TestSetup {
-    /// Creates a setup with an empty store and a clock at [`NOON`].
     pub fn new() -> TestSetup {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();

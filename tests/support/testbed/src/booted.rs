@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The packages of the image: systemd, and the programs that the handbook's sessions use in the
-/// container.
+/// The packages of the image: systemd, and the programs that the handbook's console sessions run in
+/// the container.
 const PACKAGES: &str = "systemd,systemd-sysv,dbus,ca-certificates,curl,nginx-light,openssl,procps,\
                         prometheus,prometheus-alertmanager,sqlite3";
 

@@ -153,8 +153,6 @@ impl DataDir {
         ServerProcess::start(command, &self.path.with_extension("log"))
     }
 
-    /// Prepares a command that uses this data directory. If the store is not in the directory, the
-    /// command also gets the store's URL.
     pub fn command(&self) -> Command {
         let mut command = self.program.command();
         command.arg("--data-dir").arg(&self.path).envs(self.variables.iter().cloned());

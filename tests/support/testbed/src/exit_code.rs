@@ -1,4 +1,4 @@
-//! Converts a tool's result to its exit code.
+//! Prints a tool's error, and converts its result to an exit code.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -17,9 +17,8 @@ const REFILL_INTERVAL: Duration = Duration::from_millis(5);
 /// A small tmpfs, which is unmounted when this value is dropped.
 pub struct SmallDisk {
     path: PathBuf,
-    /// The parent directory of the mount point. It is deleted when this value is dropped. Its other
-    /// files, such as a server's log, are not on the tmpfs, so they can be written when the tmpfs
-    /// is full.
+    /// The parent directory of the mount point, deleted with this value. Files beside the mount
+    /// point, such as a server's log, can be written when the tmpfs is full.
     _directory: TempDir,
 }
 

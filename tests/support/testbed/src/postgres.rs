@@ -23,8 +23,8 @@ pub const USER: &str = "store";
 
 pub const DATABASE: &str = "orders";
 
-/// The installed programs of PostgreSQL. PostgreSQL refuses to run as root. So if this program runs
-/// as root, it starts PostgreSQL as another user.
+/// The installed programs of PostgreSQL. PostgreSQL refuses to run as root. So if the tests run as
+/// root, they start PostgreSQL as another user.
 #[derive(Clone, Debug)]
 pub struct Installed {
     bin: PathBuf,

@@ -90,7 +90,8 @@ impl Relay {
         Relay::read_along(target, move || tampering)
     }
 
-    /// Starts a relay to the port `target`. Calls `reader` for each connection.
+    /// Starts a relay to the port `target`. Each connection gets its own [`ReadAlong`] from
+    /// `reader`.
     pub fn read_along<R: ReadAlong>(
         target: u16,
         reader: impl Fn() -> R + Send + Sync + 'static,

@@ -51,9 +51,9 @@ enum SampleFault {
 const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
-/// Runs the samples of one language, each named by a version and an operation. `command` returns
-/// the command that runs a sample. Fails if a sample does not do what a case expects, or if a
-/// sample succeeds in no case.
+/// Runs the samples of one language, also with faults and wrong settings. Each sample has a version
+/// and an operation, for which `command` returns the command to run. Fails if a sample reacts
+/// wrongly, or never succeeds.
 pub fn run_samples(
     program: &Program,
     samples: &[(&str, &str)],

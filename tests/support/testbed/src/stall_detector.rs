@@ -12,7 +12,7 @@ const SLEEP: Duration = Duration::from_millis(5);
 /// busy machine.
 const REPORT_ABOVE: Duration = Duration::from_millis(20);
 
-/// A running stall detector. Dropping it stops the thread.
+/// Measures stalls on its own thread until it is dropped.
 pub struct StallDetector {
     ends: Arc<AtomicBool>,
     longest_nanos: Arc<AtomicU64>,

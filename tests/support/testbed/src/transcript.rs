@@ -144,8 +144,9 @@ impl Shell {
     }
 }
 
-/// Puts each JSON value of several lines on one line, because programs print JSON on one line. Such
-/// a value begins at a line with only `{` or `[`, and ends at the line with the closing bracket.
+/// Puts each JSON value that a document shows over several lines on one line, as programs print it.
+/// Such a value begins at a line with only `{` or `[`, and ends at the line with the closing
+/// bracket.
 fn with_compact_json(text: &str) -> String {
     let block = Regex::new(r"(?ms)^(?:\{$.*?^\}|\[$.*?^\])$").unwrap();
     let compact = |block: &Captures<'_>| {
@@ -229,8 +230,8 @@ fn normalize_run(text: &str) -> String {
 ///
 /// - `$ ` begins a command, and `> ` each further line of the command.
 /// - `! ` begins a line of standard error.
-/// - An exit status such as `(3) ` replaces `! ` if the command failed.
-/// - The exit status alone is the last line if a command failed without a message.
+/// - If the command failed, its exit status, such as `(3) `, replaces `! `.
+/// - If it failed without a message, the exit status alone is the last line.
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
     let commands = parse_commands(&expected.clone().into_data().to_string());
@@ -243,8 +244,9 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
     assert_text(&without_times(&shown.collect::<String>()), expected);
 }
 
-/// Replaces with placeholders the times of the last hour, the expiry times of keys that were issued
-/// in the last hour, and the dates of both. Keeps other times, such as fixed times in tests.
+/// Replaces two kinds of times, and their dates, with placeholders: times of the last hour, and
+/// expiry times of keys that were issued in the last hour. Keeps other times, such as fixed times
+/// in tests.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {

@@ -1,7 +1,8 @@
 //! Prepares a document for progenitor:
 //!
 //! - Identifiers and extensible enums (`x-extensible-enum`) become named schemas, so that each gets
-//!   its own type. Closed enums do so only in parameters.
+//!   its own type.
+//! - Closed enums become named schemas only in parameters.
 //! - Each operation keeps only its first success response.
 //! - Bounds are removed, because only the server checks them.
 
@@ -24,8 +25,8 @@ pub struct ProgenitorInput {
 /// Bounds of values. The client does not check bounds, because the API may widen them later.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The name of the error body's schema. In the client, the property `code` is a string. A
-/// handwritten method converts the string to an enum.
+/// The name of the error body's schema. In the client, its `code` is a string, which a handwritten
+/// method converts to an enum.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.

@@ -80,8 +80,8 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
 }
 
-/// Removes the derived `Debug` from progenitor's client, because it would print the key in the
-/// default headers. A handwritten `Debug` replaces it.
+/// Removes the derived `Debug` from progenitor's client. The derived code would print the key,
+/// which is in the default headers. A handwritten `Debug` takes its place.
 fn remove_debug_of_client(item: &mut Item) {
     if let Item::Struct(client) = item {
         client.attrs.retain(|attribute| !attribute.path().is_ident("derive"));

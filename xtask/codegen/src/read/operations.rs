@@ -222,8 +222,8 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Adds another parameter's name as an alias to the enum that the parameters share. The first
-    /// parameter names the enum. If a new parameter becomes the first, the old name still exists as
+    /// Adds the name of a later parameter as an alias of the shared enum. The document's first such
+    /// parameter names the enum. If a new parameter comes before it, the enum's old name remains as
     /// an alias.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;

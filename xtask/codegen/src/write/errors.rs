@@ -1,4 +1,4 @@
-//! Writes the errors of operations, and the errors that operations share.
+//! Generates the error types of operations, and the error types that operations share.
 
 use crate::model::{Contract, Enum, ErrorVariant, Operation, SharedErrors};
 use crate::names::{ident, shouty};
@@ -40,7 +40,6 @@ pub fn body(contract: &Contract) -> TokenStream {
     let (body, codes) = (&contract.error.name, &contract.error.codes);
     quote! {
         impl #body {
-            /// Creates the body for a code. The status is 500 if no operation returns the code.
             fn of(code: #codes, message: String) -> #body {
                 let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 #body { code, message, status: status.as_u16().into() }

@@ -41,8 +41,9 @@ fn book(isbn: &str, title: &str) -> Book {
 
 impl Api for Library {
     type Context = ();
-    /// A middleware normally adds the caller to the request's extensions. Without a middleware,
-    /// these tests use the extension `OnUpgrade`, which hyper adds because they request an upgrade.
+    /// A middleware normally adds the caller to the request's extensions. These tests have no
+    /// middleware, so their caller is `OnUpgrade`. Hyper adds this extension to requests for an
+    /// upgrade.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {

@@ -32,7 +32,7 @@ pub fn isolation() -> anyhow::Result<Isolation> {
     )
 }
 
-/// The unpacked image. All commands in the container share its files.
+/// The unpacked image. All commands in the container read and write the same files.
 pub struct Container<'i> {
     pub image: &'i Image,
     isolation: Isolation,
@@ -75,8 +75,8 @@ impl Container<'_> {
         Ok(())
     }
 
-    /// Returns a command that runs the program with these arguments instead of the image's.
-    /// Variables that the caller adds override the image's.
+    /// Returns a command that runs the image's program with `arguments` instead of the image's
+    /// default arguments. Environment variables that the caller adds override those of the image.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
         let mut command = Command::new(unshare()?);
         command.args(self.isolation).arg("--root").arg(self.path("/"));

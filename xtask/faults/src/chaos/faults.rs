@@ -46,8 +46,8 @@ pub enum FaultKind {
     /// The statements of one or all servers reach PostgreSQL, but the answers are held back until
     /// the fault ends
     StoreHalfOpen,
-    /// Connections of one or all servers to PostgreSQL are closed, and so are new ones until the
-    /// fault ends
+    /// PostgreSQL connections of one or all servers are closed. New connections are also closed
+    /// until the fault ends
     StoreReset,
     /// Whenever PostgreSQL answers a COMMIT of one or all servers, the connection is closed and the
     /// answer is lost
@@ -101,8 +101,8 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault may lose the request counts of the last second. In PostgreSQL, a killed or
-    /// replaced primary loses them. In an embedded store, a killed server does.
+    /// True if the fault may lose the request counts of the last second. A killed or replaced
+    /// primary of PostgreSQL loses counts, as does a killed server with an embedded store.
     pub fn may_lose_counts(self, topology: Topology) -> bool {
         match topology {
             Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),
@@ -203,8 +203,8 @@ enum Layer {
     All,
 }
 
-/// On average, one in this number of groups gets a second fault, unless the first fault must be
-/// alone.
+/// The average number of groups for each group with a second fault. Groups whose first fault must
+/// be alone do not count.
 const GROUPS_PER_PAIR: u8 = 2;
 
 /// Selects faults with a seeded random generator. Each round contains each possible kind as often
@@ -233,7 +233,7 @@ impl FaultSchedule {
         usize::try_from(time.as_secs() / FAULT_AND_RECOVERY_TIME.as_secs()).unwrap_or(usize::MAX)
     }
 
-    /// Returns the kinds of faults that must have had an effect in a run of this length.
+    /// Returns the kinds of faults that must take effect in a run of this length.
     pub fn kinds_in(self, time: Duration) -> BTreeSet<FaultKind> {
         let kinds = |group: FaultGroup| {
             let is_alone = group.faults.len() == 1;

@@ -293,7 +293,8 @@ impl Fault {
         }
     }
 
-    /// Sets `fault` on the relays of the affected servers, or of the operator's commands.
+    /// Sets `fault` on the relays that this kind of fault affects: of servers, or of the operator's
+    /// commands.
     fn set_networks(&self, site: &Site, fault: relay::Fault) {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset};
         type Relays = fn(&Server) -> Vec<&Relay>;

@@ -32,8 +32,7 @@ enum NegativeControl {
     KeyCache,
 }
 
-/// The maximum time for which a negative control injects faults. A slow machine gets up to twice
-/// this time.
+/// A negative control injects faults for at most this time, or twice this time on a slow machine.
 const DETECTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub fn negative_controls() -> Vec<Scenario> {

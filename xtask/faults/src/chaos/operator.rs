@@ -20,7 +20,7 @@ const ORDERS_PER_IMPORT: usize = 500;
 /// count.
 pub const VALID_KEYS: usize = 2;
 
-/// The operator ships two orders at a time. The id of the first is this far above the next order
+/// The operator ships two orders at a time. The lower id is this far above the id of the next order
 /// that clients cancel.
 const AHEAD: usize = 15;
 
@@ -33,8 +33,8 @@ const KILLED_IMPORT: [RangeInclusive<usize>; 2] =
 
 /// The time from the start of the clients until [`KILLED_IMPORT`] begins.
 const KILLED_IMPORT_START: Duration = Duration::from_secs(5);
-/// The import is killed a random number of milliseconds after its whole input was sent. The number
-/// is in this range.
+/// The time in milliseconds from the end of the import's input until the import is killed. Each run
+/// chooses a random time in this range.
 const KILL_AFTER_MS: Range<u64> = 200..3_000;
 
 pub struct Operator {

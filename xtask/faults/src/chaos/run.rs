@@ -166,8 +166,8 @@ async fn record(
     block_in_place(|| journal.end(&site.operator))
 }
 
-/// Injects groups of faults until `plan.duration` has passed or a violation is found. A slow
-/// machine gets up to twice this time to inject [`FaultSchedule::count_in`] groups.
+/// Injects groups of faults for `plan.duration`, or until a violation is found. A slow machine gets
+/// up to twice `plan.duration` to inject [`FaultSchedule::count_in`] groups.
 async fn inject_faults(
     site: &mut Site,
     plan: &Plan,
@@ -180,8 +180,8 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // Only the check after all faults finds a lost cancellation. So the negative control
-            // for `CancellationLost` stops at a violation of any rule, as a normal run does.
+            // A lost cancellation is found only by the check after all faults. So its negative
+            // control does not wait for this rule, but stops at any violation.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };
@@ -258,9 +258,9 @@ async fn expect_service(servers: &[Server], workload: &Workload) {
     }
 }
 
-/// Polls the server's readiness. Records in the history when the server is first ready, and
-/// whenever it becomes ready again. After a promotion, the first record may come too early, because
-/// the server has not yet detected that its primary was replaced.
+/// Polls the server's readiness. Records in the history each time at which the server becomes
+/// ready. After a promotion, a record may come too early, because the server has not yet detected
+/// that its primary was replaced.
 async fn probe(
     server: &Server,
     journal: &Journal,

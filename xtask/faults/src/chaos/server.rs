@@ -21,8 +21,8 @@ pub struct Server {
     logs: PathBuf,
     replica: Option<Replica>,
     starts: u32,
-    /// A preloaded library. On an embedded store, it controls the server's disk. Otherwise, it
-    /// controls the server's wall clock.
+    /// A preloaded library. With an embedded store, the library controls the server's disk. With
+    /// PostgreSQL, it controls the server's wall clock.
     pub preload: Preload,
     /// The relay that forwards the clients' connections. Its port stays the same when the server is
     /// restarted.
@@ -102,8 +102,8 @@ impl Server {
         replica.unready_because().await.is_none()
     }
 
-    /// Requests the list directly from the server. Returns the body of the response, or `None` if
-    /// there is no response with status 200.
+    /// Requests the list from the server, not through the relay for clients. Returns the body of a
+    /// 200, or `None` for any other result.
     pub async fn list(&self, key: &Key) -> Option<Vec<u8>> {
         self.running().ok()?.list(key).await.ok()
     }

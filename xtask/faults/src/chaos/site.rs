@@ -1,5 +1,5 @@
-//! All processes of a chaos run: the servers, their store, the relays between them, and the
-//! operator's commands.
+//! The servers of a chaos run, their store, the directory of the operator's commands, and the
+//! relays in front of the servers and of PostgreSQL.
 
 use super::databases::Databases;
 use super::faults::FaultKind;

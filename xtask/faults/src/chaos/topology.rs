@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Topology {
-    /// Three servers on a primary with a synchronous standby, with relays between all of them
+    /// Three servers, a primary with a synchronous standby, and relays between all of these
     Postgres,
     /// One server with an embedded store on a disk of its own
     Embedded,

@@ -207,8 +207,8 @@ impl LimiterPair {
         self.postgres.admit(self.now, &[request]).await?.pop().context("a decision")
     }
 
-    /// Checks that a clock set past a window's end closes the window. An exhausted window must stay
-    /// exhausted if the clock is set back.
+    /// Checks that a window closes when the clock is set past its end. If the clock is then set
+    /// back, the new, exhausted window must stay exhausted.
     async fn step_clock(&mut self, report: &mut Report) -> anyhow::Result<()> {
         let limited = request(100, PlanLimits { per_minute: 5, per_day: u32::MAX });
         let (began, ahead) = (self.now, i64::try_from(CLOCK_LEAD.as_micros())?);
@@ -226,8 +226,7 @@ impl LimiterPair {
     }
 }
 
-/// Returns a request of the account with the id `account`. The account has a single key, which has
-/// the same id.
+/// Each account has a single key, with the same id as the account.
 fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
     KeyedRequest { account, key: account, limits, ban: KeyBan::default() }
 }

@@ -35,8 +35,7 @@ pub fn scenarios() -> Vec<Scenario> {
         });
         scenario.untimed()
     };
-    // The cases with several servers take longest and are last in the list. The list is reversed,
-    // so that they start first.
+    // Start with the last cases of the list, which take longest because they need several servers.
     postgres_only_cases.rev().chain(engine_cases).map(scenario).collect()
 }
 

@@ -33,7 +33,6 @@ const SERVERS: usize = 2;
 const FLOODING_CLIENTS: usize = 4;
 
 const ISSUED: usize = 20;
-/// The number of issued keys that are then revoked.
 const REVOKED: usize = 5;
 
 /// Time within which every server must refuse a key that was revoked or whose account was closed.
@@ -90,7 +89,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks that every replica accepts each new key, and refuses revoked keys in time.
+/// Checks that every replica accepts each new key, and refuses a revoked key after
+/// [`REVOCATION_TIMEOUT`].
 async fn change_keys(
     setup: &OnPrimary,
     replicas: &[Replica],
@@ -160,8 +160,9 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
     Ok(longest)
 }
 
-/// Checks for how long a key was accepted after it became invalid. A stall is no excuse, because a
-/// server that cannot read the store must refuse all keys after [`REVOCATION_TIMEOUT`].
+/// Checks that an invalid key was not accepted for longer than [`REVOCATION_TIMEOUT`]. Stalls of
+/// the machine do not extend this limit, because a server that cannot read the store must then
+/// refuse all keys.
 fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());

@@ -62,8 +62,9 @@ impl Scene {
         Ok((lost, tag))
     }
 
-    /// Makes five changes in the restored store while the server cannot reach the primary. Then
-    /// reconnects the server, and checks that it serves the restored state with these changes.
+    /// Makes five changes in the restored store, as many as the restore lost, while the server
+    /// cannot reach the primary. Then reconnects the server, and checks that it serves the restored
+    /// state with the new changes.
     async fn expect_restored_state(
         &self,
         primary: &Postgres,

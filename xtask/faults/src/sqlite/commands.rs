@@ -45,8 +45,8 @@ pub async fn run(_: &Tools, report: &mut Report) -> anyhow::Result<()> {
         report.time(format!("slowest command, fsync {fsync_delay:?} slower"), slowest, bound);
         loaded.stop(report).await?;
     }
-    // The server must get a turn after each command, so at least as many cancellations as commands
-    // must succeed.
+    // After each command, the server must be able to write a batch before the next command writes.
+    // So at least as many cancellations as commands must succeed.
     let loaded = LoadedServer::start(LOOP_FSYNC_DELAY)?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let (before, until) = (loaded.acknowledged(), Instant::now() + LOOP_TIME);
@@ -120,8 +120,6 @@ impl LoadedServer {
         command
     }
 
-    /// Stops the clients and the server. Checks that syncs were delayed as planned, that no
-    /// cancellation was refused, and that the recorded history has no violations.
     async fn stop(self, report: &mut Report) -> anyhow::Result<()> {
         let journal = self.traffic.stop().await?;
         let stopped = self.disk.set(0).and_then(|()| self.server.stop());

@@ -1,4 +1,4 @@
-//! Updates of ship dates and completion.
+//! Tests updates of the fields `ship_date` and `complete` of orders.
 
 use crate::engine::Engine;
 use crate::listing::{Follower, last_changes, list};

@@ -1,5 +1,5 @@
-//! Tests what commands do with a corrupt store. `check` must report the problems. Commands must not
-//! write if the row of the change lock is missing.
+//! Tests commands on a corrupt store. `check` must report the problems. If `change_lock` has no
+//! row, commands must not write, because they cannot take the lock.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;

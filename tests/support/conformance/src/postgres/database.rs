@@ -168,7 +168,6 @@ impl Database<'_> {
         })
     }
 
-    /// Runs a query that returns one row, and returns the first column of this row.
     pub fn value<T: FromSqlOwned>(
         &self,
         query: &str,

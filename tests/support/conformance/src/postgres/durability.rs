@@ -49,8 +49,8 @@ pub fn changed_standby_settings_are_logged_and_measured_in_an_open_session(
     Ok(())
 }
 
-/// Neither primary has a synchronous standby. The server must repeat its warning after the
-/// failover, because the failover may have lost changes.
+/// Neither primary has a synchronous standby. The server must repeat the warning `NONE_CONFIRMS`
+/// after the failover, because the failover may have lost changes.
 pub fn a_failover_between_primaries_without_synchronous_standbys_is_logged(
     _: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! The rights that the role of a server needs, and those that it must not have.
+//! Tests which rights a server's database role needs, and which rights the role must not have.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;

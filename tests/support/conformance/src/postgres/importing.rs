@@ -1,4 +1,4 @@
-//! Cases in which an import fails, or a command waits for another change.
+//! Cases in which an import fails, or a command waits for the change of another transaction.
 
 use super::database::{LOCK_CHANGES, PostgresUnderTest};
 use crate::engine::Engine;
@@ -120,7 +120,7 @@ pub fn commands_do_not_wait_for_answers_while_they_hold_the_change_lock(
 }
 
 /// Commands read the store before they get the change lock. So a command must detect changes that
-/// are committed in between.
+/// are committed between the read and the lock.
 pub fn changes_before_a_command_gets_the_lock_are_not_ignored(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

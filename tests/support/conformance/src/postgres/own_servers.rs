@@ -26,8 +26,8 @@ const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// If PostgreSQL does not reply for this time, a server closes its session.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The transaction id at which a case restarts PostgreSQL. PostgreSQL then warns of the wraparound,
-/// because only 36 million ids remain. PostgreSQL warns below 40 million.
+/// The transaction id at which a case restarts PostgreSQL. Only 36 million ids remain then. Below
+/// 40 million, PostgreSQL warns of the wraparound.
 ///
 /// `set_next_transaction` requires the first id of a segment of pg_xact, which is a multiple of
 /// 1,048,576.

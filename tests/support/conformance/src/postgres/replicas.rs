@@ -11,8 +11,8 @@ use store_orders::store::OperatorStore;
 use store_orders::store::postgres::ReplicaRow;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// The maximum time until a server's row in the database has a new address, or the newest change
-/// number of the server's list.
+/// The maximum time until a server's row contains a new address of the server, or a new change
+/// number of its list.
 const ROW_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub fn a_server_is_named_with_its_program_and_address(
@@ -113,8 +113,8 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     let error = store.require_ready().err().context("it is ready")?;
     let error = ErrorChain(&error).to_string();
     ensure!(error.contains("the table changes, has no row"), "{error}");
-    // A running attempt to open a session may have added the server's row. So wait until the row is
-    // gone.
+    // An attempt to open a session may still run and have added the server's row. A failed attempt
+    // removes the row, so wait until the row is gone.
     drop(store);
     wait_blocking("no row is left", WAIT_TIMEOUT, || {
         commands.replicas().ok()?.is_empty().then_some(())

@@ -4,8 +4,8 @@ use super::findings::Interval;
 use crate::event::FaultBegun;
 use std::time::Duration;
 
-/// The checks extend each fault by this time at both ends. Clients may find closed connections
-/// after a fault, and recorded times are inexact.
+/// The checks extend each fault by this time at both ends. Recorded times are inexact, and clients
+/// may find closed connections after a fault.
 const GRACE_NANOS: u64 = 250_000_000;
 
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub struct Faults {
 /// The effect of faults on the answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Excuse {
-    /// The additional time that the answer may take.
+    /// The additional time that the response may take.
     pub lasted: Duration,
     /// True if the answer may be lost. Otherwise it may only be late.
     pub loses_answers: bool,
@@ -48,9 +48,9 @@ impl Faults {
         })
     }
 
-    /// Returns the length of the interval minus the faults in it, in nanoseconds. Each fault is
-    /// first extended by `GRACE_NANOS` at both ends. If two faults overlap, the overlap is
-    /// subtracted twice.
+    /// Returns the length of the interval minus the time of the faults in the interval, in
+    /// nanoseconds. A fault includes `GRACE_NANOS` before its begin and after its end. If two
+    /// faults overlap, the overlap is subtracted twice.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// omitted if they are exceeded time limits.
 const MAX_KEPT: usize = 3;
 
-/// The maximum number of exceeded time limits that are kept per rule. When the list is full,
-/// entries that stalls explain are removed. If the list stays full, new entries are ignored.
+/// The maximum number of exceeded time limits that are kept per rule. At the maximum, entries that
+/// stalls explain are removed to make room for new entries.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// A server refuses requests if it has not read the store for this many nanoseconds.
@@ -130,7 +130,7 @@ impl Findings {
         excused
     }
 
-    /// Returns the first few violations of each rule. Omits violations that recorded stalls
+    /// Returns at most [`MAX_KEPT`] violations of each rule. Omits violations that recorded stalls
     /// explain.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();

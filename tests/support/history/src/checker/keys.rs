@@ -6,8 +6,8 @@ use crate::violation::{Operation, Rule, Violation};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Maximum time in nanoseconds until a server refuses a revoked key. Stalls do not extend this
-/// time, because a server with outdated data accepts no key.
+/// A request must be refused if it begins later than this after the revocation. Stalls do not
+/// extend this time, because a server with outdated data accepts no key.
 const MAX_REVOCATION_DELAY_NANOS: u64 = 1_000_000_000;
 
 #[derive(Default)]

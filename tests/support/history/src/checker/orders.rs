@@ -38,12 +38,11 @@ pub struct Orders {
 pub struct Order {
     /// A time at which the order was certainly in the store; [`NEVER`] if it may not exist.
     pub known_from: u64,
-    /// Requests that may have cancelled or shipped the order.
     pub changes: Vec<Change>,
     /// The first cancellation that was answered 204.
     pub cancelled: Option<Arc<Operation>>,
-    /// A time at which the order had certainly shipped; [`NEVER`] if none is known. Lists still
-    /// show shipped orders.
+    /// The earliest time at which the order had certainly shipped; [`NEVER`] if none is known.
+    /// Lists still show shipped orders.
     pub shipped_from: u64,
     /// The operation that first proved that the order had shipped. `None` if the order had shipped
     /// at the beginning.
@@ -124,8 +123,7 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// Records the start of a request or command. From now on, its orders may change or may be in
-    /// the store.
+    /// Records the start of a request or command, which may change or import orders from now on.
     pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {

@@ -19,15 +19,15 @@ pub const SECOND: i64 = 1_000_000_000;
 const WINDOW_NANOS: i64 = 60 * SECOND;
 
 /// Maximum error in the end of a window, as computed from a response. The server rounds
-/// `X-RateLimit-Reset` up to a second, and the `Date` header may be a second old.
+/// `X-RateLimit-Reset` up to whole seconds, and the `Date` header may be a second old.
 const ROUNDING_NANOS: i64 = 2 * SECOND;
 
 /// Maximum time until the counts are saved, once saving works again. The next write of the counts
 /// begins within a second, and takes some time.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
-/// The longest `Retry-After` of a full minute window, with a margin of 2 s. A longer one means that
-/// the daily limit was reached.
+/// The longest `Retry-After` after the limit per minute is reached, with a margin of 2 s. A longer
+/// `Retry-After` means that the daily limit is reached.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
 /// Maximum limit per minute that clients can reach. Accounts with a higher limit are not checked.
@@ -51,9 +51,10 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// The arrival times of the answers to requests that the daily window certainly counted.
+    /// The times at which clients received the responses to requests that the daily window
+    /// certainly counted.
     admitted: Vec<u64>,
-    /// Maximum number of requests that the daily window may have counted so far.
+    /// Upper bound of the requests that the daily window has counted so far.
     may_be_admitted: usize,
     windows: VecDeque<Window>,
     /// The requests of the last three minutes that a window has counted or may have counted.
@@ -94,11 +95,10 @@ impl Windows {
         at >= self.saved_from.saturating_add(SAVED_WITHIN_NANOS)
     }
 
-    /// Records a fault at `at`. The fault may lose the counts of these times:
+    /// Records a fault at `at`. The fault may lose the counts of these intervals:
     ///
     /// - the second before `at`
-    /// - if counts are not being saved at `at`, also the time since saving stopped and the second
-    ///   before that
+    /// - if counts are not being saved at `at`: from one second before saving stopped until `at`
     /// - from `at` until the time that [`Windows::trust_counts_from`] sets
     ///
     /// A request whose count may be lost is removed from the admitted requests. The request can

@@ -16,7 +16,7 @@ const NEIGHBOURS: usize = 6;
 /// How long callers use a key after it was revoked.
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
 
-/// The factor by which clients lengthen their pauses in a calm group of faults. Some defects are
+/// The factor by which clients lengthen their pauses during some groups of faults. Some defects are
 /// visible only without full load.
 pub const CALM: u32 = 8;
 
@@ -144,7 +144,6 @@ impl Pool {
         }
     }
 
-    /// Sleeps until `until`, or until [`Pool::end`] is called.
     pub async fn sleep_until(&self, until: Instant) {
         while !self.is_over() && Instant::now() < until {
             tokio::time::sleep(LOOK.min(until.saturating_duration_since(Instant::now()))).await;

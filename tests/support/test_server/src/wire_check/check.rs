@@ -146,7 +146,6 @@ const PROXY_SENDS: &str = "A proxy in front of the service sends this";
 
 const NO_OPERATION: &str = "no operation";
 
-/// Returns the documented response for a status or, if there is none, for its range, such as `5XX`.
 fn documented_for(
     responses: &BTreeMap<String, DocumentedResponse>,
     status: u16,

@@ -1,4 +1,4 @@
-//! The documented operations and responses, compiled for checks.
+//! The operations and responses of the documents, prepared for checks.
 
 use super::fields::Fields;
 use super::schema::{Reader, SchemaCheck};

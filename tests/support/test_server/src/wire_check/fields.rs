@@ -50,7 +50,7 @@ impl Fields {
         promised
     }
 
-    /// Adds the labels of the fields and values that the body contains.
+    /// Adds to `shown` the labels of the fields and listed values that the body contains.
     pub fn shown<'a>(&'a self, body: &Value, shown: &mut BTreeSet<&'a str>) {
         let values = self.values.iter().filter(|(value, _)| value == body);
         shown.extend(values.map(|(_, label)| label.as_str()));

@@ -1,5 +1,5 @@
-//! Checks the responses of a test, and collects the violations. A test can also ask for the
-//! requests and responses.
+//! Checks the responses of a test against the documents, and collects the violations. A test can
+//! also read the observed requests and responses.
 
 use super::check::wire_check;
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
@@ -13,8 +13,9 @@ pub struct Observer {
     shared: SharedObserver,
 }
 
-/// A handle for the tasks that pass responses to an [`Observer`]. A panic does not poison the mutex
-/// of parking_lot. Otherwise, dropping the observer would panic a second time and abort all tests.
+/// A handle for the tasks that pass responses to an [`Observer`]. The mutex is parking_lot's,
+/// because a panic does not poison such a mutex. With a poisoned mutex, dropping the observer would
+/// panic again and abort all tests.
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 

@@ -92,9 +92,9 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// True if the server may have removed or changed this operation of a published document. The
-    /// operation must be beta or experimental, or deprecated with a past `x-sunset`. The newest
-    /// published document that has the operation decides about deprecation.
+    /// True if the server may have removed or changed this operation of a published document,
+    /// because the operation is beta or experimental, or its sunset has passed. The newest
+    /// published document with the operation decides about the sunset.
     fn is_excused(&self, operation: &Operation) -> bool {
         let mut all = self.published.iter().flat_map(|published| &published.check.operations);
         let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);

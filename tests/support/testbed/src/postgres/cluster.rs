@@ -57,11 +57,11 @@ impl Cluster {
         self.directory.disable_cleanup(true);
     }
 
-    /// Copies a running primary's data directory to `name`. Replaces an existing directory, on
-    /// which no server may run.
+    /// Copies a running primary's data directory to the directory `name`. Deletes an existing
+    /// directory of this name, so no server may be using that directory.
     ///
-    /// A server that starts on the copy is a standby, and `primary_conninfo` selects its primary.
-    /// The copy takes seconds, so a blocking thread makes it.
+    /// A server that starts on the copy is a standby. Its setting `primary_conninfo` selects its
+    /// primary. The copy takes seconds, so it runs on a blocking thread.
     pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
         let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
@@ -96,10 +96,11 @@ impl Cluster {
         Ok(server)
     }
 
-    /// Starts a new standby called `name`, which follows the new primary at `port`.
+    /// Starts a new standby called `name`, which follows the primary at `port`. The primary must be
+    /// new, because the standby needs all of the primary's WAL.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
-        // Copy the template instead of the running primary. No server ever ran on the template, so
-        // the standby can apply all of the primary's WAL.
+        // Copy the template instead of the running primary. The primary also began as a copy of the
+        // template, so the standby can apply all of the primary's WAL.
         self.copy("template", name)?;
         std::fs::write(self.path().join(name).join("standby.signal"), "")?;
         self.start(name, &[("primary_conninfo", &Cluster::upstream(port))]).await
