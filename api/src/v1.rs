@@ -220,7 +220,6 @@ pub struct Pet {
 }
 
 impl Error {
-    /// Creates the body for a code. The status is 500 if no operation returns the code.
     fn of(code: ErrorCode, message: String) -> Error {
         let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Error { code, message, status: status.as_u16().into() }
@@ -399,14 +398,16 @@ impl Parameters for ListOrdersHeader {
 pub enum ListOrdersSuccess {
     Ok {
         body: Json<Vec<Order>>,
-        /// `ETag`: Identifies what the response says (RFC 9110). It is weak: the same for every
-        /// encoding, and from every server. Send it as `If-None-Match` the next time.
+        /// `ETag`: Identifies what the response says (RFC 9110). The tag is the same from every
+        /// server. It is weak, because all encodings share it. Send the tag as `If-None-Match` the
+        /// next time.
         etag: HeaderValue,
     },
     /// Nothing has changed since the response with this `ETag`
     NotModified {
-        /// `ETag`: Identifies what the response says (RFC 9110). It is weak: the same for every
-        /// encoding, and from every server. Send it as `If-None-Match` the next time.
+        /// `ETag`: Identifies what the response says (RFC 9110). The tag is the same from every
+        /// server. It is weak, because all encodings share it. Send the tag as `If-None-Match` the
+        /// next time.
         etag: HeaderValue,
     },
 }

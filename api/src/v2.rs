@@ -93,8 +93,8 @@ pub enum ErrorCode {
     InvalidParameter,
     /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
     Unauthorized,
-    /// There is no such order. In response to `cancelOrder`, the order may also be cancelled
-    /// already.
+    /// There is no such order. From `cancelOrder`, this error may also mean that the order is
+    /// already cancelled.
     OrderNotFound,
     /// There is no such path. Check the base address and the path.
     NotFound,
@@ -273,7 +273,6 @@ impl ListOrdersStatus {
 }
 
 impl Error {
-    /// Creates the body for a code. The status is 500 if no operation returns the code.
     fn of(code: ErrorCode, message: String) -> Error {
         let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Error { code, message, status: status.as_u16().into() }
@@ -377,7 +376,7 @@ pub struct ListOrdersQuery {
     #[serde(default)]
     #[schemars(with = "DateTime<Utc>")]
     pub ship_date_before: Option<DateTime<Utc>>,
-    /// Only orders that have been fulfilled (`true`), or have not (`false`).
+    /// Only fulfilled orders (`true`), or only orders that are not fulfilled (`false`).
     #[serde(default)]
     #[schemars(with = "bool")]
     pub complete: Option<bool>,
@@ -435,9 +434,9 @@ impl Parameters for ListOrdersHeader {
 pub enum ListOrdersSuccess {
     Ok {
         body: Json<OrderPage>,
-        /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
-        /// content changes. It is weak: every encoding and every server has the same tag. Send it
-        /// as `If-None-Match` the next time.
+        /// `ETag`: Identifies the content of the response (RFC 9110). The tag changes only if the
+        /// content changes, and is the same from every server. It is weak, because all encodings
+        /// share it. Send the tag as `If-None-Match` the next time.
         etag: HeaderValue,
         /// `Link`: A link to the next page (RFC 8288), with the `limit` and filters of this
         /// request. The target is a path and a query, relative to the address of this request.
@@ -446,9 +445,9 @@ pub enum ListOrdersSuccess {
     },
     /// Your response with this `ETag` is still current
     NotModified {
-        /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
-        /// content changes. It is weak: every encoding and every server has the same tag. Send it
-        /// as `If-None-Match` the next time.
+        /// `ETag`: Identifies the content of the response (RFC 9110). The tag changes only if the
+        /// content changes, and is the same from every server. It is weak, because all encodings
+        /// share it. Send the tag as `If-None-Match` the next time.
         etag: HeaderValue,
     },
 }
@@ -548,15 +547,15 @@ impl Parameters for GetOrderHeader {
 pub enum GetOrderSuccess {
     Ok {
         body: Json<Order>,
-        /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
-        /// content changes. It is strong, and every server has the same tag. Send it as
+        /// `ETag`: Identifies the content of the response (RFC 9110). The tag is strong. It changes
+        /// only if the content changes, and is the same from every server. Send the tag as
         /// `If-None-Match` the next time, or as `If-Match` to `cancelOrder`.
         etag: HeaderValue,
     },
     /// Your response with this `ETag` is still current
     NotModified {
-        /// `ETag`: Identifies the content of the response (RFC 9110). It changes only if the
-        /// content changes. It is strong, and every server has the same tag. Send it as
+        /// `ETag`: Identifies the content of the response (RFC 9110). The tag is strong. It changes
+        /// only if the content changes, and is the same from every server. Send the tag as
         /// `If-None-Match` the next time, or as `If-Match` to `cancelOrder`.
         etag: HeaderValue,
     },

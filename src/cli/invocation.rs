@@ -18,7 +18,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use store_orders_api::plans::Plan;
 
-/// A parsed command line and its settings.
+/// A parsed command line, completed from the configuration file and the environment.
 #[derive(Debug)]
 pub struct Invocation {
     cli: Cli,

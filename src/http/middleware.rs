@@ -78,8 +78,8 @@ impl Middleware {
                     tokio::select! {
                         biased;
                         handled = handled => handled,
-                        // Only reads time out here. The handler and the writer end a cancellation
-                        // at the deadline themselves.
+                        // Only reads time out here. A cancellation times out in the handler or in
+                        // the writer.
                         () = sleep_until(deadline.into()), if scope.is_read() => {
                             scope.log_timeout()
                         }

@@ -178,7 +178,7 @@ impl Snapshot {
         self.sizes
     }
 
-    /// Returns the pages from the first page whose last id is `id` or higher.
+    /// Returns the first page whose last id is `id` or higher, and all later pages.
     pub fn pages_from(&self, id: i64) -> &[Arc<Page>] {
         self.pages.get(self.page_of(id)..).unwrap_or_default()
     }

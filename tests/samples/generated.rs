@@ -63,7 +63,7 @@ fn setting(name: &str) -> Result<String, String> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The client waits for the rate limit, and retries after a lost response or a 500, 502, 503 or
-    // 504. It fails if a wait would exceed the 2 minutes of a call, for example during a ban.
+    // 504. A call fails if it would wait longer than 2 minutes, for example during a ban.
     let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?;
     for id in env::args().skip(1) {
         let id: OrderId = id.parse()?;
@@ -157,7 +157,7 @@ fn setting(name: &str) -> Result<String, String> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The client waits for the rate limit, and retries after a lost response or a 500, 502, 503 or
-    // 504. It fails if a wait would exceed the 2 minutes of a call, for example during a ban.
+    // 504. A call fails if it would wait longer than 2 minutes, for example during a ban.
     let client = Client::new(setting("BASE_URL")?, setting("API_KEY")?)?.v2();
     for id in env::args().skip(1) {
         let id: OrderId = id.parse()?;

@@ -37,7 +37,7 @@ pub const CONDITIONS: [Condition; 3] = [
 pub type Note = (&'static str, &'static str);
 /// The pre-merge checks.
 pub const CHANGE: Note = (".ci/run", "change");
-/// The nightly tests: all tests that the pre-merge checks do not run.
+/// The nightly tests. They include all tests that the pre-merge checks do not run.
 pub const NIGHTLY: Note = (".ci/run nightly", "nightly");
 
 /// Fails if the working tree has changes, or if a command in `notes` has not passed on the current

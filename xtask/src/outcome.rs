@@ -1,4 +1,4 @@
-//! The outcome of a command, and its exit code.
+//! Outcomes of commands, from best to worst, with their exit codes.
 
 /// The outcome of a command. Outcomes are ordered from best to worst, so the outcome of several
 /// checks is the maximum.

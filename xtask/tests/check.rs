@@ -353,8 +353,8 @@ spec/guide.md: found (-), expected (+)
   @@ [LINES] @@
    ### 404 `order_not_found`
    
-  -Version 1: The order does not exist, or it is already cancelled. Version 2: There is no such order. In response to `cancelOrder`, the order may also be cancelled already.
-  +Version 1: There is no such order, or it is already cancelled. Version 2: There is no such order. In response to `cancelOrder`, the order may also be cancelled already.
+  -Version 1: The order does not exist, or it is already cancelled. Version 2: There is no such order. From `cancelOrder`, this error may also mean that the order is already cancelled.
+  +Version 1: There is no such order, or it is already cancelled. Version 2: There is no such order. From `cancelOrder`, this error may also mean that the order is already cancelled.
   fix: edit the text, or x-extensible-enum and x-enumDescriptions
 spec/guide.md: found (-), expected (+)
   @@ [LINES] @@

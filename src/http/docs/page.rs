@@ -89,8 +89,8 @@ impl ServedPage {
             .get_or_init(|| {
                 let mut plain = Vec::new();
                 let gzip = self.gzip.get().map(Bytes::as_ref).unwrap_or_default();
-                // The build script compressed these bytes, and a test decodes them, so this cannot
-                // fail.
+                // Decoding cannot fail: the build script compressed these bytes, and a test decodes
+                // them.
                 let _ = GzDecoder::new(gzip).read_to_end(&mut plain);
                 Bytes::from(plain)
             })

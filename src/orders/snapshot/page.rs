@@ -23,7 +23,7 @@ pub struct Page {
     deflated: OnceCell<Deflated>,
 }
 
-/// The orders of a page. [`Page::with_bytes`] creates a copy of the page that shares the orders.
+/// The orders of a page. The copy that [`Page::with_bytes`] creates has the same orders in memory.
 #[derive(Debug, Default)]
 pub struct PageOrders {
     /// The orders, in ascending order of id.

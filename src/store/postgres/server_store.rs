@@ -125,7 +125,7 @@ impl PostgresStore {
     }
 }
 
-/// Returns the error for a call with a history other than the current session's.
+/// Returns the error for a caller whose history is not the current session's.
 fn changes_were_lost() -> StoreError {
     unreachable_because("the store failed over, and changes were lost")
 }

@@ -183,8 +183,8 @@ fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> 
     })
 }
 
-/// Returns the default, the minimum and the maximum of an integer. For a string, returns the
-/// minimum and the maximum length from the end of the pattern, such as `{1,200}$`.
+/// Returns an integer's default, minimum and maximum. A string's length bounds come from the end of
+/// its pattern, such as `{1,200}$`.
 fn bounds(schema: &Value) -> Map<String, Value> {
     let number = |key: &str| Some((key.to_string(), schema.get(key)?.clone()));
     if schema["type"] == "integer" {

@@ -45,7 +45,7 @@ pub(super) struct ComparedPlace<'a> {
     /// The name in the changelog, such as `Order.id`, `listOrders 401`, `listOrders 200 Link` or
     /// `getPet petId`.
     pub name: String,
-    /// True if this place is a schema or a field, so that a dot precedes the names of its fields.
+    /// True if this place is a schema or a field. A dot then precedes the names of its fields.
     is_schema: bool,
 }
 

@@ -220,7 +220,7 @@ fn error_body(found: &mut Findings, media_type: &ComparedPlace<'_>) {
     }
 }
 
-/// Compares the examples of an error, which are named after the operation's error codes.
+/// Compares the examples of an error response. The key of an example is an error code.
 fn codes(found: &mut Findings, examples: &ComparedPlace<'_>) {
     found.each(examples, |found, code| {
         let place = code.part(code.key);

@@ -55,8 +55,8 @@ impl Tools {
         command
     }
 
-    /// Returns a command that runs a program in the directory `target/external_checks`. The program
-    /// need not be installed there.
+    /// Returns a command with the working directory `target/external_checks`. The program need not
+    /// be installed there.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.installed).env("NO_COLOR", "1");

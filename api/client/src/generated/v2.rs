@@ -259,7 +259,7 @@ impl ListOrders {
             if_none_match: None,
         }
     }
-    /// Only orders that have been fulfilled (`true`), or have not (`false`).
+    /// Only fulfilled orders (`true`), or only orders that are not fulfilled (`false`).
     pub fn complete(mut self, complete: impl Into<bool>) -> Self {
         self.complete = Some(complete.into());
         self

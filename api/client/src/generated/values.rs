@@ -12,7 +12,7 @@ extensible_enum! {
         InvalidParameter = "invalid_parameter",
         /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
         Unauthorized = "unauthorized",
-        /// There is no such order. In response to `cancelOrder`, the order may also be cancelled already.
+        /// There is no such order. From `cancelOrder`, this error may also mean that the order is already cancelled.
         OrderNotFound = "order_not_found",
         /// There is no such pet.
         PetNotFound = "pet_not_found",

@@ -1,4 +1,4 @@
-//! Tests the pages, the stream and the errors of version 2's list.
+//! Tests version 2 of the client: pages, the stream over all pages, errors and cancellations.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::time::Duration;

@@ -28,8 +28,8 @@ pub struct Figures {
     fault: Option<(String, u64)>,
 }
 
-/// The longest time between consecutive successes at one server, for each kind of request. Only the
-/// time since the beginning of a fault counts.
+/// The longest time without a success at one server, for each kind of request. The time begins at
+/// the fault or at a later success.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     pub lists: Duration,

@@ -183,7 +183,7 @@ struct Direction<'a> {
     cut: &'a AtomicBool,
 }
 
-/// The time at which bytes in transit must arrive at the recipient, and these bytes.
+/// Bytes in transit, with the time at which they must arrive at the recipient.
 type Sent = (Instant, Vec<u8>);
 
 /// The error that closes both directions of the connection.

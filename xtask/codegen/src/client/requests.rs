@@ -20,7 +20,7 @@ struct Parameter {
     is_reference: bool,
 }
 
-/// Returns the request types for all methods of progenitor's client in `file`.
+/// Returns the request types for the async methods of progenitor's client in `file`.
 pub fn request_types(file: &syn::File, input: &ProgenitorInput) -> TokenStream {
     let blocks = file.items.iter().filter_map(|item| match item {
         Item::Impl(block) if block.trait_.is_none() => Some(&block.items),

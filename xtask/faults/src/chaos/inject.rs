@@ -1,4 +1,4 @@
-//! Injects faults and undoes them.
+//! Injects the faults of a group one after the other, and undoes them at the end.
 
 use super::databases::Databases;
 use super::faults::{Fault, FaultGroup, FaultKind};
@@ -13,7 +13,7 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// After a promotion, servers stay cut off from the old primary for at least this time.
+/// After a promotion, the cut-off servers cannot reach the old primary for at least this time.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.

@@ -79,7 +79,7 @@ impl Windows {
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// Records that counts cannot be saved from the time `at` on.
+    /// Records that counts are no longer saved, beginning at `at`.
     pub fn stop_saving(&mut self, at: u64) {
         if self.are_saved(at) {
             self.unsaved_from = at;
