@@ -292,7 +292,6 @@ impl ListBooksOrder {
 }
 
 impl Error {
-    /// Creates the body for a code. The status is 500 if no operation returns the code.
     fn of(code: ErrorCode, message: String) -> Error {
         let status = code.status().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Error { code, message, status: status.as_u16().into() }
