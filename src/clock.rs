@@ -1,5 +1,5 @@
-//! Provides clocks and points in time. Leases, and strikes and bans in memory, use monotonic time.
-//! Rate limit windows and stored times use wall time. Tests can set a [`ManualClock`].
+//! Provides clocks and points in time. Leases use monotonic time, and so do strikes and bans in
+//! memory. Rate limit windows and stored times use wall time. Tests can set a [`ManualClock`].
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
@@ -142,7 +142,8 @@ impl Timestamp {
         self.0
     }
 
-    /// Returns the time since `earlier`, or zero if `earlier` is the later timestamp.
+    /// Returns the time since `earlier`. Returns zero if `earlier` is the later timestamp, for
+    /// example after the wall clock was set back.
     pub fn saturating_duration_since(self, earlier: Timestamp) -> Duration {
         let nanos = self.0.saturating_sub(earlier.0);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))

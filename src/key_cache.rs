@@ -1,6 +1,6 @@
 //! Caches the API keys in use. The cache reads a key from the store at the key's first request, and
-//! follows later changes. It accepts no key that was revoked more than a second ago, except in the
-//! last case below.
+//! follows later changes. It accepts no key that was revoked more than a second ago. The last of
+//! the failures below is the exception.
 //!
 //! The operator revokes a key with a command in another process. Asking the store for each request
 //! would cost a round trip, so a revoked key may still work for a moment. That moment must end

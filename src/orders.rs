@@ -248,8 +248,8 @@ impl OrderList {
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Refreshes the list every `FOLLOW_INTERVAL` if orders have changed. Otherwise, the first
-    /// request after a long import would wait while the server reads the whole import.
+    /// Refreshes the list every `FOLLOW_INTERVAL` if orders have changed. Without this task, the
+    /// first list request after a long import would wait while the server reads the whole import.
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;

@@ -75,7 +75,6 @@ async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
     wait_for("the list comes", WAIT_TIMEOUT, ask).await.unwrap()
 }
 
-/// Reads the rest of a response after the status line, and returns the listed orders.
 async fn rest_of_list(mut reader: TcpStream) -> Vec<serde_json::Value> {
     let mut rest = Vec::new();
     reader.read_to_end(&mut rest).await.unwrap();

@@ -34,7 +34,8 @@ pub struct Request<'a, C, K = ()> {
 }
 
 impl<'a, C, K> Request<'a, C, K> {
-    /// Converts dropshot's request, which `caller` sent.
+    /// Takes the headers and the request id from dropshot's `context`. `caller` is the caller that
+    /// the middleware authenticated.
     pub fn new(context: &'a RequestContext<C>, caller: &'a K) -> Request<'a, C, K>
     where
         C: ServerContext,
@@ -175,8 +176,9 @@ fn encoded_response(status: StatusCode, json: Body) -> Response<Body> {
 pub struct HandlerResponse<S>(Response<Body>, PhantomData<fn() -> S>);
 
 impl<S: Success> HandlerResponse<S> {
-    /// Converts the result of a handler. `complete` adds headers to an error. Fails if the body
-    /// cannot be serialized.
+    /// Converts the result of a handler to a response. For an error, `complete` gets the status,
+    /// the error code and the headers of the response, and adds headers. Fails if the body cannot
+    /// be serialized.
     pub fn from_result<E: DocumentedError>(
         result: Result<S, E>,
         complete: fn(StatusCode, &str, &mut HeaderMap),
@@ -288,7 +290,7 @@ impl JsonSchema for Failure {
 /// request. Extraction never fails, even if the body is invalid.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
-    /// Identifies the sender of the request. [`Sender::caller`] returns the caller.
+    /// The sender of the request. After authentication, [`Sender::caller`] returns the caller.
     pub sender: Sender,
     /// The body, or the reason why it is invalid.
     pub body: Result<B, Invalid>,

@@ -57,9 +57,9 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Runs `work`, whose argument is a function to call between two steps. That argument returns
-    /// `Break` if a signal has asked the command to end. SIGTSTP can suspend the process only while
-    /// the argument runs.
+    /// Runs `work`, which must call its argument between two steps. The call returns `Break` if a
+    /// signal has asked the command to end. While `work` runs, SIGTSTP suspends the process only
+    /// during such a call.
     pub fn with_steps<T>(&self, work: impl FnOnce(&dyn Fn() -> ControlFlow<()>) -> T) -> T {
         let step = Cell::new(Some(self.step.blocking_lock()));
         work(&|| {

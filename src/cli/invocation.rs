@@ -61,8 +61,9 @@ impl Invocation {
         Ok(Invocation { cli, effective })
     }
 
-    /// Runs the command and writes its output to `out`. `serve` and `config check` first report
-    /// every problem in the settings. Other commands run even with unusable settings.
+    /// Runs the command and writes its output to `out`. If settings are unusable, `serve` and
+    /// `config check` report every problem and fail. Other commands run even with unusable
+    /// settings.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if matches!(self.cli.command, Command::Serve(_)) {
             ignore_hang_up()?;

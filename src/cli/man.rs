@@ -1,4 +1,5 @@
-//! Generates man pages, one for each command.
+//! `man`: prints the man page of the program, or writes a man page for each command into a
+//! directory.
 
 use anyhow::Context;
 use clap::{Args, Command};

@@ -1,4 +1,4 @@
-//! `pets`: import.
+//! Defines the command `pets import`.
 
 use super::importing::{ImportArgs, import};
 use super::options::Options;

@@ -1,4 +1,5 @@
-//! Parsers for the values of flags and arguments.
+//! Parsers for the values of flags and arguments of commands. The texts of their errors complete
+//! clap's messages about invalid values.
 
 use crate::api_key::without_keys;
 use crate::config::duration;

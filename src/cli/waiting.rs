@@ -39,7 +39,7 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
 }
 
 /// Runs `work` with [`show_progress`] and [`with_notice`]. After each step, `work` must call its
-/// argument with the number of items written so far. The call returns `Break` after a signal.
+/// argument with the number of items written so far. The argument returns `Break` after a signal.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,

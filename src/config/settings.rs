@@ -57,8 +57,8 @@ pub struct ServerConfig {
         default_value_t = UNAUTHENTICATED_PER_MINUTE
     )]
     pub unauthenticated_per_minute: u32,
-    /// Network of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8; several are
-    /// possible
+    /// Network of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8; several networks
+    /// are possible
     #[arg(
         long = "trusted-proxy",
         value_name = "CIDR",
@@ -129,8 +129,8 @@ pub struct ServerConfig {
     pub stop_delay: Duration,
     /// Maximum time that the server takes to stop, after the stop delay
     ///
-    /// The last second is reserved for saving bans and counts and for log lines. Of a maximum below
-    /// 4 seconds, the last quarter is reserved instead. Requests in progress may use the rest.
+    /// The last second is reserved for saving bans and counts and for log lines. If the maximum is
+    /// below 4 seconds, only its last quarter is reserved. Requests in progress may use the rest.
     #[arg(
         long,
         value_name = "DURATION",
@@ -231,7 +231,7 @@ impl ServerConfig {
 pub enum LogLevel {
     /// Nothing.
     Off,
-    /// Only errors.
+    /// Only errors, such as the cause of a response with the status 500.
     Error,
     /// Errors and warnings.
     #[value(alias = "warn")]

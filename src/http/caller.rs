@@ -151,9 +151,10 @@ impl TrustedProxies {
     /// Returns the client's address. This is the peer's address, unless the peer is a trusted
     /// proxy.
     ///
-    /// For a trusted proxy, reads `X-Forwarded-For` from its end up to the first address that is
-    /// not a trusted proxy, because that client can forge earlier entries. Stops before an
-    /// unreadable entry. Returns the last address that was read, or else the peer's.
+    /// For a trusted proxy, reads the entries of `X-Forwarded-For` from the last to the first.
+    /// Stops after the first address that is not a trusted proxy, because the sender at this
+    /// address can forge earlier entries. Stops before an unreadable entry. Returns the address
+    /// that was read last, or the peer's address if none was read.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {

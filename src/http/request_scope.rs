@@ -222,8 +222,7 @@ impl RequestScope {
     }
 }
 
-/// Records a request that did not finish, because a `DELETE` may have cancelled the order
-/// nevertheless.
+/// Also records a request that did not finish. Such a `DELETE` may have cancelled its order.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

@@ -106,7 +106,7 @@ pub struct FieldProblem {
     /// The field; `None` for the record as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<&'static str>,
-    /// Names the affected field, if there is one.
+    /// The problem in words, including the field's name if `field` is given.
     pub problem: String,
 }
 

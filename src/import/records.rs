@@ -1,5 +1,5 @@
-//! Defines the records that an import file can contain: orders, updates of orders, and pets. Each
-//! record type has its fields and their valid values.
+//! Defines the fields and their valid values for each type of record in an import file: orders,
+//! updates of orders, and pets.
 
 use super::record::quote;
 use super::{BadRows, FieldProblem, FieldValue, Location, NewRecord, Record, RecordFields};

@@ -192,8 +192,8 @@ pub struct KnownKey {
 }
 
 impl KnownKey {
-    /// Creates a key from its row. `before` is the older cache entry of the same key. The new key
-    /// takes its last use from `before`, because the store may not have that use yet.
+    /// Creates a key's cache entry from the key's row. `before` is the key's previous entry. The
+    /// last use comes from `before`, because the store may not have that use yet.
     fn new(row: KeyRecord, read: Position, before: Option<&KnownKey>) -> KnownKey {
         let KeyRecord { key, account } = row;
         let used_at_ms = before.map_or(key.used_at.unwrap_or(0), KnownKey::used_at_ms);

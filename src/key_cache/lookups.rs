@@ -60,8 +60,8 @@ impl Lookups {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
 
-    /// Looks up the key with this digest. Returns `None` if the query fails. Until an entry in
-    /// `shed` ends, its address waits for the lookups of all other addresses.
+    /// Looks up the key with this digest. Returns `None` if the query fails. If `shed` contains the
+    /// address, the lookup waits for the lookups of all other addresses.
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
         let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;

@@ -80,8 +80,8 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the oldest outdated lists, which must be cut off so that the outdated lists use at
-    /// most `bound` bytes. Never returns the newest outdated list ([`SentLists::excess`]).
+    /// Returns the outdated lists to cut off, the oldest first, so that the other outdated lists
+    /// use at most `bound` bytes. Never returns the newest outdated list ([`SentLists::excess`]).
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
@@ -127,7 +127,8 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// Reads the changes that the snapshot lacks from the store, unless the refresh needs no read.
+    /// Reads from the store the changes that the snapshot lacks. Reads nothing if the refresh
+    /// already has these changes.
     pub async fn read(self, store: &dyn Store) -> Result<ReadRefresh, StoreError> {
         let base = Arc::clone(&self.base);
         let (base, reached) = match self.catch_up {
@@ -153,8 +154,8 @@ impl Refresh {
 /// A refresh that has read everything it needs from the store.
 #[derive(Debug)]
 pub struct ReadRefresh {
-    /// The snapshot after the refresh's own read of the store, if there was one. The rows of the
-    /// freshness report and the pending removals are not yet applied.
+    /// The snapshot with the changes that the refresh itself read from the store. Lacks the rows of
+    /// the freshness report and the pending removals, which are applied later.
     base: Arc<Snapshot>,
     /// The position of the new snapshot, which consists of `base` with the planned rows and
     /// removals.
@@ -195,8 +196,6 @@ impl ReadRefresh {
 /// changed orders. The limit bounds the memory if the store sends faster than the server applies.
 const BATCHES_AHEAD: usize = 4;
 
-/// Reads the changes after the position `after` from the store, and applies them to the snapshot,
-/// until the snapshot is complete. Returns the new snapshot and its position.
 async fn read_changes(
     store: &dyn Store,
     snapshot: Arc<Snapshot>,
@@ -214,8 +213,8 @@ async fn read_until_all<F: Future<Output = Result<OrdersRead, StoreError>>>(
     // A read may stop early, and may miss a row that changes during the read. So read again until
     // the list is complete.
     while !read.is_all {
-        // Begin with an empty snapshot, because the old snapshot may have orders that are now
-        // cancelled. A read from the beginning sends no cancelled orders.
+        // A read from the beginning does not report cancellations. So begin with an empty snapshot,
+        // because orders that are now cancelled would stay in the old one.
         if read.reached.is_beginning() {
             snapshot = Arc::new(snapshot.to_empty());
         }

@@ -243,8 +243,9 @@ impl Reader {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }
 
-    /// Returns the compressed bytes of a page. If necessary, waits for a free permit and compresses
-    /// the page. Fails if the list was cut off.
+    /// Returns a future of the page's compressed bytes. If the page is not compressed yet, the
+    /// future waits until fewer compressions are running than the machine has processors, and then
+    /// compresses the page. Returns [`CutOff`] if the list was cut off or the index is too high.
     pub fn deflate(
         &self,
         number: usize,

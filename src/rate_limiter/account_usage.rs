@@ -14,7 +14,7 @@ pub trait CountsReport {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountUsage {
-    /// The fields `minute` and `day` are `None` while the account has no such window open.
+    /// `None` if this window is not open. The same holds for `day`.
     pub minute: Option<WindowUsage>,
     pub day: Option<WindowUsage>,
     /// The time since the server saved these counts; 0 if the counts are in PostgreSQL. `None` if

@@ -78,7 +78,7 @@ impl InMemoryRateLimiter {
         SavedWindows { accounts: saved.collect() }
     }
 
-    /// Adds the counts that the previous process saved to the counts of this process.
+    /// Adds the previous process's saved counts to this process's counts.
     pub fn restore(&self, saved: SavedWindows, now: Timestamp) {
         for (account, saved) in saved.accounts {
             self.update_account(account, |windows| *windows = windows.merge(saved, now));

@@ -113,7 +113,7 @@ impl ReloadableCertificate {
         self.reload_requested.notify_one();
     }
 
-    /// Blocks the thread.
+    /// Reads files, so this method blocks its thread.
     fn check(&self, is_requested: bool, log: &Logger) {
         if is_requested {
             // Log an unreadable file again, because the operator asked for this reload.

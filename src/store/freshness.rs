@@ -45,8 +45,8 @@ pub struct LookedUpKeys {
 
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// The positions of the store's last changes. Every change committed before the query has one
-    /// of these positions or an earlier one.
+    /// The last change of orders, and the last change of accounts or keys. Both include every
+    /// change that was committed before the query.
     pub last_changes: LastChanges,
     /// The orders that changed after the position of the list in memory. `None` if no order
     /// changed, if too many changed, or if the query did not read orders.

@@ -170,7 +170,6 @@ pub enum NotExecuted {
     Changed,
 }
 
-/// The result of one batch of cancellations.
 #[derive(Debug)]
 pub struct CancelledBatch {
     /// One per request, in the order of the requests.

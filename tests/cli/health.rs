@@ -27,8 +27,8 @@ fn a_running_server_is_ready() {
     let sandbox = CliSandbox::new();
     sandbox.write("address", admin);
     sandbox.write("settings.toml", format!("admin_listen = \"{admin}\"\n"));
-    // The third command connects to 0.0.0.0, where a server in a container listens. Such a
-    // connection reaches the loopback interface.
+    // The third command connects to 0.0.0.0, because servers in containers have this listen
+    // address. A connection to 0.0.0.0 reaches the loopback interface.
     sandbox.session(str![[r#"
 $ store-orders health --admin-listen $(cat address)
 http://127.0.0.1:[PORT]/readyz: ready

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use store_orders_api::documents::{COUNT, DOCUMENTS};
 use test_server::wire_check::{Exchange, Operation, ReceivedResponse, WireCheck, wire_check};
 
-/// A deliberate change to today's documents and to the responses that breaks a published promise.
+/// A deliberate defect that breaks a published promise. It changes today's documents and the
+/// responses.
 pub struct SeededDefect {
     pub what: &'static str,
     /// The start of the expected message: the document, the operation, and what is missing or

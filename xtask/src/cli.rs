@@ -36,8 +36,8 @@ enum Command {
     ///
     /// Each document is also compared with the last published one. A breaking change requires a new
     /// major version, an addition a new minor version, and any other change a new patch version. A
-    /// change of a beta requires the next beta. CHANGELOG.md must have a section for the new
-    /// version that names each breaking change and each addition.
+    /// change of a beta requires the next beta, unless the change is breaking. CHANGELOG.md must
+    /// have a section for the new version that names each breaking change and each addition.
     ///
     /// The generated files must be up to date. No file in spec/published may have been changed or
     /// removed since it reached the main branch. The server's modules must import each other only

@@ -59,7 +59,8 @@ impl History {
     }
 
     /// Returns the published documents with the content that the main branch first had, so that no
-    /// edit can change a promise. A document that was never on the branch keeps its content.
+    /// edit can change a promise. Restores deleted documents, except betas whose stable version is
+    /// published. A document that was never on the branch keeps its content.
     pub fn first_versions_of(&self, published: &Published) -> Published {
         let mut files = published.files.clone();
         if let History::Known(first_versions) = self {

@@ -22,8 +22,9 @@ fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// Asserts that the check of `changed` reports `pointer` and no other place. If the check reports
-/// nothing, the compatibility rules must find a change between `real` and `changed`.
+/// Asserts that a change at `pointer` is noticed. Either the check of `changed` reports places at
+/// `pointer` only, or it reports nothing and the compatibility rules find a change between `real`
+/// and `changed`.
 #[track_caller]
 fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str) {
     let places = places(emitted, changed);
@@ -38,9 +39,10 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
 }
 
 /// Makes each change that `changes` returns, and passes the changed document to [`assert_noticed`].
-/// `changes` gets a pointer and the present value. It returns pairs of the pointer that the check
-/// must report and a new value. Counts the changes of each document, and returns the smallest
-/// count.
+/// Returns the number of changes in the document with the fewest.
+///
+/// `changes` gets a pointer and the present value. In each pair that it returns, the check must
+/// report the pointer after the change to the new value.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }

@@ -1,5 +1,5 @@
-//! Changes a published document in ways in which someone could change it by mistake. For each
-//! change, `check` must report the changed place, and why the change is not allowed.
+//! Makes changes to a document that a person could make by mistake. For each change, `check` must
+//! report the changed place, and why the change is not allowed.
 
 use crate::checkout::{
     Checkout, document, emitted, failures, files, printed, run, run_fix, version,

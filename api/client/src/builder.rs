@@ -216,7 +216,7 @@ impl std::fmt::Debug for ClientBuilder {
     }
 }
 
-/// Checks the base URL. Returns the part before the version and before slashes at the end.
+/// Checks the base URL. Returns the URL without the version and without slashes at the end.
 fn parse_root(text: &str) -> Result<String, BuildError> {
     let url = Url::parse(text).map_err(|_| BuildError::BaseUrl("is not a URL"))?;
     let path = url.path().trim_end_matches('/');

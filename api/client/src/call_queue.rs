@@ -20,8 +20,9 @@ struct State {
     /// that began later.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The end of the exhausted rate limit, as last announced to the waiting calls. If the end
-    /// changes, all of them are notified, because each compares the end with its deadline.
+    /// The time until which the rate limit is exhausted, as last announced to the waiting calls. If
+    /// this time changes, all waiting calls are notified, because each compares the time with its
+    /// deadline.
     held_until: Option<Instant>,
 }
 

@@ -16,7 +16,7 @@ const MAX_RESET_DELAY: Duration = Duration::from_secs(62);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimit {
-    /// The number of requests that the window of this limit allows.
+    /// The maximum number of requests in the window.
     pub limit: u64,
     /// The number of requests that remain in the current window of this limit.
     pub remaining: u64,

@@ -177,8 +177,8 @@ impl Process {
     }
 }
 
-/// Returns the part of the error that counts the connections on which a second signal aborted
-/// requests. Empty if there are none.
+/// Returns the end of the error message after a second signal: on how many connections requests
+/// were aborted. Empty if there are none.
 fn describe_cut_off(connections: usize) -> String {
     match connections {
         0 => String::new(),

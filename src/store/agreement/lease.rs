@@ -33,8 +33,8 @@
 //! the confirmation long after the promotion.
 //!
 //! A and B measure their seconds with different clocks, which must advance at nearly the same rate.
-//! A small difference does no harm, because P2's promotion and B's connection take longer than
-//! that, and both happen between s and B's wait.
+//! A small difference does no harm, because P2's promotion and B's connection take longer than the
+//! difference. Both happen between s and B's wait.
 //!
 //! What is always true:
 //!
@@ -140,10 +140,10 @@ pub struct OldLeaseWait<T> {
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
-    /// Returns the wait of a new session, which opened its first connection at `opened`, to
-    /// `server`. `before` contains the server and the wait of the previous session. If both
-    /// sessions have the same server, the new session waits only until the previous wait ends.
-    /// Otherwise, it also waits for [`LEASE`] after `opened`.
+    /// Returns the wait of a new session to `server`. `before` contains the server and the wait of
+    /// the previous session. The new session waits until the previous wait ends, and also until
+    /// [`LEASE`] after `opened`, unless both sessions have the same server. `opened` is the time of
+    /// the session's first connection.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,

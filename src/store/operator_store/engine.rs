@@ -44,8 +44,8 @@ pub trait Engine {
     /// transaction has changed the rows of `scope` in the meantime. `work` must read before it
     /// writes, because PostgreSQL gets the writes only after `work` has returned.
     ///
-    /// After most errors, nothing has changed. In these cases, the change may have been made in
-    /// spite of the error:
+    /// An error usually means that nothing has changed. After these errors, the change may have
+    /// been made:
     ///
     /// - No standby has confirmed the change ([`StoreError::Unconfirmed`]).
     /// - PostgreSQL's answer to the commit was lost.

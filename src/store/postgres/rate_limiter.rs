@@ -47,7 +47,8 @@
 //!   fits into the buffers of the connection (`MAX_ACCOUNTS`). So PostgreSQL can send the answer
 //!   and commit, even if the server does not read.
 //! - Windows follow only the database's clock. A batch reads the clock before it waits for a row.
-//!   If the batch before it has counted at a later time, it counts at that time too (`counted_at`).
+//!   If another batch has counted at a later time by then, the waiting batch uses the later time
+//!   (`counted_at`).
 //!
 //! What happens when something fails:
 //!

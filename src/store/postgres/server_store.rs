@@ -314,8 +314,8 @@ async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, Sto
     Ok(OrdersRead::whole(before.orders, last.orders))
 }
 
-/// Sends up to about [`PAGE_ROWS`] orders whose latest change number is above that of the position
-/// `after`.
+/// Sends one page of the orders that changed after the position `after`. The page has about
+/// [`PAGE_ROWS`] orders at most.
 async fn send_changed(
     session: &Session,
     after: Position,

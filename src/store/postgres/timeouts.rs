@@ -97,8 +97,8 @@ pub const SILENT_FOR: Duration = Duration::from_secs(120);
 pub struct ServerTimeouts {
     pub lock_ms: u64,
     pub statement_ms: u64,
-    /// `idle_in_transaction_session_timeout`. Ends a suspended or unreachable server or command,
-    /// whose transaction might block cancellations. Others send their next statement immediately.
+    /// `idle_in_transaction_session_timeout`. Ends the connection of a suspended or unreachable
+    /// process, because its open transaction might block cancellations.
     pub idle_ms: u64,
 }
 

@@ -25,7 +25,7 @@ pub const AUDIT_LOG_NAME: &str = "audit.log";
 pub const UNFINISHED_RESTORE: &str = ".store-orders-restore-";
 
 /// The directory to which a restore moves the files of the old store. The restore renames the
-/// directory after the last file, so this name marks an unfinished replacement.
+/// directory when all files are moved, so this name marks an unfinished replacement.
 pub const UNFINISHED_REPLACEMENT: &str = ".store-orders-replaced";
 
 /// An empty file. Its modification time, which `backup` sets, is the time of the last backup.

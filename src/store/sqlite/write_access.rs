@@ -158,8 +158,8 @@ impl WriteGuard<'_> {
     }
 
     /// Must be called after each commit. On a server, makes a checkpoint after every
-    /// [`CHECKPOINT_COMMITS`] commits. Only the requests of the last of these commits wait for the
-    /// checkpoint.
+    /// [`CHECKPOINT_COMMITS`] commits. The checkpoint delays the response to the last of these
+    /// commits, and the next writes.
     pub fn checkpoint_if_due(&self) {
         if !self.is_server {
             return;

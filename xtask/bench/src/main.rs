@@ -29,8 +29,8 @@ use std::time::{Duration, SystemTime};
 use table::Row;
 use testbed::{Program, exit_code};
 
-/// The server's allocator. This program also serves as bare dropshot, and the comparison of both
-/// must be fair.
+/// The server's allocator. This program also runs bare dropshot, whose comparison with the server
+/// must not depend on the allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -64,7 +64,8 @@ struct Cli {
     /// Measure this build of the server as well, in the same rounds
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Serve this file with bare dropshot
+    /// Serve this file with dropshot alone. The benchmark starts itself with this option, to
+    /// compare the server with dropshot
     #[arg(long, value_name = "FILE", hide = true)]
     bare_dropshot: Option<PathBuf>,
     #[command(flatten)]

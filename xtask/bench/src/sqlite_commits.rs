@@ -31,9 +31,9 @@ pub struct SqliteCommits {
     milliseconds: u64,
 }
 
-/// Returns a turn that measures commits per second. A process with the library `preload` cancels
-/// `orders` in the store `file` for at most `span`. Each call of the turn continues with the first
-/// order that is not cancelled.
+/// Returns a [`Turn`] that measures commits per second. Each call starts a process that cancels
+/// `orders` in the store `file` for at most `span`. A later call continues after the cancelled
+/// orders.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,

@@ -18,7 +18,8 @@ fn refusals_of(document: &Value) -> Vec<String> {
     }
 }
 
-/// Returns the lines of the generator's error for the test document with `value` at `pointer`.
+/// Puts `value` at `pointer` in the test document. Returns the lines of the generator's error for
+/// the changed document.
 fn refusals_after(pointer: &str, value: Value) -> String {
     let mut document = subset();
     put(&mut document, pointer, value).unwrap();

@@ -105,8 +105,8 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
 
-    /// Returns the name of the component that this place refers to. Returns `None` if the place in
-    /// the old document does not refer to the same component.
+    /// Returns the name of the component that this place refers to. If both documents have the
+    /// place, both must refer to the same component.
     pub fn component(&self) -> Option<&'a str> {
         let name = component(self.new.or(self.old)?)?;
         self.old.is_none_or(|old| component(old) == Some(name)).then_some(name)

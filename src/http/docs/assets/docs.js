@@ -99,7 +99,7 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     expandAllResponses: true,
     expandAllModelSections: true,
     expandAllSchemaProperties: true,
-    // Scalar's element ids begin with this text. The fragments of links to the page do not.
+    // Scalar's element ids begin with this text. The fragments of links to the page omit the text.
     slug: 'api',
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,

@@ -1,5 +1,5 @@
-// Adds a copy button to each command in the guide. Pages get no buttons over plain HTTP from
-// another machine, because browsers then offer no clipboard.
+// Adds a copy button to each command in the guide. Pages that come from another machine over plain
+// HTTP get no buttons, because browsers then offer no clipboard.
 
 const COPIED_MS = 2000
 

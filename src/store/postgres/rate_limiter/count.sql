@@ -2,9 +2,8 @@
 -- limits. Returns the counts from before the batch. Times are in microseconds.
 -- src/store/postgres/rate_limiter.rs explains why this is one statement.
 --
--- For an account without a row, the SELECT computes the number of admitted requests. For an account
--- with a row, DO UPDATE locks the row, so no other batch can change the counts. Then it computes
--- the number (`given`) from these counts.
+-- Without a row, an account gets the `admitted` of the first SELECT. With a row, DO UPDATE locks
+-- the row, so no other batch can change its counts, and computes the admitted requests as `given`.
 --
 -- $1 contains the accounts and $2 their numbers of requests. $3 and $4 contain their limits per
 -- minute and per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED.

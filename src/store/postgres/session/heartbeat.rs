@@ -1,9 +1,9 @@
 //! Sends heartbeats. A heartbeat is a commit that renews the session's
 //! [`lease`](crate::store::agreement::lease). A heartbeat locks the replica's row in `replicas`,
-//! because a commit that writes nothing to the WAL does not wait for the standby.
+//! because this lock writes to the WAL. A commit that writes nothing does not wait for the standby.
 //!
-//! A heartbeat does not take the change lock. A long transaction can hold the change lock until the
-//! lease has expired.
+//! A heartbeat does not take the change lock, because a long transaction could hold that lock until
+//! the lease has expired.
 
 use super::replica::{Replica, RowValues};
 use super::state::SessionState;
@@ -140,7 +140,7 @@ impl Heartbeat {
 }
 
 /// Adds the replica's row. Fails while a command holds `SERVERS_LOCK` to keep servers away from the
-/// store. If the row exists first, such a command fails instead.
+/// store. If the row is added before the command takes the lock, the command fails instead.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_change_number)

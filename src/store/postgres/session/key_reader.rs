@@ -50,7 +50,8 @@ impl KeyReader {
     }
 
     /// Reads the positions of the last changes, and the accounts and keys that changed after
-    /// `after`. [`PolledKeys::changes`] lists when accounts and keys are missing.
+    /// `after`. For the cases in which the answer has no accounts and keys, see
+    /// [`PolledKeys::changes`].
     pub async fn poll(&self, after: Option<Position>) -> Result<PolledKeys, StoreError> {
         let polling = async {
             let (polled, _) = self.query(&self.last_change, &[], KeyChange::read).await?;

@@ -74,8 +74,8 @@ fn select(commits: bool) -> String {
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// The position of the list in memory. The value comes from the latest joined request that had
-    /// one.
+    /// The position of the list in memory. List requests give it to [`ListReader::join`], and the
+    /// latest position counts.
     list: Option<Position>,
 }
 

@@ -290,7 +290,6 @@ fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreErro
     }
 }
 
-/// Returns the open session, or an error that says why no session is open.
 pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
     sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
 }

@@ -55,11 +55,11 @@ impl SessionState {
         }
     }
 
-    /// Records that the standby has the change with this number, because a confirmed commit made
-    /// the change or saw it.
+    /// Records that the standby has the change with this number. The caller must know this from a
+    /// confirmed commit that made or saw the change.
     ///
-    /// The end of the change's own COMMIT does not prove this, because that COMMIT may have stopped
-    /// waiting for the standby.
+    /// The mere end of a COMMIT is no proof, because the COMMIT may have stopped waiting for the
+    /// standby.
     pub fn set_confirmed(&self, number: i64) {
         self.confirmed.send_if_modified(|last| {
             let is_later = number > *last;

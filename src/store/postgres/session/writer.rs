@@ -151,7 +151,7 @@ pub struct Batch {
     times: Vec<String>,
     unchanged_since: Vec<Option<Position>>,
     /// The earliest deadline in the batch; `None` if all cancellations have expired. No attempt may
-    /// begin after the deadline, because a client may already have its response.
+    /// begin after the deadline, because by then a client may have received a 503.
     pub deadline: Option<Instant>,
     /// One slot for each cancellation passed to [`Batch::new`], in the same order.
     slots: Vec<Slot>,
@@ -270,8 +270,8 @@ impl BatchWriter {
         self.state.answer(limit, self.send(batch, limit)).await
     }
 
-    /// Sends the batch's transaction, with `limit` as the time for the result. Waits for locks have
-    /// shorter limits, because after `limit` the connection counts as lost.
+    /// Sends the batch's transaction. Each wait for a lock must be shorter than `limit`, because
+    /// the connection counts as lost after `limit`.
     async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
         let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
         let Connection { client, link, .. } = &*self.connection;

@@ -22,8 +22,8 @@ pub struct Figures {
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
     /// The time in nanoseconds at which each kind of request last succeeded at each server. The end
-    /// of a comparison of lists counts as a success of all other kinds, because writers and limited
-    /// clients pause during the comparison.
+    /// of a comparison of lists counts as a success of all kinds except lists, because writers and
+    /// limited clients pause during the comparison.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
 }
@@ -130,7 +130,7 @@ impl Figures {
     }
 
     /// Returns a summary, then a line with the longest outages for each kind of fault. A kind has
-    /// no line if no request succeeded between its faults and the next fault.
+    /// no line if no request succeeded after any of its faults and before the next fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

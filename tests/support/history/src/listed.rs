@@ -34,7 +34,7 @@ pub struct ShownOrders(Mutex<HashMap<usize, Row>>);
 
 impl ShownOrders {
     /// Parses the body of a list. Returns `Malformed` if the body is invalid, the ids do not
-    /// ascend, or a field of an order differs from its first appearance.
+    /// ascend, or a field differs from the order's first appearance.
     pub fn list(&self, body: &[u8]) -> Answer {
         self.parse_list(body).map_or_else(Answer::Malformed, Answer::List)
     }

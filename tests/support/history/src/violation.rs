@@ -78,8 +78,9 @@ pub enum Rule {
     /// orders. A 503 occurs only if the recording allows 503s.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
-    /// The final table contains every order that must exist, and no order twice. A recorded request
-    /// can have caused each shipped or cancelled status. Each import is complete or absent.
+    /// The final table contains every order that must exist, and no order twice. For each shipped
+    /// or cancelled order, a recorded request can have caused the status. Each import is complete
+    /// or absent.
     #[strum(message = "the final table cannot be true")]
     ImpossibleTable,
 }

@@ -183,8 +183,8 @@ impl Replica {
         Replica { refreshed: LONG_AGO, orders, ..Replica::default() }
     }
 
-    /// Advances the clock. If the search checks only orders, expired leases stop aging, which saves
-    /// states.
+    /// Advances the clock. If the search checks only orders, an expired lease does not age further,
+    /// so that the search has fewer states.
     pub fn tick(&mut self, concerns_orders: bool) {
         self.before.iter_mut().for_each(|(_, wait)| age(wait));
         if let Some(session) = &mut self.session {
@@ -260,10 +260,9 @@ impl Replica {
         Some(change)
     }
 
-    /// Receives a request for a list that must reflect the changes `must_reflect`.
-    ///
-    /// `must_reflect` replaces the changes of earlier requests for the next query. It includes all
-    /// of those changes that the store has not lost.
+    /// Adds a list request to the next query. The list must reflect the changes `must_reflect`.
+    /// These include the changes of earlier requests for the same query, except changes that the
+    /// store has lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -337,8 +336,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the next step of a read of rows. Both before and after the rows of each query, the
-    /// replica asks PostgreSQL for the last changes.
+    /// Takes the next step of a read of rows. The first and the last step of each query ask
+    /// PostgreSQL for the last changes. The steps in between each read a page.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;

@@ -6,7 +6,7 @@ use crate::hosts::ChangeScope;
 use crate::search::search;
 use crate::world::Scope;
 
-/// The scope with the longest search. Other tests change some of its fields.
+/// The scope with the longest search. Some tests change some of its fields.
 const SCOPE: Scope = Scope {
     change_scope: ChangeScope::Orders,
     changes: 2,

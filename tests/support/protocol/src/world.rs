@@ -59,8 +59,8 @@ pub struct World {
     /// The time at which the key's revocation was acknowledged. `None` before the acknowledgement,
     /// and after a restore or failover has lost the revocation.
     revoked: Option<Tick>,
-    /// A replica that only cancels. The model needs only two replicas, because the memory of a
-    /// replica does not affect the others.
+    /// A replica that only cancels. The model has one more, `replica`. Further replicas would add
+    /// no new cases, because the memory of a replica does not affect the others.
     canceller: Canceller,
     replica: Replica,
 }

@@ -28,7 +28,7 @@ pub enum Fault {
     Panics,
     /// Cancellations, `cancelled_order`, `pet`, `poll_changes` and `record_bans` wait until another
     /// fault is set. Freshness queries wait for [`FaultyStore::answer_queries`]. Lookups of keys
-    /// wait for either.
+    /// wait for another fault or for [`FaultyStore::answer_queries`].
     Silent,
     /// Cancellations reach the store only after their deadline.
     Late,

@@ -35,7 +35,6 @@ pub enum Fault {
 /// closes the connection if a method removes all bytes of a chunk. When a direction ends, the
 /// direction's method gets one empty buffer.
 pub trait ReadAlong: Send + 'static {
-    /// Called with bytes from the client.
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
 
     /// Called with bytes from the server.

@@ -42,8 +42,8 @@ impl Report {
         self.add(holds, false, otherwise);
     }
 
-    /// Expects a condition, such as a response in time. A violation is excused if the machine
-    /// stalled for longer than `EXCUSING_STALL`.
+    /// Expects that a condition holds, such as a response in time. A violation is excused if the
+    /// machine stalled for longer than `EXCUSING_STALL`.
     pub fn expect_unless_stalled(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         self.add(holds, true, otherwise);
     }
@@ -95,8 +95,8 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the verdict. Call [`Report::write`] first, because `write` turns late times into
-    /// violations.
+    /// Returns the verdict. Call [`Report::write`] first, because `write` turns times above their
+    /// bounds into violations.
     pub fn verdict(&self) -> Verdict {
         match self.violations.iter().all(|violation| violation.is_of_time) {
             false => Verdict::Contradicted,

@@ -51,9 +51,9 @@ enum SampleFault {
 const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
-/// Runs the samples of one language, also with faults and wrong settings. Each sample has a version
-/// and an operation, for which `command` returns the command to run. Fails if a sample reacts
-/// wrongly, or never succeeds.
+/// Runs the samples of one language, also with faults and wrong settings. `samples` contains the
+/// API version and the operation of each sample; `command` returns the command that runs it. Fails
+/// if a sample reacts wrongly, or never succeeds.
 pub fn run_samples(
     program: &Program,
     samples: &[(&str, &str)],

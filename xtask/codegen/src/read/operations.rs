@@ -222,9 +222,9 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Adds the name of a later parameter as an alias of the shared enum. The document's first such
-    /// parameter names the enum. If a new parameter comes before it, the enum's old name remains as
-    /// an alias.
+    /// Adds a parameter's name as an alias of the enum that it shares with an earlier parameter. If
+    /// a later version of the document changes the order of these parameters, both names remain
+    /// valid.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;
         let mut items = self.items.iter_mut();

@@ -101,8 +101,7 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault may lose the request counts of the last second. A killed or replaced
-    /// primary of PostgreSQL loses counts, as does a killed server with an embedded store.
+    /// True if the fault may lose the request counts of the last second.
     pub fn may_lose_counts(self, topology: Topology) -> bool {
         match topology {
             Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),
@@ -203,8 +202,8 @@ enum Layer {
     All,
 }
 
-/// The average number of groups for each group with a second fault. Groups whose first fault must
-/// be alone do not count.
+/// On average, one group in this many has a second fault. Groups whose first fault must be alone do
+/// not count.
 const GROUPS_PER_PAIR: u8 = 2;
 
 /// Selects faults with a seeded random generator. Each round contains each possible kind as often

@@ -13,7 +13,8 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// After a promotion, the cut-off servers cannot reach the old primary for at least this time.
+/// After a promotion that cuts servers off, all servers but one cannot reach the old primary for at
+/// least this time.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.

@@ -132,8 +132,8 @@ async fn expect_clean_end(site: &Site, report: &mut Report) -> anyhow::Result<()
     Ok(())
 }
 
-/// Injects the faults while the clients and the operator work. All of them record events in
-/// `journal`.
+/// Injects the faults while the clients and the operator work. `journal` records the faults,
+/// requests and commands.
 async fn record(
     site: &mut Site,
     plan: &Plan,

@@ -98,8 +98,8 @@ async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)
     Ok((cluster, server, client))
 }
 
-/// Returns the in-memory limiter's decision. `now` is in microseconds. The SQL statement bans no
-/// key. So each request gets its own key, which the limiter does not ban.
+/// Returns the in-memory limiter's decision at `now`, in microseconds. Each request gets a new key,
+/// so that the in-memory limiter bans no key. The SQL statement bans no keys either.
 async fn expected_decision(
     memory: &InMemoryRateLimiter,
     request: KeyedRequest,

@@ -16,7 +16,8 @@ const ORDERS: i64 = 2_000;
 
 /// The ids of the import that completes. The import is long enough to have many steps.
 const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
-/// The ids of the import that is killed. This import is also long enough to have many steps.
+/// The ids of the import that is killed. The import has many steps, so that it can be killed before
+/// its end.
 const KILLED: RangeInclusive<i64> = 300_001..=400_000;
 
 /// The time limit of an import while two or three servers run.

@@ -65,7 +65,7 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
 /// can cancel them.
 pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
-    // Make a change first, because the change number at which an engine begins differs.
+    // Make a change first, because the first change has a different number on each engine.
     import(&*commands, [-1])?;
     let mut follower = Follower::new(&store)?;
     let (mut steps, first) = (0, last_changes(&store)?.orders.number);

@@ -7,18 +7,19 @@ use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Maximum number of violations per rule in the report. Further violations are only counted, or
-/// omitted if they are exceeded time limits.
+/// The maximum number of violations per rule in the report. The report counts the violations beyond
+/// this number, but omits exceeded time limits beyond it.
 const MAX_KEPT: usize = 3;
 
-/// The maximum number of exceeded time limits that are kept per rule. At the maximum, entries that
-/// stalls explain are removed to make room for new entries.
+/// The maximum number of exceeded time limits that are kept per rule. At the maximum, those that
+/// stalls explain are removed. If there are none, new exceeded time limits are dropped.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// A server refuses requests if it has not read the store for this many nanoseconds.
 const STALE_AFTER_NANOS: u64 = 1_000_000_000;
 
-/// Stalls of this total length, in nanoseconds, can keep a server from reading the store in time.
+/// If the machine stalled for at least this many nanoseconds, during a refusal or in the second
+/// before it, the stalls may explain the refusal.
 const EXCUSING_STALL_NANOS: u64 = 200_000_000;
 
 /// An interval of the recording, in nanoseconds.

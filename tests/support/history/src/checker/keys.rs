@@ -6,7 +6,7 @@ use crate::violation::{Operation, Rule, Violation};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A request must be refused if it begins later than this after the revocation. Stalls do not
+/// For at most this time after a revocation, a server may still accept the key. Stalls do not
 /// extend this time, because a server with outdated data accepts no key.
 const MAX_REVOCATION_DELAY_NANOS: u64 = 1_000_000_000;
 

@@ -36,8 +36,8 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// From the start of the first request to the end of the last recorded one. The server refused
-    /// all of them, but executed the last one if `is_served` is true.
+    /// From the start of the first request to the end of the last one so far. The server refused
+    /// each of these requests, except the last one if `is_served` is true.
     refused: Interval,
     is_served: bool,
 }
@@ -54,7 +54,8 @@ impl Recovery {
         self.fault = name.to_string();
     }
 
-    /// Records that the fault was undone, and forgets all earlier observations.
+    /// Records that the fault was undone. Forgets all earlier observations, because only what
+    /// servers do after the fault shows that they have recovered.
     pub fn record_undone(&mut self, at: u64) {
         (self.undone, self.compared, self.agreed) = (Some(at), None, false);
         self.ready.clear();
@@ -68,8 +69,8 @@ impl Recovery {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // If the lists of all servers have agreed since the fault, every server was ready by that
-        // time. So a late report of readiness is then no violation.
+        // Lists agree only if every server returns one. So after an agreement, a late report of
+        // readiness is no violation.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }

@@ -57,11 +57,11 @@ impl Cluster {
         self.directory.disable_cleanup(true);
     }
 
-    /// Copies a running primary's data directory to the directory `name`. Deletes an existing
-    /// directory of this name, so no server may be using that directory.
+    /// Copies a running primary's data directory to the directory `name`, and replaces an existing
+    /// directory. No server may use the directory `name` at that time.
     ///
-    /// A server that starts on the copy is a standby. Its setting `primary_conninfo` selects its
-    /// primary. The copy takes seconds, so it runs on a blocking thread.
+    /// A server that starts in the directory is a standby. The caller must set `primary_conninfo`,
+    /// because the copy has no such setting.
     pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
         let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
