@@ -189,7 +189,7 @@ fn repeatable(name: &str) -> Option<String> {
     repeats.then(|| name.to_string())
 }
 
-/// Extracts the parameters of an operation. If they are invalid, contains the error instead.
+/// The extracted parameters of an operation, or the error if the parameters are invalid.
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 

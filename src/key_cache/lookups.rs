@@ -38,8 +38,8 @@ pub struct Waiter {
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
-    /// Addresses that are over their limit of requests without a valid key, each with the end of
-    /// its low priority.
+    /// Addresses over their limit of requests without a valid key. Until the stored time, lookups
+    /// for the address have a low priority.
     shed: Cache<AddressKey, BootInstant>,
 }
 

@@ -25,8 +25,8 @@
 //! - Ids ascend through all pages, because an edit applies changes in ascending order of id, each
 //!   id once. So [`Snapshot::pages_from`] finds the page of an order by binary search.
 //! - A page's content never changes, so all snapshots that have the page share its compressed bytes
-//!   and its JSON in version 2. Both are computed on first use. Only if version 2 is in use, an
-//!   edit encodes its changed pages in version 2 before they are requested.
+//!   and its JSON in version 2. Both are computed on first use. While version 2 is in use, an edit
+//!   encodes the JSON of its changed pages in version 2 in advance.
 //! - The entity tag of version 1's list depends only on the JSON of its orders ([`ContentHash`]),
 //!   so the tag is the same on every replica and after a restart.
 //!
@@ -122,8 +122,8 @@ impl Snapshot {
         &self.pages
     }
 
-    /// Returns the bytes that this snapshot held when it was created, including pages shared with
-    /// other snapshots.
+    /// Returns the memory of this snapshot in bytes when it was created, including pages shared
+    /// with other snapshots.
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }

@@ -41,7 +41,7 @@ pub enum StoreError {
     Refused(String),
     #[error("the change was made, but no standby has confirmed it: a failover can lose it")]
     Unconfirmed,
-    /// Writing, copying or locking a file or directory has failed.
+    /// Writing, copying, moving or locking a file or directory has failed.
     #[error("cannot {doing}")]
     File {
         /// The failed action and its file, such as `write PATH`.

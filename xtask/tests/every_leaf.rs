@@ -1,6 +1,6 @@
 //! Changes each value of the real documents, and tests that `cargo xtask check` reports each
-//! change. If dropshot emits the value, the check reports the difference from that value.
-//! Otherwise, the compatibility rules report the change.
+//! change. If dropshot emits the value, the comparison with the emitted document reports the
+//! change. Otherwise, the compatibility rules report the change.
 
 use crate::checkout::{self, document};
 use chrono::NaiveDate;

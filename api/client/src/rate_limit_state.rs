@@ -50,8 +50,8 @@ pub(crate) struct ReportedLimit {
 /// headers does not limit the client to one request at a time.
 #[derive(Debug)]
 pub(crate) struct RateLimitState {
-    /// The requests that have no response yet: the number that identifies each one, and the time at
-    /// which it was sent.
+    /// Maps the number of each request without a response to the time at which the request was
+    /// sent.
     in_flight: BTreeMap<u64, Instant>,
     sent: u64,
     held_until: Option<Instant>,

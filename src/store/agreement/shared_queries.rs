@@ -49,9 +49,9 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// Returns the earliest time for the next query, if the last query was sent at `sent`. At most
-/// `most` queries are in flight, so spreads them evenly over one round trip. If a burst sent all of
-/// them at once, the next request would wait almost a round trip.
+/// Returns the earliest time for the next query, if the last query was sent at `sent`. The times
+/// spread `most` queries evenly over one round trip. After a burst of `most` queries, the next
+/// request would wait almost a round trip.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;
     if share < TIMER_RESOLUTION { sent } else { sent + share }

@@ -193,8 +193,8 @@ fn visit_in_pages(
     column: &str,
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    // Select all rows, and let `visit` find the wrong values. In a sound table, a query for only
-    // the wrong values never reaches its LIMIT, so this one query would read the whole table.
+    // Select all rows in pages, and let `visit` find the wrong values. A query for only the wrong
+    // values would read a whole sound table, because it would never reach its LIMIT.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let mut from = Some(i64::MIN);

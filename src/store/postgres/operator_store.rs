@@ -4,9 +4,9 @@
 //! of the change together, from the change lock to the COMMIT. So a suspended command does not hold
 //! the lock.
 //!
-//! With READ COMMITTED, a statement after the lock sees all changes that were committed before it.
-//! So it notices if the rows have changed since the command read them. The command then repeats its
-//! change.
+//! With READ COMMITTED, a statement after the lock sees all changes that were committed before the
+//! lock was taken. If the rows have changed since the command read them, the statement fails, and
+//! the command repeats its change.
 //!
 //! `restore` and `migrate --new-store-id` hold the change lock for longer. No server waits for the
 //! lock, because these two commands run only while no server uses the store.

@@ -15,8 +15,8 @@ pub struct Difference<'a> {
     pub right: Option<&'a Value>,
 }
 
-/// Returns every difference, in the order of the left value. Within an object, the keys that only
-/// the right object has come last.
+/// Returns every difference, in the order of the left value. Within an object, keys that exist only
+/// in the right object come last.
 pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>> {
     let mut differences = Vec::new();
     compare("", Some(left), Some(right), &mut differences);

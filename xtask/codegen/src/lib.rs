@@ -7,8 +7,8 @@
 //! types. If someone changes a type, the document changes too, and callers learn of the change only
 //! after the release. Types also cannot express everything that callers need, such as errors by
 //! status ([dropshot#7]), security ([dropshot#59]) and plans. A document that is written by hand
-//! can. But such a document and the code soon differ. For example, someone returns a new error from
-//! a handler and forgets the document.
+//! can express all of this. But such a document and the code soon differ. For example, someone
+//! returns a new error from a handler and forgets the document.
 //!
 //! So the document comes first, and the code follows from it. A person edits a document in `spec/`.
 //! `cargo xtask generate` reads the document into the types of [`model`], and writes:
@@ -16,7 +16,7 @@
 //! - for the server ([`server`]), a module such as `api/src/v2.rs`. It has records and enums,
 //!   strict parameters, an enum of successes and an enum of errors for each operation, and two
 //!   traits. Handlers implement the first trait, with a plain method for each operation. Dropshot
-//!   serves the second one, whose generated implementation calls the first.
+//!   serves the second trait. The generated implementation of the second trait calls the first.
 //! - for the client ([`client`]), progenitor's client, requests with setters, and the extensible
 //!   enums.
 //!

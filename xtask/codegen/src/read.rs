@@ -105,8 +105,6 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner).collect()
 }
 
-/// Reads the parts of a document. Adds a refusal for each part that the generator cannot convert to
-/// code.
 struct Reader<'a> {
     root: Node<'a>,
     items: Vec<Item>,

@@ -9,8 +9,8 @@ const PLACE: Style = Style::new().bold();
 
 pub(super) const ABSENT: &str = "absent";
 
-/// The maximum length of a line in a diff that `--fix` can apply, because generated lines can be
-/// very long. Other diffs are not cut, because a person must copy their lines.
+/// If `--fix` can apply a diff, the lines of the diff are cut to this length, because generated
+/// lines can be very long. Other diffs are not cut, because a person must copy their lines.
 const MAX_CHARS: usize = 100;
 
 /// A place where a check found something other than expected, and the fix.

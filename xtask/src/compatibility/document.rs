@@ -131,9 +131,9 @@ fn compare_rewordable(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// Reports a removed schema. The removal is breaking unless it follows from the removal of every
-/// operation that used the schema. If no operation used the schema, the removal is breaking too,
-/// because generated clients lose a type.
+/// Reports a removed schema. The removal is breaking if an operation that used the schema must
+/// still be served. If no operation used the schema, the removal is breaking too, because generated
+/// clients lose a type.
 fn report_removed_schema(found: &mut Findings, at: &ComparedPlace<'_>, published: &Value) {
     let reference = format!("\"{COMPONENT}\":\"#/components/schemas/{}\"", at.key);
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);

@@ -63,8 +63,8 @@ impl Tools {
         command
     }
 
-    /// Copies a TypeScript session into a directory in `target/external_checks`, so that the
-    /// session finds the packages in `target/external_checks/node_modules`.
+    /// Copies a TypeScript program into a directory in `target/external_checks`, so that the
+    /// program finds the packages in `target/external_checks/node_modules`.
     pub fn copy_typescript(&self, name: &str) -> anyhow::Result<PathBuf> {
         let directory = self.installed(name);
         std::fs::create_dir_all(&directory)?;

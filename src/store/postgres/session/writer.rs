@@ -165,9 +165,8 @@ impl Batch {
         let mut batch = Batch { id, ..Batch::default() };
         let mut slots = vec![Slot::Expired; cancellations.len()];
         let mut requests: Vec<_> = cancellations.iter().zip(&mut slots).collect();
-        // A batch sends only the first request for each order. Put requests without
-        // `unchanged_since` first, because `unchanged_since` makes a request fail if the order has
-        // changed.
+        // A batch sends only one request for each order. Prefer a request without
+        // `unchanged_since`, because it can succeed even if the order has changed.
         requests.sort_by_key(|(cancellation, _)| cancellation.unchanged_since.is_some());
         let mut order_ids = HashSet::with_capacity(cancellations.len());
         for (cancellation, slot) in requests {

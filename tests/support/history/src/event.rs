@@ -175,9 +175,9 @@ pub struct FaultBegun {
     pub servers: Vec<String>,
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose request counts: the counts of the last second, and earlier counts
-    /// that could not be saved. The checker trusts the counts again a second after a promotion, or
-    /// when the lists are compared, whichever comes first.
+    /// True if the fault may lose request counts: those of the last second, and earlier unsaved
+    /// ones. The checker trusts the counts again a second after a standby is promoted, or when the
+    /// servers' lists are compared, whichever comes first.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

@@ -23,7 +23,8 @@ pub struct Clients {
     pub key: Key,
     /// Keys of separate accounts. The limits of these accounts are [`LIMITS`], in the same order.
     pub limited: Vec<Key>,
-    /// The keys of [`ACCOUNT`] that callers use. The operator may revoke these keys.
+    /// The keys of [`ACCOUNT`] with which clients only request a pet. The operator may revoke these
+    /// keys.
     pub called: Vec<Key>,
     pub seed: u64,
 }

@@ -500,8 +500,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// `end` contains the changes that revoke the key. Returns true if this replica still
-    /// authorizes requests with the key, because its row of the key has none of these changes.
+    /// Returns true if this replica authorizes requests with a row of the key that has none of the
+    /// changes in `end`. These changes revoke the key.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

@@ -1,4 +1,4 @@
-//! Prints a tool's error, and converts its result to an exit code.
+//! Converts the result of a tool to an exit code, and prints the error.
 
 use std::io::Write;
 use std::process::ExitCode;

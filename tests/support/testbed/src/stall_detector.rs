@@ -12,7 +12,7 @@ const SLEEP: Duration = Duration::from_millis(5);
 /// busy machine.
 const REPORT_ABOVE: Duration = Duration::from_millis(20);
 
-/// Measures stalls on its own thread until it is dropped.
+/// Measures stalls on a separate thread, which ends when the detector is dropped.
 pub struct StallDetector {
     ends: Arc<AtomicBool>,
     longest_nanos: Arc<AtomicU64>,

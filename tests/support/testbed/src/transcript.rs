@@ -10,8 +10,8 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Lifetimes of keys in tests, in days. 0 stands for the present. Expiries differ in each run, so
-/// comparisons of outputs replace them.
+/// Lifetimes of keys in tests, in days. `without_times` replaces the expiry times of such keys. The
+/// 0 makes `without_times` replace recent times too.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.
@@ -244,9 +244,8 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
     assert_text(&without_times(&shown.collect::<String>()), expected);
 }
 
-/// Replaces two kinds of times, and their dates, with placeholders: times of the last hour, and
-/// expiry times of keys that were issued in the last hour. Keeps other times, such as fixed times
-/// in tests.
+/// Replaces recent times with placeholders: times of the last hour, expiry times of keys that were
+/// issued in the last hour, and dates of both. Keeps other times, such as fixed times in tests.
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {

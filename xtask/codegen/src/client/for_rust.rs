@@ -25,7 +25,7 @@ pub struct ProgenitorInput {
 /// Bounds of values. The client does not check bounds, because the API may widen them later.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The name of the error body's schema. In the client, its `code` is a string, which a handwritten
+/// The schema of the error body. In the client, the body's `code` is a string, which a handwritten
 /// method converts to an enum.
 pub const ERROR: &str = "Error";
 

@@ -180,8 +180,8 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // A lost cancellation is found only by the check after all faults. So its negative
-            // control does not wait for this rule, but stops at any violation.
+            // Only the check after all faults finds a lost cancellation. So the negative control
+            // for `CancellationLost` stops at a violation of any rule.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };

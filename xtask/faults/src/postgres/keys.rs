@@ -89,7 +89,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks that every replica accepts each new key, and refuses a revoked key after
+/// Checks that every replica accepts each new key, and refuses each revoked key within
 /// [`REVOCATION_TIMEOUT`].
 async fn change_keys(
     setup: &OnPrimary,

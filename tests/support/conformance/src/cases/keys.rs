@@ -1,4 +1,4 @@
-//! Tests the commands for keys. Also tests that a store records when keys are banned or used.
+//! Tests the commands for keys. Also tests that a store records bans and uses of keys.
 
 use crate::ServedStore;
 use crate::engine::Engine;
