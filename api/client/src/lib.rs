@@ -27,8 +27,7 @@
 //! cargo add tokio --features macros,rt-multi-thread
 //! ```
 //!
-//! The crate is the directory `api/client` of the service's repository. If the command has
-//! `--path`, `store-orders` is the directory of a checkout.
+//! The crate is the directory `api/client` of the service's repository, `store-orders`.
 //!
 //! The crate needs Rust 1.88 and a tokio runtime.
 //!
