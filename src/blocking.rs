@@ -5,8 +5,8 @@ use std::future::pending;
 use std::panic::resume_unwind;
 use tokio::task::JoinHandle;
 
-/// Runs `work` on a blocking thread. The permit, which limits concurrent work, lasts until `work`
-/// ends, even if the caller stops waiting. Pass `()` if the number of concurrent calls is limited
+/// Runs `work` on a blocking thread. Keeps the permit until `work` ends, even if the caller stops
+/// waiting, so that permits limit concurrent work. Pass `()` as the permit if the work is limited
 /// in another way.
 pub fn spawn_blocking_with_permit<P, T>(
     permit: P,

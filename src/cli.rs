@@ -135,8 +135,8 @@ Examples:
     Check,
     /// Check whether the local server is ready, for containers and scripts
     ///
-    /// The command requests /readyz from the admin listener, and fails unless the status is 200.
-    /// Without --admin-listen, it asks the server that serves the data directory.
+    /// The command requests /readyz from the admin listener, and fails unless the status is 200. By
+    /// default, it asks the server of the data directory, or else 127.0.0.1:8081.
     #[command(after_help = "\
 Examples:
   store-orders health --data-dir /var/lib/store-orders

@@ -40,7 +40,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// Creates a clock whose monotonic time begins now.
+    /// Creates a clock whose monotonic time is zero now.
     pub fn start() -> SystemClock {
         SystemClock { started: BootInstant::now() }
     }
@@ -59,7 +59,7 @@ impl Clock for SystemClock {
 pub struct ManualClock(Mutex<Now>);
 
 impl ManualClock {
-    /// Creates a clock that shows this wall time and a monotonic time of 0.
+    /// Creates a clock with a monotonic time of 0. `wall` is the time since the Unix epoch.
     pub fn new(wall: Duration) -> ManualClock {
         ManualClock(Mutex::new(Now { monotonic: Duration::ZERO, wall }))
     }
@@ -128,8 +128,8 @@ impl Add<Duration> for BootInstant {
 }
 
 /// A point in time, in nanoseconds since a clock's zero. On the monotonic clock, a point before the
-/// server's start is negative. The type has only eight bytes, because each account and each key has
-/// two timestamps in memory.
+/// server's start is negative. The type has only eight bytes, because each account has two
+/// timestamps in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
@@ -149,7 +149,7 @@ impl Timestamp {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
     }
 
-    /// Converts this timestamp to a clock that is ahead by this many nanoseconds.
+    /// Returns the same moment on a clock that is ahead by this many nanoseconds.
     pub fn shift(self, offset_nanos: i64) -> Timestamp {
         Timestamp(self.0.saturating_add(offset_nanos))
     }

@@ -294,8 +294,8 @@ impl KeyCache {
         self.valid_until_ms.store(milliseconds(keys_valid_until(as_of)), Ordering::Relaxed);
     }
 
-    /// Records the uses of keys in the store. After an error, keeps all uses for the next call,
-    /// even those already recorded.
+    /// Writes the uses of keys to the store. After an error, keeps all uses for the next call,
+    /// because the store skips uses that it already has.
     async fn record_uses(&self) -> Result<(), StoreError> {
         let uses: Vec<_> = std::mem::take(&mut *self.uses.lock()).into_iter().collect();
         for chunk in uses.chunks(USES_PER_TRANSACTION) {

@@ -89,8 +89,8 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// A refresh that changes more pages than this runs in its own task. A refresh within this maximum
-/// copies less than 1 MiB.
+/// The maximum number of changed pages for a refresh in the task of a request. Such a refresh
+/// copies less than 1 MiB. A longer refresh gets its own task.
 const MAX_INLINE_PAGES: usize = 4;
 
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
@@ -229,13 +229,14 @@ impl OrderList {
         self.state.lock().outdated_bytes()
     }
 
-    /// Returns the counter of lists that were cut off because outdated lists used too much memory.
+    /// Returns the counter of responses that were cut off because outdated lists used too much
+    /// memory.
     pub fn lists_cut_off(&self) -> &IntCounter {
         self.readers.lists_cut_off()
     }
 
-    /// Cancels a pending order, and returns by the deadline. After a success, the change is durable
-    /// and later lists do not contain the order.
+    /// Cancels a pending order, and returns by the deadline. After [`CancelOutcome::Cancelled`],
+    /// the change is durable and later lists do not contain the order.
     pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
         self.writer.cancel(cancellation).await
     }

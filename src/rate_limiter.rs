@@ -1,6 +1,6 @@
 //! The rate limiter. It counts the requests of each account per minute and per day, refuses those
 //! above the account's limits, and bans keys that keep sending after a 429. It does not access the
-//! store, so callers pass the account's id and limits, and the id of the key's row.
+//! store, so callers pass the account's id, the key's row number and the limits.
 //!
 //! Callers rely on its numbers: a plan of 60 requests per minute admits exactly 60, however many
 //! arrive together, and a client that waits for `Retry-After` gets in. An orderly restart must not

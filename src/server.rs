@@ -33,12 +33,12 @@ use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// The maximum wait for dropshot's accept loop to exit before the listening socket is closed. If
-/// the socket were closed earlier, the loop would log an error.
+/// The maximum wait for dropshot's accept loop to exit. The listening socket is closed afterwards,
+/// because a loop that still runs then logs an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The last part of the stop delay. The server then ignores new SYN packets, but serves clients
-/// whose handshake has begun.
+/// The last part of the stop delay. In this part, the server ignores new SYN packets, but serves
+/// clients whose handshake has begun.
 ///
 /// An ignored client repeats its SYN after a second. The socket is closed by then, so the client is
 /// refused at once.
@@ -101,8 +101,8 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
-        // Find the socket before more files are opened, because the search covers all open files of
-        // the process.
+        // Find the socket before more files are opened, because the search inspects every open file
+        // of the process.
         let socket = ListeningSocket::find_and_configure(
             http.local_addr(),
             config.client_stall_timeout,
@@ -170,7 +170,7 @@ impl Server {
         format!("{scheme}://{}{BASE_PATH}", self.address())
     }
 
-    /// The address of the admin listener, or `None` if that listener is turned off.
+    /// `None` if the admin listener is turned off.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(HttpServer::local_addr)
     }

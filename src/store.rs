@@ -11,7 +11,7 @@
 //! | `agreement` | the decisions that keep several servers consistent with one store |
 //! | `statements`, `value` | executing SQL that both engines share, and its values |
 //! | `rules` | the rules that changes must follow, and their error messages, on both engines |
-//! | `postgres` | the SQL of PostgreSQL, which several servers share |
+//! | `postgres` | the engine for PostgreSQL, in which several servers share a store |
 //! | `sqlite` | the SQL and the files of the embedded engine |
 
 mod account_rows;
@@ -150,9 +150,10 @@ pub trait Store: Send + Sync {
         to: OrderSender,
     ) -> Result<OrdersRead, StoreError>;
 
-    /// Cancels a batch in one transaction. On return, the transaction is durable. Skips each
-    /// cancellation whose deadline passes before the transaction gets the store's write lock.
-    /// However, if PostgreSQL was suspended, it may execute a cancellation after the deadline.
+    /// Cancels a batch in one transaction. The transaction is durable when this method returns
+    /// `Ok`. Skips each cancellation whose deadline passes before the transaction gets the store's
+    /// write lock. However, if PostgreSQL was suspended, it may execute a cancellation after the
+    /// deadline.
     ///
     /// After an error, the batch may still have been executed in two cases:
     ///
@@ -160,8 +161,8 @@ pub trait Store: Send + Sync {
     /// - PostgreSQL's reply to the commit was lost, late, or without a standby's confirmation.
     async fn cancel(&self, batch: Arc<[Cancellation]>) -> Result<CancelledBatch, StoreError>;
 
-    /// Returns the order if it is cancelled and no failover can lose the cancellation. `history` is
-    /// the history of the caller's list, which lacks the order.
+    /// Returns the order if it is cancelled and no failover can lose the cancellation. Fails if the
+    /// cancellation is not confirmed in time. `history` is the history of the caller's list.
     ///
     /// Fails if the store now has another history, because the order may be pending in the new
     /// history.

@@ -111,7 +111,8 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
 
 type PendingRequests = Arc<AtomicUsize>;
 
-/// Watches one connection, and counts it as pending while its request is unanswered.
+/// Watches one connection, and counts the request on the connection as pending while the request is
+/// unanswered.
 struct CountPending {
     pending: PendingRequests,
     is_pending: bool,
@@ -195,8 +196,8 @@ fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
 #[test]
 fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     let (refused, passed) = cancel_two_hundred(1);
-    // At 60 requests a minute, the last of the 200 requests are sent after 180 s. Jitter adds up to
-    // a second per window. A ban would add five minutes.
+    // At 60 requests a minute, the last of the 200 requests are sent after 180 s. Jitter adds at
+    // most a second per window. A ban would add five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
     // In this test, the reset time and `Date` come from different clocks, so the client cannot
     // compute when a window resets. For each of the three exhausted windows, it sends one request

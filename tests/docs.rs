@@ -241,8 +241,6 @@ async fn without_javascript_the_reference_is_the_whole_document_as_text() {
     }
 }
 
-/// Returns the section that begins with the `<h3>` heading `anchor`. Panics unless the page has
-/// exactly one such heading.
 fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
     let heading = format!("<h3 id=\"{anchor}\">");
     let matches: Vec<_> = page.match_indices(&heading).collect();
@@ -611,8 +609,8 @@ async fn the_changelog_has_the_removal_date_of_the_deprecated_operation() {
     assert!(page.contains("<a href=\"#deprecated\">"), "{page}");
 }
 
-/// With the configuration that `nginx-conf` prints, nginx sends some errors itself. Checks that the
-/// document lists their codes.
+/// nginx sends some errors itself, as the configuration from `nginx-conf` says. Checks that the
+/// document lists the codes of these errors.
 #[test]
 fn the_document_has_the_error_codes_of_the_proxy() {
     let configuration = testbed::CliSandbox::new().run(&["nginx-conf"]).done();

@@ -70,7 +70,7 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     data.import_pending(1..=320).unwrap();
     let server = data.serve(&[]).unwrap();
     let (_proxy, client) = client(&server, &key);
-    // The write-ahead log restarts after 250 commits, so 310 cancellations include a restart.
+    // 310 cancellations make the write-ahead log start over, which it does after 250 commits.
     for id in 1..=310 {
         assert_eq!(client.cancel_order(id).await.unwrap().status(), 204);
     }

@@ -1,5 +1,5 @@
-//! Makes a server send every documented status, header and error code of every operation. The wire
-//! check reads the responses. It then lists the documented parts that no response had.
+//! Makes a server send every documented status, header and error code of every operation. A test
+//! fails with the list of documented parts that the wire check found in no response.
 
 use crate::limits::bans::BURST;
 use codegen::pointer;
@@ -204,7 +204,7 @@ async fn answers_of(new_setup: NewSetup) -> Vec<Exchange> {
 }
 
 /// Asserts that the tests have seen every part of the document. The message has one line for each
-/// missing part, because `cargo xtask publish` reads lines.
+/// missing part, because `cargo xtask publish` shows only these lines.
 fn assert_all_seen(version: &str, seen: &BTreeSet<String>) {
     let unseen = wire_check().unseen(version, seen);
     let lines: Vec<_> = unseen.iter().map(|what| format!("{what} was never seen")).collect();

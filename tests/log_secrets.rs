@@ -217,7 +217,7 @@ async fn no_key_is_in_the_log_or_in_a_response() {
             }
         }
         // Wait until the server accepts keys again. Until then, the server would refuse requests
-        // before they reach the next fault.
+        // before they use the store, so the next fault would have no effect.
         faulty.set(Fault::None);
         let list = request(
             "GET",

@@ -1,6 +1,6 @@
 //! Sends random invalid and unusual requests, several on each connection. The server must survive
-//! corrupted requests. It may cancel an order only if a request with a valid key has the order's
-//! id. The wire check verifies responses to valid HTTP.
+//! them all. The server may cancel an order only if a request with a valid key has the order's id.
+//! The wire check verifies responses to valid HTTP.
 
 use fastrand::Rng;
 use futures::future::join_all;

@@ -19,7 +19,6 @@ fn ids(page: &Value) -> Vec<i64> {
     orders.iter().map(|order| order["id"].as_i64().unwrap()).collect()
 }
 
-/// Follows the `Link` headers, and returns the ids of each page.
 async fn ids_of_pages(server: &TestServer, key: &Key, query: &str) -> Vec<Vec<i64>> {
     let (mut pages, mut query) = (Vec::new(), query.to_string());
     loop {

@@ -1,6 +1,6 @@
 //! Checks that programs written for a published document still work. Today's responses must contain
-//! everything that the document promises, and may contain more. Exempt are beta and experimental
-//! operations, and deprecated operations after their sunset.
+//! everything that the document promises, and may contain more. Beta and experimental operations
+//! may break these promises, and so may deprecated operations after their sunset.
 
 mod seeded_defects;
 

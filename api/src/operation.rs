@@ -58,9 +58,9 @@ pub trait Success: Send + Sync + 'static {
     fn into_response(self) -> Result<Response<Body>, Failure>;
 }
 
-/// The type of body that all errors of a document have.
+/// The JSON body of every error response in a document.
 pub trait ErrorBody: Serialize {
-    /// Returns the error code, as in the document.
+    /// Returns the documented error code, such as `not_found`.
     fn code(&self) -> &'static str;
 
     /// The status of the response. The body repeats it.

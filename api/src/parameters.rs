@@ -17,8 +17,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// The maximum length of an unknown name that an error repeats. Keys are longer, so no error
-/// repeats a whole key.
+/// An error repeats an unknown parameter's name only if the name is at most this long. API keys are
+/// longer, so no error repeats a key.
 const MAX_NAME_CHARS: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +93,8 @@ pub trait Parameters: JsonSchema + Send + Sync + Sized + 'static {
     /// The names of the parameters, as in the document.
     const NAMES: &'static [&'static str];
 
-    /// Parses the parameters. Fails if one of them is repeated, is required but missing, or does
-    /// not match its schema.
+    /// Parses the parameters. Fails if one of them does not match its schema, is required but
+    /// missing, or is repeated in the query.
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid>;
 }
 
@@ -226,8 +226,8 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
 pub trait Rule {
     /// The type into which a valid value is parsed.
     type Value;
-    /// True if a valid value may contain a plus sign. If true, the error for a query value with a
-    /// space suggests `%2B`.
+    /// True if a valid value may contain a plus sign. An unencoded plus arrives as a space, so the
+    /// error for a query value with a space suggests `%2B`.
     const MAY_HAVE_PLUS: bool = false;
 
     /// Parses the text of a parameter. Returns `None` if the text does not match the schema.

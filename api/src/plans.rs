@@ -1,4 +1,4 @@
-//! The plans in the document's `x-plans`.
+//! The plans in `x-plans` of version 1's document, and the limits of a plan.
 
 pub use crate::v1::Plans as Plan;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

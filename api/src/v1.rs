@@ -96,7 +96,7 @@ impl Plans {
 pub enum ErrorCode {
     /// A path parameter is not a 64-bit integer in plain decimal. Correct the request.
     InvalidParameter,
-    /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
+    /// The API key is missing, malformed, unknown, expired or revoked. Check the key.
     Unauthorized,
     /// There is no such order, or it is already cancelled.
     OrderNotFound,
@@ -209,7 +209,7 @@ pub struct Order {
     pub complete: bool,
 }
 
-/// A pet of the store. Deprecated together with its operation.
+/// A pet of the store. Deprecated, like the operation that returns it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pet {
     /// Unique pet identifier.
@@ -542,7 +542,8 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// The state that handlers share.
     type Context: ServerContext;
 
-    /// Describes who sent a request. The middleware adds the value to the request's extensions.
+    /// The type that describes who sent a request. The middleware adds a value of this type
+    /// to the request's extensions.
     type Caller: Send + Sync + 'static;
 
     /// Adds headers to the response for a documented error. Does nothing by default.

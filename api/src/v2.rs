@@ -91,7 +91,7 @@ pub enum ErrorCode {
     /// A path parameter is malformed, or a query parameter is malformed, empty, repeated or
     /// unknown. The `message` names it. Correct the request.
     InvalidParameter,
-    /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
+    /// The API key is missing, malformed, unknown, expired or revoked. Check the key.
     Unauthorized,
     /// There is no such order. From `cancelOrder`, this error may also mean that the order is
     /// already cancelled.
@@ -102,9 +102,9 @@ pub enum ErrorCode {
     MethodNotAllowed,
     /// The order has already shipped and cannot be cancelled. It is unchanged.
     OrderAlreadyShipped,
-    /// The order has none of the tags in `If-Match`, because it has changed or a tag begins with
-    /// `W/`. This request did not change the order. Read the order again, and decide whether to
-    /// cancel it.
+    /// The order has none of the tags in `If-Match`. It may have changed, and tags that begin with
+    /// `W/` never match. This request did not change the order. Read the order again, and decide
+    /// whether to cancel it.
     PreconditionFailed,
     /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
     RateLimitExceeded,
@@ -357,8 +357,8 @@ impl DocumentedError for ServerError {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListOrdersQuery {
-    /// Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading
-    /// zeros, a fraction or an exponent.
+    /// Only orders of the pet with this id: a 64-bit integer in plain decimal, without a plus sign,
+    /// leading zeros, a fraction or an exponent.
     #[serde(default)]
     #[schemars(with = "i64")]
     pub pet_id: Option<i64>,
@@ -730,7 +730,8 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// The state that handlers share.
     type Context: ServerContext;
 
-    /// Describes who sent a request. The middleware adds the value to the request's extensions.
+    /// The type that describes who sent a request. The middleware adds a value of this type
+    /// to the request's extensions.
     type Caller: Send + Sync + 'static;
 
     /// Adds headers to the response for a documented error. Does nothing by default.

@@ -1,4 +1,4 @@
-//! `accounts`: create, rename, set-plan, close, show, list.
+//! `accounts`: manages the accounts that may call the API.
 
 use super::audit::{Change, record};
 use super::listing::ListingArgs;

@@ -136,8 +136,8 @@ impl PendingChange<'_> {
     }
 }
 
-/// Ships or cancels orders. Reads the ids of the orders from the lines of `file`. Without a file,
-/// uses `ids`.
+/// Ships or cancels the orders in `file`, or without a file those in `ids`. Checks all orders
+/// before the first change.
 pub fn change_pending(
     pending: PendingChange<'_>,
     ids: &[i64],

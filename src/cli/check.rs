@@ -21,8 +21,6 @@ pub(super) struct CheckOutput {
     pub counted_accounts: Option<usize>,
 }
 
-/// Prints all warnings and problems, and how many orders, pets, accounts and keys the store has.
-/// Fails if there is a problem.
 pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let (name, store, counted) = match options.store.location()? {
         StoreLocation::Directory(directory) => {

@@ -1,4 +1,5 @@
-//! `config`: prints the default file, and checks and shows the effective settings.
+//! The command `config`: prints a file with the defaults, checks settings, or shows the settings in
+//! force.
 
 use super::options::Options;
 use super::printer::{Printer, warn};

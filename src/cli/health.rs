@@ -72,8 +72,8 @@ impl HealthArgs {
     }
 }
 
-/// Returns the admin address of the server that serves the data directory. Returns `None` if the
-/// address cannot be found. For example, a container may lack the directory.
+/// Returns the admin address of the server that serves the data directory. Returns `None` if there
+/// is no such server, or if the store is in PostgreSQL.
 fn recorded_admin_listen(options: &Options) -> Option<AdminListen> {
     let StoreLocation::Directory(directory) = options.store.location().ok()? else { return None };
     let server = sqlite::running_server(&directory).ok()??;

@@ -37,7 +37,6 @@ pub struct ImportArgs {
     shown: ShownErrors,
 }
 
-/// Imports the records of a file, if all of them are valid.
 pub(super) fn import<R: NewRecord>(
     args: &ImportArgs,
     options: &Options,
@@ -46,7 +45,7 @@ pub(super) fn import<R: NewRecord>(
     options.lower_priority();
     let mut parsed = read_records::<R>(&args.file, args.ignore_unknown, "imported", printer)?;
     let new_store = options.directory_without_store()?;
-    // Create no store in a dry run, or if the file has bad rows.
+    // If there is no store, do not create one in a dry run or for a file with bad rows.
     let store = match new_store.is_some() && (args.dry_run || parsed.bad.count() > 0) {
         true => None,
         false if args.dry_run => Some(options.open_store()?),

@@ -110,7 +110,6 @@ fn hide_password(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Adds a tip to the error if a plan was written without its flag.
 fn suggest_plan_flag(mut error: clap::Error) -> clap::Error {
     let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
     if error.kind() == ErrorKind::UnknownArgument && argument.parse::<Plan>().is_ok() {

@@ -25,7 +25,7 @@ Examples:
   store-orders keys issue --account acme
   store-orders keys list")]
 pub enum KeysCommand {
-    /// Issue a key for an account; it is shown only once
+    /// Issue a key for an account; the key is shown only once
     #[command(after_help = "\
 Examples:
   store-orders keys issue --account acme
@@ -195,8 +195,8 @@ struct IssuedJson<'a> {
 #[serde(untagged)]
 enum IssuedRest<'a> {
     Record(Box<KeyJson>),
-    /// The record of the issued key cannot be read, so the JSON output has only the key and its id.
-    /// Text output uses this variant too, because it does not show the record.
+    /// The record of the issued key cannot be read, so the JSON output has only the key and the
+    /// key's id. Also used for text output, which never shows the record.
     Id {
         id: &'a str,
     },

@@ -1,5 +1,5 @@
-//! `migrate`: creates and updates the tables of a store in PostgreSQL, and prints the rights that a
-//! server's role needs.
+//! `migrate`: creates and updates the tables of a store in PostgreSQL. Also prints the SQL that
+//! grants a server's role its rights.
 
 use super::audit::{Change, record, record_in};
 use super::options::Options;
@@ -17,8 +17,8 @@ pub struct MigrateArgs {
     print_grants: Option<String>,
     /// Give the store a new id, after a point-in-time recovery
     ///
-    /// Do this before a server starts, so that no new account or key reuses the id of a lost
-    /// account or key.
+    /// Do this before a server starts. New accounts and keys then do not reuse the ids of lost
+    /// ones.
     #[arg(long, conflicts_with = "print_grants")]
     new_store_id: bool,
 }

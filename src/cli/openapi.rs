@@ -1,4 +1,5 @@
-//! `openapi`: prints the API document, either as checked in or as served.
+//! `openapi`: prints the document of an API version as checked in, or with `--served` as a server
+//! with these settings publishes it.
 
 use crate::api_key::Environment;
 use crate::config::DocumentSettings;
@@ -24,7 +25,6 @@ pub struct OpenapiArgs {
     document: DocumentSettings,
 }
 
-/// Parses the name of an API version, such as `v1`, as it appears in the base path.
 fn version_parser() -> impl TypedValueParser<Value = &'static Document> {
     let value = |document: &Document| PossibleValue::new(document.name).help(document.about);
     PossibleValuesParser::new(DOCUMENTS.map(value)).try_map(|name| {

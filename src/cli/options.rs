@@ -48,8 +48,8 @@ impl Options {
         self.open(SqliteStore::open_for_command)
     }
 
-    /// Returns the data directory if it contains no store yet. Otherwise, or if the store is in
-    /// PostgreSQL, returns `None`.
+    /// Returns the data directory if it contains no store yet. Returns `None` if the store exists
+    /// or is in PostgreSQL.
     pub fn directory_without_store(&self) -> anyhow::Result<Option<PathBuf>> {
         match self.store.location()? {
             StoreLocation::Directory(directory) if !sqlite::exists(&directory)? => {

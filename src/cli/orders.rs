@@ -65,7 +65,7 @@ Examples:
     /// Cancel orders without a customer's key
     ///
     /// All orders are checked first. If an order does not exist or has shipped, no order is
-    /// cancelled. If there are many orders, they are cancelled in steps, as in an import.
+    /// cancelled. Many orders are cancelled in steps, which `orders import --help` describes.
     ///
     /// Orders that are already cancelled stay as they are. The output lists the first 20 such
     /// orders, or all with --json.

@@ -28,9 +28,9 @@ pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
     read().with_context(|| format!("cannot read {}", display_name(file)))
 }
 
-/// Reads a file and parses its records. The result may contain bad rows. Fails if the file cannot
-/// be read or parsed. With `--json`, also prints why a file cannot be parsed. `done` is the
-/// participle for [`show_failure`], such as "imported".
+/// Reads the records of a file. The result may contain bad rows. Fails if the file cannot be read
+/// or parsed. If it cannot be parsed, [`show_failure`] prints the error with the key `done`, such
+/// as "imported".
 pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,
@@ -86,8 +86,8 @@ pub fn require_valid(
     Err(error)
 }
 
-/// With `--json`, prints why a command failed, and how many records it had already imported or
-/// changed. `done` is the JSON key of `count`, a participle such as "imported".
+/// With `--json`, prints why a command failed, and how many records the command had already
+/// imported or changed. The output shows `count` under the name `done`, such as "imported".
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,

@@ -28,14 +28,15 @@ impl SystemdUnitArgs {
     }
 }
 
-/// Returns a template of the unit. Each of its instances has its own user, directory and settings
-/// file.
+/// Returns the unit as a systemd template. Each instance of the template has its own user,
+/// directory and settings file.
 fn template() -> String {
     let (_, unit) = UNIT.split_once("\n\n").unwrap_or(("", UNIT));
     let unit = [
         // Gives each instance its own user, state directory and data directory.
         ("store-orders\n", "store-orders-%i\n"),
-        // Requires the settings file, because servers without one would have the same ports.
+        // Without `-` before the path, the settings file is required. Servers without settings
+        // would have the same ports.
         ("EnvironmentFile=-/etc/store-orders/", "EnvironmentFile=/etc/store-orders/%i."),
         ("an orders API server\n", "an orders API server (%i)\n"),
     ]

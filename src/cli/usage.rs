@@ -16,8 +16,8 @@ pub struct UsageJson {
     /// for counts in PostgreSQL. Absent if there is no counts file.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_seconds: Option<u64>,
-    /// True if servers count requests in PostgreSQL. They then count each request before its
-    /// response, so the text shows no age.
+    /// True if servers count requests in PostgreSQL. The printed text then shows no age, because
+    /// these counts are always current.
     #[serde(skip)]
     is_shared: bool,
 }

@@ -14,7 +14,8 @@ const HEAD: &str = "\
 /// The maximum width of a comment, in characters.
 const WIDTH: usize = 78;
 
-/// Returns a file with the meaning and the default of every setting.
+/// Returns the text of a configuration file. Its comments show the meaning and the default of every
+/// setting.
 pub fn default_file() -> String {
     let mut text = HEAD.to_string();
     for arg in all_settings().get_arguments() {
@@ -44,8 +45,8 @@ fn describe(arg: &Arg) -> String {
     meaning
 }
 
-/// Returns the default. Without a default, returns `[]` for a list, otherwise the placeholder that
-/// the help shows, such as `"URL"`.
+/// Returns the value that the template shows: the default of `arg`, or `[]` for a list without a
+/// default. Otherwise, returns the placeholder of the help, such as `"URL"`.
 fn default_or_placeholder(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter();
     let defaults: Vec<String> =

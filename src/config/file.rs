@@ -113,7 +113,7 @@ fn check_value(settings: &Command, arg: &Arg, text: String) -> Result<String, St
 pub fn why_invalid(error: &clap::Error) -> String {
     match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
-        // clap reports an empty path as a missing value, without a list of valid values.
+        // clap reports an empty path as a missing value, with an empty list of valid values.
         (None, Some(ContextValue::Strings(words))) if words.is_empty() => {
             "it is empty; leave the setting out for its default".to_string()
         }

@@ -216,8 +216,8 @@ impl ServerConfig {
         self.shutdown_timeout - self.final_flush_reserve()
     }
 
-    /// Returns the time limit for storing the last bans. The limit begins at the end of the stop
-    /// delay. It leaves half of `final_flush_reserve` for the last counts and log lines.
+    /// Returns the time limit for storing the last bans, from the end of the stop delay. After this
+    /// time, half of `final_flush_reserve` is left for the last counts and log lines.
     pub fn last_bans_timeout(&self) -> Duration {
         self.shutdown_timeout - self.final_flush_reserve() / 2
     }

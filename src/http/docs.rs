@@ -34,7 +34,7 @@ macro_rules! references {
     ($($module:ident $name:ident {
         file: $file:literal, path: $path:literal, reference: $reference:literal, $($rest:tt)*
     })*) => {
-        /// The reference page templates, in the order of `DOCUMENTS`.
+        /// The templates of the reference pages, in the order of `DOCUMENTS`.
         const REFERENCES: [&str; COUNT] =
             [$(include_str!(concat!("docs/generated", $reference, ".html"))),*];
     };

@@ -25,8 +25,8 @@ use tokio::time::timeout_at;
 
 pub enum Handlers {}
 
-/// True if the operation always reads the list. The middleware then queries the store for its last
-/// changes before it calls the handler.
+/// True if the operation always reads the list. For such an operation, the middleware requests the
+/// store's last changes before the handler runs.
 pub fn reads_list(operation_id: &str) -> bool {
     matches!(operation_id, "listOrders" | "getOrder")
 }
@@ -294,7 +294,8 @@ where
     }
 }
 
-/// The failure of an operation. Its cause is logged and not sent to the client.
+/// The failure of an operation. The server logs the cause and does not send the cause to the
+/// client.
 enum HandlerFailure {
     /// A 503, which tells the client when to try again.
     Unavailable,

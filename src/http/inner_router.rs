@@ -77,7 +77,6 @@ pub struct Operation {
     title: String,
     /// The id under which metrics count the operation's requests.
     pub route: RouteId,
-    /// True if the API trait marks the operation as deprecated.
     pub is_deprecated: bool,
     reads_list: bool,
     /// `None` if the path has parameters.
@@ -352,7 +351,8 @@ fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
     percent_decode_str(base).eq(document.base_path.bytes()).then_some(relative)
 }
 
-/// Returns false for a path with `//` or a trailing slash, although dropshot would accept the path.
+/// True for a path without `//` and without a trailing slash. Dropshot would also accept the other
+/// paths.
 fn is_plain(path: &str) -> bool {
     !path.ends_with('/') && !path.contains("//")
 }

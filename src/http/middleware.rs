@@ -78,8 +78,8 @@ impl Middleware {
                     tokio::select! {
                         biased;
                         handled = handled => handled,
-                        // Only reads time out here. A cancellation times out in the handler or in
-                        // the writer.
+                        // Here, only a read times out. A cancellation times out in the handler or
+                        // in the writer.
                         () = sleep_until(deadline.into()), if scope.is_read() => {
                             scope.log_timeout()
                         }
@@ -153,8 +153,8 @@ async fn admit(
     }
 }
 
-/// The rate limiter's decision and the freshness query. Both may query PostgreSQL, so they run at
-/// the same time. `freshness` is `None` if no query was sent.
+/// The rate limiter's decision and the freshness query. Both run at the same time, because both may
+/// wait for PostgreSQL. `freshness` is `None` if no freshness query was sent.
 struct Counted {
     decision: Decision,
     decided_at: Now,

@@ -46,7 +46,8 @@ pub struct RequestScope {
     /// The client's address. Behind a trusted proxy, this is the address that the proxy reports,
     /// not the proxy's own.
     pub client: IpAddr,
-    /// The status for the rate limit headers, and the time from which its `resets_in` counts.
+    /// The rate limit status for the headers, and the time when it was determined. `resets_in`
+    /// counts from that time.
     pub limit_status: Option<(RateLimitStatus, Now)>,
     user_agent: Option<HeaderValue>,
     traceparent: Option<HeaderValue>,
@@ -55,8 +56,8 @@ pub struct RequestScope {
     pub refusal: Option<&'static str>,
     document: &'static Document,
     is_deprecated: bool,
-    /// True if the operation always reads the list. If so, the operation's 200 and 304 responses
-    /// have an entity tag.
+    /// True if the operation always reads the list. Only such operations have an entity tag, on 200
+    /// and 304 responses.
     reads_list: bool,
     /// The route under which metrics count the request.
     pub route: RouteId,
@@ -165,8 +166,8 @@ impl RequestScope {
     }
 
     fn set_headers(&self, status: StatusCode, set: &mut HeaderMap) {
-        // Reserve space for the usual headers in one allocation, including the request id and the
-        // date. Only deprecated operations need more.
+        // Allocate once for the usual headers, which include the request id and the date. Only
+        // deprecated operations need more.
         set.reserve(8);
         let has_tag = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         let cached = if self.reads_list && has_tag {

@@ -1,5 +1,5 @@
-//! Collects the rows that cannot be imported. By default, shows only the first rows, because a
-//! million bad rows would fill the screen.
+//! Collects the rejected rows of a file. By default, shows only the first rows, because a million
+//! bad rows would fill the screen.
 
 use super::{FieldProblem, Location};
 use crate::store::StoreError;

@@ -36,7 +36,7 @@ pub enum ParseError {
     BrokenArray(#[source] serde_json::Error),
     #[error("line 1 has to name the columns, separated by commas: {0}")]
     Header(String),
-    /// The CSV file cannot be split into rows.
+    /// The `csv` crate reports an error. No UTF-8 text is known to cause one.
     #[error("not valid CSV")]
     BrokenCsv(#[source] ::csv::Error),
 }
@@ -68,7 +68,7 @@ impl<R: Record> Parsed<R> {
     }
 
     /// Sorts by id, and rejects rows that repeat the id of an earlier row in the file. The sort
-    /// must be stable to keep the file's order of such rows.
+    /// must be stable, so that rows with the same id keep the file's order.
     pub(super) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.record.id());
         self.rows.dedup_by(|later, first| {

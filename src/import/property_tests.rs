@@ -86,7 +86,7 @@ fn check_positions(content: &[u8]) {
     }
 }
 
-/// Generates a fragment of a file, valid or not.
+/// Generates a piece of a JSON or CSV file. A sequence of pieces may be invalid.
 fn token() -> impl Strategy<Value = String> {
     let fragment = prop::sample::select(vec![
         "[",

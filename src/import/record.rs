@@ -68,7 +68,6 @@ pub fn field_names<'n, R: Record>(
 /// and screen.
 const MAX_NAMES: usize = 20;
 
-/// The treatment of fields whose names are unknown.
 #[derive(Debug)]
 pub enum Unknown {
     Refused,
@@ -139,7 +138,8 @@ impl<'a> RecordFields<'a> {
         record.filter(|_| self.problems.is_empty()).ok_or(self.problems)
     }
 
-    /// Adds a problem with the whole record, unless the record already has a problem.
+    /// Adds a problem that concerns the record as a whole. Does nothing if the record already has a
+    /// problem.
     pub fn refuse(&mut self, problem: &str) {
         if self.problems.is_empty() {
             self.problems.push(problem.to_string().into());

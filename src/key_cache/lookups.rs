@@ -28,7 +28,7 @@ pub struct LookedUp {
 
 pub struct Waiter {
     pub digest: Digest,
-    /// Receives the result. Dropped without a result if the query failed.
+    /// Sends the result to the waiting caller. Dropped without a result if the query failed.
     pub answer: oneshot::Sender<LookedUp>,
     /// True if the client's address is over its limit of requests without a valid key. Batches take
     /// such a lookup only after all waiting lookups of other addresses.
@@ -82,8 +82,8 @@ impl Lookups {
     }
 }
 
-/// Takes the next lookups, which need at most [`MAX_KEYS`] keys. Drops lookups whose caller no
-/// longer waits.
+/// Takes the next lookups that together need at most [`MAX_KEYS`] keys. Drops lookups whose caller
+/// no longer waits.
 fn take_next(waiting: &mut Vec<Waiter>) -> Vec<Waiter> {
     waiting.retain(|waiter| !waiter.answer.is_closed());
     // The sort is stable, so requests with the same priority stay in the order of their arrival.

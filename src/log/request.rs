@@ -83,8 +83,8 @@ pub struct RequestLine<'a> {
 }
 
 impl RequestLine<'_> {
-    /// Appends the line. Ignores errors, because writing to memory cannot fail. Avoids `write!` for
-    /// everything except the time, because `write!` is slow.
+    /// Appends the line. Uses `write!` only for the time, because `write!` is slow. Ignores errors,
+    /// because writing to memory cannot fail.
     fn encode(&self, responded_at: Duration, line: &mut Vec<u8>) {
         let RequestLine { request_id, method, path, status, bytes, account, .. } = *self;
         let RequestLine { account_name, key_id, refusal, client, user_agent, .. } = *self;

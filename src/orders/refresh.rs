@@ -88,10 +88,9 @@ impl ListInMemory {
 
     /// Plans how the snapshot catches up with the store.
     ///
-    /// The caller must publish each refresh before it plans the next refresh. `publish` deletes as
-    /// many pending removals as the refresh counted, from the first one on. If two refreshes
-    /// counted the same removals, the second `publish` would delete removals that no refresh has
-    /// applied.
+    /// The caller must publish each refresh before planning the next. `publish` deletes the oldest
+    /// pending removals, as many as the refresh planned. After two refreshes with the same
+    /// removals, the second `publish` would delete removals that no refresh has applied.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
         let mut removals = self.list.pending_removals.clone();
@@ -141,8 +140,8 @@ impl Refresh {
         Ok(ReadRefresh { base, reached, planned: self })
     }
 
-    /// Returns the orders that this refresh applies from the freshness report. The slice is empty
-    /// if the refresh needs no orders or reads them with another query.
+    /// Returns the changed orders of the freshness report, or an empty slice if the refresh does
+    /// not apply them.
     fn rows(&self) -> &[Order] {
         match &self.latest.changes {
             Some(changes) if matches!(self.catch_up, CatchUp::Rows(_)) => &changes.orders,
@@ -251,8 +250,8 @@ mod tests {
         Mutex::new(ListInMemory::new(snapshot, change(5)))
     }
 
-    /// Returns the report of a store whose last change is `stored`. `changes` are the orders in the
-    /// report, and the change number after which they changed.
+    /// Returns the report of a store whose last change is `stored`. `changes` has a change number,
+    /// and the orders that changed after that number.
     fn latest(stored: Position, changes: Option<(i64, Vec<Order>)>) -> FreshnessReport {
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: change(after), orders }));
@@ -313,7 +312,8 @@ mod tests {
     async fn rows_in_the_answer_are_applied_without_reading_the_store() {
         let state = state();
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
-        // Order 7 is still pending in these rows. So the removals must be applied after the rows.
+        // These rows still show order 7 as pending. So the refresh must apply the pending removals
+        // after the rows.
         let rows = vec![
             cancelled(3),
             Order::pending(7),
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(contains(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().position(), change(8));
         assert!(state.lock().list.pending_removals.is_empty());
-        // Both the list and these rows lack change 9, so the store must be read.
+        // Neither the list nor `rows` has change 9, so the store must be read.
         let refresh = plan(&state, latest(change(10), Some((9, rows))));
         assert_eq!(refresh.catch_up, CatchUp::ReadingAfter(change(8)));
     }

@@ -165,7 +165,8 @@ impl Body for ListBody {
 #[derive(Debug)]
 pub struct Readers {
     state: Arc<Mutex<ListInMemory>>,
-    /// If outdated lists together use more than this many bytes, the oldest are cut off.
+    /// If outdated snapshots together use more than this many bytes, responses that send the oldest
+    /// snapshots end with an error.
     bound: usize,
     compressions: Arc<Semaphore>,
     lists_cut_off: IntCounter,

@@ -19,8 +19,8 @@ pub struct SentList(ArcSwapOption<Snapshot>);
 pub struct SentLists(Vec<Weak<SentList>>);
 
 impl SentList {
-    /// Returns the snapshot. Do not keep it across an `await`, because cutting off the list would
-    /// then not free the snapshot's memory.
+    /// Returns the snapshot. Do not keep the snapshot across an `await`. Otherwise, cutting off the
+    /// list would not free the snapshot's memory.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.0.load_full().ok_or(CutOff)
     }
@@ -56,11 +56,11 @@ impl SentLists {
         self.outdated(current).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Returns the outdated lists to cut off, the oldest first, until the others hold at most
-    /// `bound` bytes. A list is outdated if it is not `current`.
+    /// Returns the oldest outdated lists to cut off, so that the remaining outdated lists hold at
+    /// most `bound` bytes. A list is outdated if it is not `current`.
     ///
-    /// Keeps the newest outdated list. Otherwise clients could not read a list of more than `bound`
-    /// bytes while orders change.
+    /// Never returns the newest outdated list. Otherwise clients could not read a list of more than
+    /// `bound` bytes while orders change.
     pub fn excess(&self, current: &Arc<Snapshot>, bound: usize) -> Vec<Arc<SentList>> {
         let mut excess = self.outdated_bytes(current).saturating_sub(bound);
         if excess == 0 {

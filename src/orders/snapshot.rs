@@ -25,8 +25,8 @@
 //! - Ids ascend through all pages, because an edit applies changes in ascending order of id, each
 //!   id once. So [`Snapshot::pages_from`] finds the page of an order by binary search.
 //! - A page's content never changes, so all snapshots that have the page share its compressed bytes
-//!   and its JSON in version 2. Both are computed on first use. While version 2 is in use, an edit
-//!   encodes the JSON of its changed pages in version 2 in advance.
+//!   and its JSON in version 2. Both are computed on first use. The exception is the JSON of
+//!   changed pages: once version 2 is in use, each edit encodes it.
 //! - The entity tag of version 1's list depends only on the JSON of its orders ([`ContentHash`]),
 //!   so the tag is the same on every replica and after a restart.
 //!
@@ -71,9 +71,9 @@ const EMPTY: &[u8] = b"[]";
 pub struct Snapshot {
     pages: Vec<Arc<Page>>,
     length: usize,
-    /// The memory of the list in bytes when the list was created. For a short list, this number
-    /// includes the buffer `joined` even before the buffer exists. It excludes compressed bytes and
-    /// JSON of version 2 that pages create later.
+    /// The memory of the list in bytes when the list was created. For a short list, adds the size
+    /// of `joined`, which is created later. Omits what pages add later: compressed bytes, and JSON
+    /// of version 2.
     held_bytes: usize,
     /// The number of uncompressed responses that have begun to send the list. The second one joins
     /// the pages. Stays 0 for a long list and a list of one page, because such lists are never
@@ -168,7 +168,8 @@ impl Snapshot {
         self.length
     }
 
-    /// Returns the length of the array as gzip, or `None` if a page is not compressed yet.
+    /// Returns the length of the JSON array as gzip, in bytes. Returns `None` if a page is not
+    /// compressed yet.
     pub fn gzip_length(&self) -> Option<usize> {
         let blocks = self.pages.iter().map(|page| Some(page.deflated()?.blocks.len()));
         blocks.sum::<Option<usize>>().map(gzip::length)

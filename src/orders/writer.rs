@@ -80,8 +80,8 @@ const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 /// While this many requests are waiting, further requests fail with [`CancelError::QueueFull`].
 const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 
-/// The reason why a cancellation has no outcome. The order may have been cancelled, except after
-/// `Changed`, `Stuck` and `QueueFull`.
+/// The reason why a cancellation is not confirmed. The order may still have been cancelled, except
+/// after `Changed`, `Stuck` and `QueueFull`.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
     #[error("the cancellation failed, or its outcome is unknown")]
@@ -211,8 +211,8 @@ async fn run_writer(work: Work, mut queue: mpsc::Receiver<QueuedCancel>) {
     }
 }
 
-/// Waits for the next batch. Returns an empty batch once the queue is closed. Postpones a request
-/// if its deadline is too far from the first request's deadline.
+/// Waits for the next batch. Returns an empty batch once the queue is closed and empty. Postpones a
+/// request if its deadline is too far from the first request's deadline.
 async fn next_batch(
     queue: &mut mpsc::Receiver<QueuedCancel>,
     postponed: &mut Option<QueuedCancel>,

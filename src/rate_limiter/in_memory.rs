@@ -56,14 +56,13 @@ impl InMemoryRateLimiter {
         self.accounts_changed.swap(false, Ordering::Acquire)
     }
 
-    /// Updates the windows of this account. If they change, the next `take_changed` returns true.
     fn update_account<R>(&self, account: i64, update: impl FnOnce(&mut AccountWindows) -> R) -> R {
         let mut windows = self.accounts.entry(account).or_default();
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Set the flag while the windows are still locked. If `take_changed` returns true
-            // before they are unlocked, `saved_windows` waits and includes this change.
+            // Set the flag while the windows are locked. A `saved_windows` after `take_changed`
+            // then waits for the lock, so the saved windows include the change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result
@@ -117,8 +116,8 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Counts a 429 if a window has refused the request and no limit of the account is zero. Logs
-    /// and records a new ban. Returns the ban if the key is now banned, otherwise `decision`.
+    /// Records the 429 of a request that a window refused, unless a limit of the account is zero.
+    /// Logs and records a new ban. If the key is now banned, returns the ban instead of `decision`.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,

@@ -1,5 +1,5 @@
-//! The rate limit windows, in the form in which the counts file contains them. A server with an
-//! embedded store restores them after a restart.
+//! The rate limit windows as saved in the counts file. A server with an embedded store restores the
+//! windows after a restart.
 
 use super::window::AccountWindows;
 use serde::{Deserialize, Serialize};

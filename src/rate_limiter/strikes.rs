@@ -112,7 +112,8 @@ impl Strikes {
         self.ban.seconds == 0 || now >= self.banned_until + FORGIVEN_AFTER
     }
 
-    /// True if the strikes or the ban still have an effect at `now`.
+    /// True while strikes are counted, or while the latest ban refuses requests or would double the
+    /// next ban.
     pub fn is_relevant(self, now: Timestamp) -> bool {
         now < self.closes_at || !self.is_forgiven(now)
     }

@@ -81,9 +81,7 @@ impl FixedWindow {
         (self.requests >= limit).then_some((status, window))
     }
 
-    /// Adds the requests of `other`, which were counted separately for the same account. If both
-    /// windows are open, the result has the earlier end. If only one is open, returns the open
-    /// window.
+    /// Adds the requests of `other`, which were counted separately for the same account.
     fn merge(self, other: FixedWindow, now: Timestamp) -> FixedWindow {
         match (self.is_open(now), other.is_open(now)) {
             (_, false) => self,

@@ -31,8 +31,9 @@ pub struct BanRecorder {
 }
 
 impl BanRecorder {
-    /// Starts a task that writes received bans. The task ends when the channel is closed, or at the
-    /// deadline of [`BanRecorder::finish`]. Call this function inside a runtime.
+    /// Starts a task that writes the bans from `new_bans` to the store. The task ends when the
+    /// channel is closed, or at the deadline of [`BanRecorder::finish`]. Call this function inside
+    /// a runtime.
     pub fn start(
         store: Arc<dyn Store>,
         mut new_bans: UnboundedReceiver<NewBan>,
@@ -71,8 +72,8 @@ impl BanRecorder {
     }
 }
 
-/// Writes received bans until the channel is closed. `bans` contains the bans of the current batch,
-/// so the caller can count unwritten bans after it drops the future.
+/// Writes received bans until the channel is closed. `bans` holds the current batch, so that a
+/// caller that drops the future can count the unwritten bans.
 async fn write_bans(
     store: &dyn Store,
     new_bans: &mut UnboundedReceiver<NewBan>,

@@ -115,9 +115,9 @@ mod sockets {
     use std::io;
     use std::net::SocketAddr;
 
-    /// Drops packets with the TCP flag SYN but not ACK, which begin connections. Offsets count from
-    /// the start of the TCP header. bpf(4) describes the instructions, and <linux/bpf_common.h>
-    /// their values.
+    /// Drops the packets that begin connections: they have the TCP flag SYN but not ACK. Offsets
+    /// count from the start of the TCP header. bpf(4) describes the instructions, and
+    /// <linux/bpf_common.h> their values.
     const DROP_SYN: [SockFilter; 5] = [
         // Load the byte at offset 13 of the TCP header, which has the flags.
         SockFilter::new(0x30, 0, 0, 13),

@@ -12,8 +12,8 @@ use std::fmt::Display;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
-/// The maximum number of changed accounts and keys that one poll returns. After more changes, a
-/// poll returns none of them, and the server empties its key cache.
+/// The maximum number of changed accounts and keys that one poll returns. If more have changed, a
+/// poll returns none, and the server empties its key cache.
 pub const MAX_CHANGED_KEYS: usize = 1_024;
 
 row! {
@@ -26,7 +26,8 @@ row! {
         pub name: Box<str> = [name text],
         pub plan: AccountPlan = [plan text, per_minute bigint, per_day bigint],
         pub created_at: DateTime<Utc> = [created_at text],
-        /// The time at which the account was closed. From then on, all its keys are refused.
+        /// The time at which the account was closed. Servers refuse all keys of a closed account
+        /// within a second.
         pub closed_at: Option<DateTime<Utc>> = [closed_at text],
     }
 }
@@ -199,7 +200,7 @@ pub fn select_keys(keys: &str) -> String {
 }
 
 /// Returns a query for the accounts and keys whose change number is above `after`, with the columns
-/// of [`KeyChange::read`]. The query returns at most one row more than [`MAX_CHANGED_KEYS`].
+/// of [`KeyChange::read`]. A row beyond [`MAX_CHANGED_KEYS`] shows that too many have changed.
 ///
 /// Sorting makes engines use the index on the change number, even if they misjudge the number of
 /// rows.
@@ -262,7 +263,7 @@ pub struct Rotation<'a> {
     pub key_id: &'a str,
     /// The time for which the old key stays valid, at most 7 days. The old key may expire earlier.
     pub overlap: Duration,
-    /// The label of the successor. `None` copies the old key's label.
+    /// The label of the new key. `None` copies the old key's label.
     pub label: Option<&'a str>,
 }
 

@@ -74,7 +74,6 @@ impl StoreError {
     }
 }
 
-/// Returns advice in parentheses if the cause is a missing permission, otherwise an empty string.
 pub fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => " (fix: run the command as the owner of its files)",

@@ -51,7 +51,7 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// directory. For a store in PostgreSQL, it is PostgreSQL's own log.
     fn append_to_audit_log(&self, line: &str) -> Result<(), StoreError>;
 
-    /// Waits until the responses of every server reflect the last change. The default does not
-    /// wait, because the server of an embedded engine sees each change immediately.
+    /// Waits until the lists and key lookups of every server include the last change. The default
+    /// does not wait, because the server of an embedded engine sees each change immediately.
     fn await_servers(&self) {}
 }

@@ -71,8 +71,7 @@ impl Order {
     }
 }
 
-/// The status of an order. The status of a cancelled order includes the time and the author of the
-/// cancellation.
+/// The status of an order, with the time and the author of a cancellation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum OrderStatus {
@@ -172,7 +171,7 @@ pub enum NotExecuted {
 
 #[derive(Debug)]
 pub struct CancelledBatch {
-    /// One per request, in the order of the requests.
+    /// One outcome per request, in the sequence of the requests.
     pub outcomes: Vec<Result<CancelOutcome, NotExecuted>>,
     /// The positions before and after the transaction. `None` if the transaction cancelled no
     /// order, for example because an earlier attempt had already cancelled the orders.

@@ -129,13 +129,13 @@ impl<'a, R: Cells> Cursor<'a, R> {
         parsed.map_err(|error| self.row.damaged(column, error))
     }
 
-    /// Parses the text in the next column. Fails if the column is NULL.
+    /// Fails if the next column is NULL.
     pub fn parse<T: FromStr<Err: Display>>(&mut self) -> Result<T, StoreError> {
         let column = self.column;
         self.parse_optional()?.ok_or_else(|| self.row.damaged(column, "it is NULL"))
     }
 
-    /// Skips this many columns. Returns the index of the first of them.
+    /// Skips this many columns, and returns the index of the first skipped column.
     pub fn skip(&mut self, columns: usize) -> usize {
         let column = self.column;
         self.column += columns;

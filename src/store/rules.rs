@@ -18,7 +18,7 @@ pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 /// The old store may have issued the ids in between, so they must not be reused.
 pub const ID_GAP: i64 = 1_000_000;
 
-/// The tables with ids that are never reused, each with its column of ids.
+/// The tables whose ids the store assigns and never reuses, each with its column of ids.
 pub const IDS: [(&str, &str); 2] = [("accounts", "id"), ("keys", "row")];
 
 fn refused(why: impl Into<String>) -> StoreError {
@@ -181,9 +181,9 @@ pub fn add_ms(now_ms: i64, by: Duration) -> i64 {
 }
 
 /// Returns the times at which the old key and its successor expire. The old key stays valid for the
-/// overlap, but not beyond its own expiry. The successor's whole lifetime is as long as the old
-/// key's. Fails if the overlap is too long, or if the old key is invalid or already has a
-/// successor.
+/// overlap, but not beyond its own expiry. The successor's lifetime is as long as the old key's
+/// whole lifetime. Fails if the overlap is too long, or if the old key is revoked, expired or
+/// already rotated.
 pub fn rotation_expiries(
     rotation: Rotation<'_>,
     old: &KeyRecord,

@@ -165,7 +165,7 @@ impl SqliteStore {
 
 impl OpenStore {
     /// Moves the write-ahead log into the store's file and empties the log. Returns false if other
-    /// processes prevented this until the timeout.
+    /// processes prevent the checkpoint until the timeout.
     pub fn checkpoint(&self, timeout: Duration) -> Result<bool, StoreError> {
         let deadline = Instant::now() + timeout;
         let writer = self.writer.lock_for_server(timeout)?;
@@ -205,7 +205,7 @@ impl Drop for OpenStore {
             self.last_changes.get_mut().connection_mut(),
         ];
         for connection in connections {
-            // This cannot fail, because SQLite always knows this setting.
+            // Ignore the result: the call cannot fail, because SQLite always knows this setting.
             let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
     }

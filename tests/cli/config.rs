@@ -324,7 +324,7 @@ fn no_command_shows_the_password_of_a_store() {
 fn an_invalid_setting_of_a_server_is_logged_whatever_its_source() {
     let sandbox = CliSandbox::new();
     sandbox.write("a.toml", "listen = \"here\"\n");
-    // The last two errors are in the syntax of the command line, so they are printed as text.
+    // The last two commands have an invalid syntax, so their errors are printed as text.
     sandbox.session(str![[r#"
 $ store-orders serve --listen here
 (2) {"time":"YYYY-MM-DDThh:mm:ssZ","level":"ERROR","msg":"serve failed","error":"--listen: invalid value \"here\": no port; write HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, or :8080 for every IPv4 address"}

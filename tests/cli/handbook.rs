@@ -424,7 +424,6 @@ fn sources(directory: &Path) -> Vec<String> {
     texts
 }
 
-/// Returns the string literals in each call of this macro.
 fn quoted_in_calls(text: &str, macro_name: &str) -> Vec<Vec<String>> {
     let starts = text.match_indices(macro_name).filter(|(at, _)| !text[..*at].ends_with('_'));
     let calls = starts.map(|(at, _)| {

@@ -1,4 +1,5 @@
-//! Help, completions, man pages and the systemd unit.
+//! Tests of the help, the completions and the man pages, and of the systemd units and nginx
+//! configurations that commands print.
 
 use crate::cli::{commands, name_of};
 use clap::Parser;
@@ -56,8 +57,7 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
 #[test]
 fn completions_offer_every_command() {
     let sandbox = CliSandbox::new();
-    // Each shell's completion script contains this string for each command, with the command's name
-    // in place of NAME.
+    // The string by which each shell's completion script offers the command NAME.
     for (shell, offer) in [
         ("bash", ",NAME)"),
         ("zsh", "\n'NAME:"),

@@ -1,5 +1,5 @@
-//! Checks that the runbook has a section for each alert, and that commands print what the runbook's
-//! sessions show.
+//! Checks that the runbook has a section for each alert, and that the commands in the runbook print
+//! the output shown there.
 
 use std::net::TcpStream;
 use std::process::Command;

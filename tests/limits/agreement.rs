@@ -33,7 +33,6 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Requests of an account, with one of its three keys.
     Requests {
         account: i64,
         key: i64,

@@ -309,8 +309,8 @@ async fn a_ban_is_lifted_while_the_server_is_down() {
     assert_eq!(code(&server, &key).await, "key_banned", "the new ban is not lifted");
 }
 
-/// Starts a server, silences its store and gets a key banned. The server decides on the ban without
-/// the store.
+/// The key is banned although the store is silent, because the server decides on bans without the
+/// store.
 async fn ban_with_silent_store(mut setup: TestSetup) -> (TestServer, Arc<FaultyStore>, Key) {
     let (store, key) = (setup.add_faulty_store(), setup.enterprise_key(1, 1_000));
     let server = setup.serve().await;

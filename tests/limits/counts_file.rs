@@ -216,8 +216,8 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_counts();
     assert_eq!(accounts(&setup), 0);
-    // The counts file again contains no accounts. Its times may be a few bytes longer than in the
-    // first empty file.
+    // The counts file again contains no accounts. Its times may be a few bytes longer than at the
+    // start of the test.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 

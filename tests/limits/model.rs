@@ -20,7 +20,6 @@ pub enum Kind {
     Banned,
 }
 
-/// The decision on a request, and the limit headers of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub kind: Kind,
@@ -82,7 +81,7 @@ struct Ban {
 }
 
 impl Key {
-    /// Returns the end of the latest ban on the monotonic clock, and the ban's length. If `end` is
+    /// Returns the latest ban's end on the monotonic clock, and the ban's length. If `end` is
     /// unknown, derives the end from `wall_end`.
     fn ban(&mut self, now: Time, wall: Time) -> Option<(Time, Time)> {
         let ban = self.ban.as_mut()?;

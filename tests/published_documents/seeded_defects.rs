@@ -119,8 +119,8 @@ fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedRespo
     exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Replaces the responses for paths that begin with `path` by the 404 of an unknown path. Keeps
-/// 401, 429 and 5xx, which do not depend on the path.
+/// Gives requests for paths that begin with `path` the 404 of an unknown path. Keeps 401, 429 and
+/// 5xx, which do not depend on the path.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {

@@ -15,7 +15,7 @@ fn data() -> (DataDir, Key) {
     (data, key)
 }
 
-/// Opens the store's file. Returns it with the byte offsets of the first and the last leaf page of
+/// Returns the store's file, opened, and the byte offsets of the first and the last leaf page of
 /// orders.
 fn pages_of_orders(data: &DataDir) -> (File, [u64; 2]) {
     let path = data.path().join("store.sqlite");

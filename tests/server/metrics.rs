@@ -183,7 +183,6 @@ async fn connections_and_the_process_are_measured() {
     assert!(!text.contains("certificate_expiry"), "{text}");
 }
 
-/// Returns the labels and the value of each sample above 0 whose name begins with `name`.
 fn counted(samples: &Samples, name: &str) -> Vec<(String, f64)> {
     let named = samples.iter().filter_map(|(sample, value)| {
         let labels = sample.strip_prefix(name)?;

@@ -88,8 +88,9 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-/// All checks. A check comes after the checks whose fixes can change its input. `published` also
-/// comes before `promises`, because `promises` relies on the published documents.
+/// All checks, in the order in which they run. A fix never invalidates the result of an earlier
+/// check. `published` comes before `promises`, because `promises` relies on the published
+/// documents.
 const CHECKS: &[Check] = &[
     Check { claim: published::claim, run: published::run },
     CANONICAL,

@@ -55,9 +55,9 @@ enum Command {
     ))]
     Check {
         /// Fix what can be generated: the documents' canonical form and code samples, and all
-        /// generated files. Also raise a version that is too low, unless a change is breaking or
-        /// the version is below the published version. The command prints the files that it writes.
-        /// The exit code reflects only the remaining problems
+        /// generated files. Also raise a document's version that is too low, unless a change is
+        /// breaking or the version is below the published one. The command prints the files that it
+        /// writes. The exit code reflects only the remaining problems
         #[arg(long)]
         fix: bool,
     },
@@ -84,9 +84,10 @@ enum Command {
     /// files must be committed, and `.ci/run` must have passed on the current commit in this
     /// checkout.
     ///
-    /// Before the copy, two groups of tests must pass. `every_documented_answer` must receive every
-    /// documented status, header, code and field from a server. `published_documents` checks that
-    /// the server keeps the promises of earlier published documents.
+    /// Then runs two groups of tests, and copies nothing if one fails. `every_documented_answer`
+    /// must receive every documented status, header, code and field from a server.
+    /// `published_documents` checks that the server keeps the promises of earlier published
+    /// documents.
     ///
     /// A published document never changes.
     #[command(after_help = concat!(
@@ -141,10 +142,10 @@ enum Command {
     /// Test the public pages in a real browser.
     ///
     /// Starts the server and headless Chromium, and visits /guide, /docs/v1, /docs/v2, /changelog
-    /// and /. Uses the width of a desktop and of a phone in light and dark mode, and the width of a
-    /// tablet in light mode. Looks for the plans, the rate limit headers, the operations and the
-    /// deprecation. Types a key into the page and sends a request with the key. Fails on a console
-    /// error or a request to another server.
+    /// and /. Tests desktop and phone widths in light and dark mode, and a tablet's width in light
+    /// mode. Looks for the plans, the rate limit headers, the operations and the deprecation. Types
+    /// a key into /docs/v1 and sends a request with the key. Fails on a console error or a request
+    /// to another server.
     ///
     /// Three more views exist. `plain` reads /guide, /docs/v1 and /docs/v2 without JavaScript at
     /// the width of a phone. `settings` looks for the operator's contact on /docs/v1.

@@ -7,8 +7,9 @@ use crate::repository::{CLIENT_MANIFEST, Repository};
 /// the command in generated files.
 const FROM_REGISTRY: &str = "cargo add store-orders-client";
 
-/// Replaces [`FROM_REGISTRY`] in a text with a command that works today. The new command adds the
-/// crate from the manifest's `repository`, or else from a checkout in the directory `store-orders`.
+/// Replaces [`FROM_REGISTRY`] in a text with a command that works before the crate is published.
+/// The new command adds the crate from the manifest's `repository`, or else from a checkout in the
+/// directory `store-orders`.
 pub fn fill_in_client_command(repository: &Repository, text: &str) -> anyhow::Result<String> {
     let manifest = repository.read_or_empty(CLIENT_MANIFEST)?;
     let mut lines = manifest.lines();

@@ -7,8 +7,8 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// A filter for `cargo test`. The selected tests fail unless the server's responses contain each
-/// documented status, header, code and field.
+/// A filter for `cargo test`. The selected tests fail if a documented part, such as a header,
+/// occurs in none of their requests and responses.
 const ALL_SEEN: &str = "every_documented_answer::";
 /// A filter for `cargo test`. The selected tests compare the server's responses with the published
 /// documents.
@@ -22,7 +22,8 @@ const MAX_LINES: usize = 40;
 /// A condition of publication. Returns the reasons not to publish, a line each.
 pub type Condition = fn(&Repository) -> anyhow::Result<Vec<String>>;
 
-/// The conditions of publication. All must be met, because publication cannot be undone.
+/// The conditions that `cargo xtask publish` checks. All must be met, because publication cannot be
+/// undone.
 pub const CONDITIONS: [Condition; 3] = [
     |repository| {
         let passed = check_passed(repository, &[CHANGE]);

@@ -45,8 +45,8 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     Ok(files)
 }
 
-/// Checks that each error code has a section in the guide, to which the `Link` header of the error
-/// leads.
+/// Checks that each error code has a section in the guide. The `Link` header of an error leads to
+/// its section.
 fn check_has_sections(guide: &str, documents: &[Value]) -> Result<(), Error> {
     let sections = error_sections(guide);
     let mut refusals = Vec::new();

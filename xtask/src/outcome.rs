@@ -1,4 +1,4 @@
-//! Outcomes of commands, from best to worst, with their exit codes.
+//! Outcomes of the developer's commands.
 
 /// The outcome of a command. Outcomes are ordered from best to worst, so the outcome of several
 /// checks is the maximum.

@@ -13,7 +13,6 @@ use crate::documents::{DOCUMENTS, Document, V1};
 use crate::repository::{CHANGELOG, GUIDE, GeneratedFile, PAGES};
 use serde_json::Value;
 
-/// The placeholder for the site bar in the templates of pages.
 const SITE_BAR: &str = "{site}";
 
 /// Returns the newest version whose `info.version` is not a pre-release, and its document. If all

@@ -39,13 +39,11 @@ impl Published {
         newest.remove(of.base_path)
     }
 
-    /// Returns the highest published version of each base path, with its content.
     pub fn newest_of_each_path(&self) -> BTreeMap<String, (Version, &[u8])> {
         let versions = self.versions().into_iter();
         versions.map(|newest| (format!("/v{}", newest.0.major), newest)).collect()
     }
 
-    /// Returns all published versions in ascending order, with their contents.
     pub fn versions(&self) -> Vec<(Version, &[u8])> {
         let files = self.files.iter();
         let mut versions: Vec<_> =

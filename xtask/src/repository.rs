@@ -15,7 +15,7 @@ pub const CLIENT_VALUES: &str = "api/client/src/generated/values.rs";
 pub const PAGES: &str = "src/http/docs/generated";
 /// The directory of the code samples, with a subdirectory per version.
 pub const SAMPLES: &str = "spec/samples";
-/// The samples in Rust, as modules of `tests/samples.rs`.
+/// The samples in Rust, each in its own module. `tests/samples.rs` includes this file.
 pub const RUST_SAMPLES: &str = "tests/samples/generated.rs";
 /// The file that declares the modules of the client's generated code.
 pub const CLIENT_MODULES: &str = "api/client/src/generated.rs";

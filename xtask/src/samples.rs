@@ -7,7 +7,6 @@ use crate::documents::{DOCUMENTS, Document};
 use crate::repository::{Repository, SAMPLES};
 use serde_json::{Map, Value, json};
 
-/// The field that contains the code samples of an operation.
 pub const FIELD: &str = "x-codeSamples";
 
 /// The languages of the samples. The first name is `lang` in documents and code blocks. The second

@@ -468,8 +468,8 @@ spec/openapi-v2.json#/components/headers/X-RateLimit-Limit/example
     );
 }
 
-/// Asserts which files `--fix` writes and which checks still fail. Then asserts that a run without
-/// `--fix` reports the same failures.
+/// Asserts what `--fix` writes, and that the failures that remain are the same in a run without
+/// `--fix`.
 #[track_caller]
 fn assert_fixed(checkout: &Checkout, expected: Inline) {
     let text = run_fix(&Inputs::read(&checkout.repository, emitted));

@@ -88,7 +88,6 @@ impl Checkout {
     }
 }
 
-/// Returns the documents that the compiled contract emits.
 pub fn emitted(_: &Repository) -> Emitted {
     store_orders_api::documents::DOCUMENTS.map(|source| Ok(source.emitted()?))
 }
@@ -111,9 +110,9 @@ pub fn published_problems((_, text): (Outcome, String)) -> String {
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
 }
 
-/// Formats the outcome and the output of a check. Leaves out the lines of checks that passed, and
-/// the line which says that the server was not compiled. Writes `V1` and `V2` instead of the
-/// documents' versions, so that expected outputs stay valid after a new version.
+/// Formats the outcome and the output of a check, without the lines of passed checks. Writes `V1`
+/// and `V2` instead of the documents' versions, so that expected outputs stay valid after a new
+/// version.
 pub fn failures((outcome, text): (Outcome, String)) -> String {
     let rest = |line: &&str| !line.starts_with('✓') && !line.starts_with("The server was not");
     let text: String = text.split_inclusive('\n').filter(rest).collect();

@@ -13,8 +13,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Attempt<'a> {
-    /// The operation of the API, in snake case, such as `cancel_order`. It is not always the name
-    /// of the called method. For example, `cancel_order_if_unchanged` also sends `cancel_order`.
+    /// The operation of the API, in snake case, such as `cancel_order`. Several methods may call
+    /// one operation: for `cancel_order_if_unchanged`, the operation is `cancel_order` as well.
     pub operation: &'static str,
     /// The number of the attempt within the call, from 1.
     pub number: u32,

@@ -121,8 +121,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the time limit for opening a connection, by default 5 seconds. A limit above nine
-    /// tenths of the [`read_timeout`](Self::read_timeout) is reduced to nine tenths.
+    /// Sets the time limit for opening a connection, by default 5 seconds. The limit is never more
+    /// than nine tenths of the [`read_timeout`](Self::read_timeout).
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -151,10 +151,10 @@ impl ClientBuilder {
     /// Limits the number of concurrent calls to `calls`, or to 1 if `calls` is 0. There is no limit
     /// by default. The client, its clones and their [`v2`](Client::v2) clients share this limit.
     ///
-    /// A call counts until its response has ended, even while the call waits for the rate limit or
-    /// a retry. A further call waits until another call ends, or until its own
-    /// [`call_timeout`](Self::call_timeout) expires. [`RetryPolicy::total`] does not include the
-    /// wait for another call.
+    /// A call counts toward the limit until its response has ended, even while the call waits for
+    /// the rate limit or a retry. Above the limit, a call waits until another call ends, or until
+    /// its own [`call_timeout`](Self::call_timeout) expires. [`RetryPolicy::total`] does not
+    /// include this wait.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
         self

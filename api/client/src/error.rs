@@ -126,8 +126,8 @@ impl Error {
 
     /// The time to wait, from a valid `Retry-After` in the response.
     ///
-    /// For [`ErrorKind::RateLimit`], the time until the rate limit allows requests again. The time
-    /// is zero if the rate limit allowed requests, but other calls went first.
+    /// For [`ErrorKind::RateLimit`], the time until the rate limit allows requests again. Zero
+    /// means that this call only waited for other calls.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.sent.stopped {
             Some(Stopped::RateLimit { holds_for }) => Some(holds_for),

@@ -8,11 +8,11 @@ use tokio::time::Instant;
 /// The maximum response time of the service. After this time, a request no longer counts as in
 /// flight. Otherwise, a call that is no longer polled would count forever.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum random wait after the end of a rate limit. Without random waits, all clients of an
-/// account would send at the same instant.
+/// The maximum random wait after an exhausted rate limit resets. Without random waits, all clients
+/// of an account would send at the same instant.
 const MAX_JITTER: Duration = Duration::from_secs(1);
-/// The longest `Retry-After` that counts. A longer one is shortened to this time, because a sum of
-/// the longer one and the current instant could overflow.
+/// A longer `Retry-After` is shortened to this time, because adding it to the current instant could
+/// overflow.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 
 /// Whether a request may be sent now, and if not, until when to wait.
@@ -81,8 +81,8 @@ impl RateLimitState {
             return Next::HeldUntil(until);
         }
         let resets_at = self.resets_at.filter(|at| *at > now);
-        // If the limit has reset or the time of the reset is unknown, at least one request may be
-        // sent.
+        // If the limit has reset or the time of the reset is unknown, assume that the server admits
+        // at least one request. Its response updates `remaining`.
         let remaining = self.remaining.max(u64::from(resets_at.is_none()));
         let times_out_at = self.in_flight.values().map(|sent| *sent + RESPONSE_TIMEOUT);
         let times_out_at = times_out_at.filter(|at| *at > now);
@@ -111,8 +111,8 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // The 429s of a burst report nearly the same end of the wait. So keep `held_until`,
-            // with its jitter, unless a 429 reports a later end.
+            // Keep `held_until`, with its jitter, unless a 429 reports a later time. Otherwise each
+            // 429 of a burst would choose new jitter.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);
@@ -127,9 +127,9 @@ impl RateLimitState {
         self.in_flight.remove(&number);
     }
 
-    /// Updates the number of remaining requests. Responses may arrive out of order. So a response
-    /// to a request sent before the last update can only lower the number, unless the limit has
-    /// reset.
+    /// Updates the number of remaining requests. Responses may arrive out of order. If a request
+    /// was sent before the last update, its response can only lower the number until the limit
+    /// resets.
     fn learn(&mut self, number: u64, now: Instant, remaining: u64, resets_at: Option<Instant>) {
         let is_later = self.learned_after.is_none_or(|sent| number > sent);
         let has_reset = self.resets_at.is_some_and(|at| at <= now);

@@ -44,7 +44,7 @@ impl<T> Response<T> {
         Response { value: value(self.value), head: self.head, attempts: self.attempts }
     }
 
-    /// Returns the value and drops status and headers.
+    /// Returns the value, and drops the status, the headers and the number of attempts.
     pub fn into_inner(self) -> T {
         self.value
     }
@@ -61,8 +61,8 @@ impl<T> Response<T> {
         &self.head.headers
     }
 
-    /// The limit in force and the remaining requests, from the `X-RateLimit-*` headers. `None` if
-    /// one of the three headers is missing or malformed.
+    /// The limit in force, its remaining requests and its reset, from the `X-RateLimit-*` headers.
+    /// `None` if one of these headers is missing or malformed.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head.rate_limit()
     }

@@ -24,8 +24,8 @@ pub struct RetryPolicy {
 
 impl Default for RetryPolicy {
     /// At most 5 attempts within 2 minutes, which is enough to wait for the next minute window.
-    /// Without `Retry-After`, the waits double from 0.5 to 4 seconds. With more attempts, they
-    /// would double up to 30 seconds.
+    /// Without `Retry-After`, the waits double from 0.5 seconds, to at most 30 seconds. Jitter
+    /// shortens each wait by up to half.
     fn default() -> Self {
         Self {
             attempts: 5,

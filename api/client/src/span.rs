@@ -35,7 +35,6 @@ pub(crate) async fn in_span<T>(
     call.await
 }
 
-/// Emits an event in the call's span if the attempt will be retried.
 #[cfg(feature = "tracing")]
 pub(crate) fn trace_retry(attempt: &Attempt<'_>) {
     if attempt.wait.is_some() {

@@ -18,7 +18,6 @@ macro_rules! client_of_version {
         }
 
         impl $name {
-            /// Creates a client whose base URL is `root`, followed by the path of the version.
             pub(crate) fn from_parts(
                 root: &str,
                 http: reqwest::Client,

@@ -109,7 +109,7 @@ impl Process {
         if let Some(server) = &server {
             systemd::notify(&self.log, NotifyState::Ready);
             let watchdog = systemd::keep_watchdog(server.running_batch().clone(), self.log.clone());
-            // With `WatchdogSec`, this task runs until the runtime ends.
+            // Do not await the task. If the systemd unit sets `WatchdogSec`, the task never ends.
             tokio::spawn(watchdog);
             if must_reload {
                 reload(server, &self.log);

@@ -1,5 +1,5 @@
-//! Combines the store that a server serves with a rate limiter. With SQLite the limiter counts in
-//! memory; with PostgreSQL it counts in PostgreSQL.
+//! Combines a server's store with a rate limiter. With SQLite, the limiter counts in memory. With
+//! PostgreSQL, the limiter counts in PostgreSQL.
 
 use crate::clock::SystemClock;
 use crate::rate_limiter::{CountsFile, CountsPersister, InMemoryRateLimiter, RateLimiter};

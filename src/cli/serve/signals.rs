@@ -43,7 +43,8 @@ pub fn ignore_hang_up() -> anyhow::Result<()> {
 }
 
 impl Signals {
-    /// Starts to handle SIGTERM, SIGINT and SIGHUP, which then no longer end the process.
+    /// Starts to handle SIGTERM, SIGINT and SIGHUP. From then on, the server decides what these
+    /// signals do.
     pub fn listen() -> anyhow::Result<Signals> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Signals {

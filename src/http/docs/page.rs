@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use std::io::{Read, Write};
 use std::sync::OnceLock;
 
-/// A public page. Each constructor sets the plain or the gzip bytes. The other bytes are computed
-/// at their first use.
+/// A public page. Each constructor sets the plain form or the gzip form. The missing form is
+/// computed at its first use.
 #[derive(Clone)]
 pub struct ServedPage {
     content_type: HeaderValue,

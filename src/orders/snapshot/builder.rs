@@ -102,7 +102,7 @@ impl PagesBuilder {
         } else {
             self.v1.bytes.clone()
         };
-        // Clones save memory, because they have no spare capacity.
+        // Clone these buffers instead of moving them, because a clone has no spare capacity.
         let orders = PageOrders {
             orders: self.orders.clone(),
             v1_ends: self.v1.ends.clone(),

@@ -23,7 +23,7 @@ pub struct Page {
     deflated: OnceCell<Deflated>,
 }
 
-/// The orders of a page. The copy that [`Page::with_bytes`] creates has the same orders in memory.
+/// The orders of a page. The page and its copies from [`Page::with_bytes`] share them.
 #[derive(Debug, Default)]
 pub struct PageOrders {
     /// The orders, in ascending order of id.

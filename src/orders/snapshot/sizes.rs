@@ -36,6 +36,7 @@ impl Default for Sizes {
     }
 }
 
-/// The size of a turn in bytes, less than the largest TCP segment on the loopback interface (65,483
-/// bytes). A turn of 64 KiB would need a second segment, which costs a third of the throughput.
+/// The size of a turn in bytes. A turn fits in one TCP segment on the loopback interface (at most
+/// 65,483 bytes). A turn of 64 KiB would need a second segment, which costs a third of the
+/// throughput.
 const TURN_BYTES: usize = 62 * 1024;

@@ -22,8 +22,8 @@ impl RunningBatch {
         self.began_nanos.store(nanos.max(1), Ordering::Relaxed);
     }
 
-    /// Ends the running batch. The writer calls this function even after a panic. Without this
-    /// call, the batch would count as running, and soon as stuck.
+    /// Records that the running batch has ended. Must be called even after a panic. Otherwise the
+    /// batch would soon count as stuck.
     pub fn end(&self) {
         self.began_nanos.store(0, Ordering::Relaxed);
     }

@@ -65,8 +65,7 @@ pub struct Change<I> {
     pub id: I,
 }
 
-/// The last change that this process has seen, and the history that the process followed at that
-/// time.
+/// The last change that this process has seen, with the change's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seen<I> {
     last: Option<(u64, Change<I>)>,

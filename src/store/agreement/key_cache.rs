@@ -45,7 +45,7 @@ pub fn keys_catch_up(
 }
 
 /// True if a key that was read at the position `read` may enter a cache at the position `cached`. A
-/// key read at an earlier position may be outdated. The cache would keep such a key, because the
+/// key that was read before `cached` may be outdated. The cache would keep such a key, because the
 /// cache reads only changes after `cached`.
 pub fn may_enter_cache(read: Position, cached: Position) -> bool {
     !cached.has_more_than(read)

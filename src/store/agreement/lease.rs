@@ -88,7 +88,7 @@ impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
 /// The lease of a session. Each confirmed heartbeat renews it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<T> {
-    /// The time at which the last confirmed heartbeat was sent; `None` before the first one is
+    /// The time at which the last confirmed heartbeat was sent; `None` until a heartbeat is
     /// confirmed.
     pub(crate) renewed: Option<T>,
 }
@@ -120,8 +120,8 @@ impl<T: Time> Lease<T> {
     /// Returns a point in time for a query that started at `asked`. The answer to the query
     /// includes every change that was acknowledged before this point.
     ///
-    /// This point is not after the sending of the last confirmed heartbeat, because the primary may
-    /// have been replaced after that heartbeat. Returns `None` before the first heartbeat is
+    /// The point is at the latest the time when the last confirmed heartbeat was sent, because the
+    /// primary may have been replaced since. Returns `None` before the first heartbeat is
     /// confirmed.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
@@ -156,8 +156,8 @@ impl<T: Time> OldLeaseWait<T> {
         OldLeaseWait { until: earliest.max(wait.until) }
     }
 
-    /// Returns proof that the wait is over. Code that must not run during the wait requires this
-    /// proof. If the wait is not over, fails with the time at which it ends.
+    /// Returns proof that the wait is over, or fails with the end of the wait. Code that must not
+    /// run during the wait requires this proof.
     pub fn over(&self, now: T) -> Result<WaitIsOver, T> {
         if now < self.until { Err(self.until) } else { Ok(WaitIsOver(())) }
     }

@@ -8,7 +8,6 @@ use super::position::Position;
 pub struct ListState<S, R> {
     pub snapshot: S,
     snapshot_position: Position,
-    /// Cancelled orders that are still in the snapshot.
     pub pending_removals: R,
     /// The position of the list, that is, of the snapshot once the pending removals are applied.
     position: Position,
@@ -102,8 +101,8 @@ mod tests {
         Position { history: 1, number }
     }
 
-    /// Adds a batch that raised the change number from `numbers.0` to `numbers.1` and cancelled the
-    /// order `numbers.1`. Returns true if the batch becomes a pending removal.
+    /// Adds a batch that raised the change number from `numbers.0` to `numbers.1`. The id of the
+    /// cancelled order is also `numbers.1`. Returns true if the batch becomes a pending removal.
     fn cancel(list: &mut List, history: u64, numbers: (i64, i64)) -> bool {
         let before = list.pending_removals.len();
         let position = |number| Position { history, number };

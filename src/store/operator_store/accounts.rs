@@ -1,4 +1,4 @@
-//! The operator's commands on accounts: create, rename, close, change the plan, find and list.
+//! The operator's commands on accounts.
 
 use super::engine::{Engine, Scope};
 use crate::store::account_rows::{AccountPlan, read_counted_account, select_accounts};

@@ -10,8 +10,8 @@ use serde::Serialize;
 use std::fmt::Display;
 use store_orders_api::types::MAX_ID;
 
-/// The maximum number of problems from one part of a check, and of rows in a warning. The limit
-/// keeps the report of a badly damaged store readable.
+/// The maximum number of problems that one part of a check reports, and of rows that a warning
+/// lists. The limit keeps the report of a badly damaged store readable.
 pub const MAX_PROBLEMS: usize = 20;
 
 const DATES: [(&str, &str); 4] = [
@@ -92,8 +92,8 @@ impl CheckReport {
 /// Counts the rows. Checks that dates exist in the calendar, and that JavaScript can read ids
 /// exactly. Reports unreadable data as a problem.
 ///
-/// Reads dates and ids in several queries, because the embedded store's write-ahead log cannot be
-/// emptied during a read.
+/// Reads dates and ids in several queries. During one long read, the embedded store's write-ahead
+/// log would only grow, because it cannot be emptied.
 pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     for (table, column) in DATES {
         let bad = bad_dates(statements, table, column);

@@ -32,7 +32,7 @@ pub trait KeyCommands {
     /// Returns the key with this digest, if it was ever issued.
     fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError>;
 
-    /// Returns the key with this id. Fails if it does not exist.
+    /// Returns the key with this id. Fails if no such key was ever issued.
     fn key_of_id(&self, key_id: &str) -> Result<KeyRecord, StoreError>;
 }
 

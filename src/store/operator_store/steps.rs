@@ -104,8 +104,8 @@ pub fn in_steps(
 }
 
 /// Imports records in steps. The records should be sorted by id, so that each step changes few
-/// pages of the list. Calls `progress` after each successful step. Stops if `progress` returns
-/// `Break`.
+/// pages of the snapshot. Calls `progress` after each successful step, and stops if `progress`
+/// returns `Break`.
 pub fn import_in_steps(
     store: &dyn OperatorStore,
     records: Records<'_>,
@@ -128,8 +128,8 @@ pub fn import_in_steps(
     })
 }
 
-/// Returns the ids that the store already has, in the order of `ids`. Uses steps, because a command
-/// may have a million ids.
+/// Returns the ids that the store already has, in the order of `ids`. Reads in steps, because a
+/// command may have a million ids.
 pub fn existing_in_steps(
     store: &dyn OperatorStore,
     kind: RecordKind,

@@ -57,8 +57,8 @@ const SELECT_IDENTITY: &str = "SELECT pg_is_in_recovery(), \
 pub struct Connection {
     pub client: Client,
     pub server: ServerIdentity,
-    /// Reports the end of the connection. Also reports commits on this connection that no standby
-    /// confirmed.
+    /// Reports the end of the connection. Also counts commits on this connection that may not have
+    /// waited for the standby.
     pub link: Arc<Link>,
     driver: Driver,
 }
@@ -126,7 +126,7 @@ impl<T: Into<String>> From<T> for ConnectError {
     }
 }
 
-/// One address of a host, with its TLS settings.
+/// One address of a host, and the TLS settings for connections to the address.
 #[derive(Clone)]
 pub struct Target {
     host: Host,
@@ -232,7 +232,8 @@ fn explain(error: tokio_postgres::Error) -> ConnectError {
     ConnectError { text: error.with_advice(), is_final }
 }
 
-/// Connects to this server within the time `limit`. Fails if the server is a standby or read-only.
+/// Connects to the PostgreSQL server `target` within the time `limit`. Fails if the PostgreSQL
+/// server is a standby or read-only.
 pub async fn connect_to(
     url: &PostgresUrl,
     target: &Target,

@@ -2,8 +2,8 @@
 
 use tokio::task::yield_now;
 
-/// The number of waiting requests at which [`gather_requests`] stops. Without this maximum, it
-/// might never stop under steady load.
+/// The number of waiting requests at which [`gather_requests`] stops. Without a maximum,
+/// [`gather_requests`] might never return under steady load.
 const MAX_GATHERED: usize = 256;
 
 /// Waits for more requests, so that requests that arrive together share a statement. Stops when the

@@ -32,8 +32,8 @@ pub async fn silent_since(
 /// Removes the rows of the servers without a heartbeat since `last_seen` was read. Returns the last
 /// heartbeats of the other servers.
 ///
-/// If a removed server still runs, its session ends at its next heartbeat. Its next session adds
-/// the row again.
+/// If a removed server still runs, the server's next heartbeat ends the session. The server's next
+/// session adds the row again.
 pub async fn remove_silent(
     client: &impl GenericClient,
     last_seen: &[String],

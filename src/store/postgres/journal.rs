@@ -19,13 +19,12 @@ use tokio_postgres::{Client, GenericClient, Row, Transaction};
 /// reveals the restore. `VACUUM FULL` keeps the oid.
 pub const CHANGE_ID: &str = "id::text || ' ' || tableoid";
 
-/// Selects the numbers in the journal's last row. The statement reads only a few pages, from the
-/// end of the index.
+/// Selects the numbers in the journal's last row. The statement reads only the end of the index.
 pub const SELECT_LAST: &str =
     "SELECT change_number, orders, keys FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// The number of columns that [`select_last_and_known`] selects. The columns of joined rows come
-/// after these columns.
+/// The number of columns that [`select_last_and_known`] selects. If a query joins rows of orders or
+/// keys, their columns come next.
 pub const ANSWER_COLUMNS: usize = 5;
 
 /// Returns a query for the last change. `$1` and `$2` are the number and the id of the last change
@@ -83,7 +82,8 @@ fn first(rows: &[Row]) -> Result<&Row, StoreError> {
     })
 }
 
-/// Reads the number of the last change, and the last changes of orders and of keys.
+/// Reads the number of the last change of any kind, and the positions of the last changes of orders
+/// and of keys.
 pub async fn read_last(client: &impl GenericClient) -> Result<(i64, LastChanges), StoreError> {
     let rows = client.query(SELECT_LAST, &[]).await.map_err(read_error)?;
     Ok((value(first(&rows)?, 0)?, parse_last_changes(&rows)?))

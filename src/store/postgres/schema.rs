@@ -158,7 +158,7 @@ pub async fn require_current(
             migrations.len()
         )));
     }
-    // A version that cannot be parsed was written by a newer program.
+    // If `oldest_program` cannot be parsed, a newer program wrote it.
     match parse_program(&recorded.oldest_program) {
         Ok(oldest) if oldest <= program => Ok(()),
         _ => Err(unusable(format!(
@@ -196,7 +196,7 @@ async fn read_version(
     }
 }
 
-/// Returns true if the first schema of the search_path has this table.
+/// Returns true if the first usable schema of the search path has this table.
 pub async fn table_exists(client: &impl GenericClient, table: &str) -> Result<bool, StoreError> {
     let exists = "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL";
     let exists = client.query_one(exists, &[&table]).await;

@@ -1,4 +1,5 @@
-//! Implements the server store in PostgreSQL on the session that is currently open.
+//! Implements the server store in PostgreSQL. Each call uses the session that is open at the time
+//! of the call.
 
 use super::connecting::PostgresUrl;
 use super::connecting::roles::{SCANNER, WRITER};
@@ -78,8 +79,8 @@ impl PostgresStore {
         current(&self.sessions)?.writer.deregister(timeout).await
     }
 
-    /// Executes a batch. If the session ends or PostgreSQL cancels a statement, tries again while
-    /// the deadline allows another attempt. All attempts share the batch's id, so the batch takes
+    /// Executes a batch. If the session ends or the error is transient, tries again while the
+    /// deadline allows another attempt. All attempts share the batch's id, so the batch takes
     /// effect only once.
     async fn execute(
         &self,
@@ -329,8 +330,9 @@ async fn send_changed(
     Ok(read.await?.0)
 }
 
-/// Calls `read_rows` with the last changes before the read. Also returns the last changes after the
-/// read. Uses a separate connection, because a long read would delay other requests.
+/// Calls `read_rows` between two queries of the last changes. Passes the first answer to
+/// `read_rows`, and returns the second. Uses a separate connection, because a long read would delay
+/// other requests.
 async fn with_scan_connection<T>(
     session: &Session,
     read_rows: impl AsyncFnOnce(&Client, LastChanges) -> Result<T, StoreError>,
@@ -353,8 +355,8 @@ async fn with_scan_connection<T>(
     }
 }
 
-/// Sends the orders of a page. Returns the number of sent orders and their highest value in
-/// `column`.
+/// Sends the orders that one query returns, about [`PAGE_ROWS`] at most. Returns the number of
+/// orders and the highest value in `column`.
 async fn send_page(
     client: &Client,
     query: &str,

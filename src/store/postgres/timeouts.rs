@@ -67,7 +67,7 @@ pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 /// the wait ends at the deadline.
 pub const DECISION_LIMIT: Duration = Duration::from_secs(2);
 
-/// Timeout of counting a batch of requests. A late answer ends the session.
+/// The maximum time to count a batch of requests. If PostgreSQL takes longer, the session ends.
 pub const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(3);
 
 /// `Retry-After` of the response to a request that could not be counted.
@@ -146,9 +146,9 @@ const fn ms(duration: Duration) -> u64 {
 const _: () = {
     // The next four assertions ensure these rules, in this order:
     //
-    // - A cancellation that waits for both locks is answered in time.
+    // - A cancellation that waits `LOCK_WAIT` for each of its two locks is answered in time.
     // - A cancellation that waits for a session and for older leases is answered in time.
-    // - A batch that has only the minimum time left can still be executed.
+    // - A batch that has only `MIN_BATCH_TIME` left can still be executed.
     // - A suspended writer loses the change lock before a waiting request times out.
     assert!(2 * ms(LOCK_WAIT) + ms(BATCH_EXECUTION_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(MIN_BATCH_TIME) < ms(REQUEST_TIMEOUT));
@@ -157,7 +157,8 @@ const _: () = {
     // The test write times out before the readiness check does, so the check can report why the
     // write failed.
     assert!(ms(MIN_BATCH_TIME) < ms(TEST_LIMIT) && ms(TEST_LIMIT) < ms(READINESS_TIMEOUT));
-    // While a batch waits for a session, there is enough time to open a session on one host.
+    // A batch waits for a session at least as long as one connection attempt and one commit may
+    // take.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
     // A lease survives two lost heartbeats, or one heartbeat that waits for a lock.
     assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(LEASE));
@@ -179,11 +180,11 @@ const _: () = {
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A lookup of a row is answered within READ_LIMIT, even if all earlier lookups wait for a lock.
     assert!(ROW_LOOKUPS as u64 * READER.lock_ms < ms(READ_LIMIT));
-    // The removal of old rows and the recording of uses share a connection. Both finish in time
-    // even if each needs two slow statements.
+    // Removing old rows and recording the uses of keys share a connection. Both finish within
+    // `MAINTENANCE_LIMIT`, even if each needs two slow statements.
     assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));
-    // Even if all freshness queries wait for a lock, one after another, the total wait is shorter
-    // than `LEASE`. So keys stay current, and the session stays open.
+    // Polls of changed keys share a connection with freshness queries. Even if all freshness
+    // queries wait for a lock, one after another, the total wait is shorter than `LEASE`.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // A batch is counted in time even if it waits for all other batches and a removal of expired

@@ -31,7 +31,7 @@ const PAGES_PER_STEP: i32 = 256;
 /// The pause before repeating a step that failed because another process has locked a file.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
 
-/// Called after each step with the number of copied pages and the number of all pages.
+/// Called after each step with the number of copied pages of SQLite, and the number of all pages.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
 /// Converts an error that occurred while copying `file` to `target`. Replaces some messages whose

@@ -63,8 +63,8 @@ pub fn is_readable(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// Replaces SQLite's error if this user cannot create files in the store's directory, because
-/// SQLite's message does not name this cause. Any other error stays the same.
+/// Replaces an error of SQLite if this user cannot create files in the store's directory. SQLite's
+/// own message does not name the directory as the cause.
 pub fn explain_unwritable(directory: &Path, error: StoreError) -> StoreError {
     if !matches!(error, StoreError::Engine { .. }) {
         return error;

@@ -93,7 +93,7 @@ impl CachedLastChanges {
 /// have this value, in the machine's byte order.
 const FORMAT: [u8; 4] = 3_007_000_u32.to_ne_bytes();
 
-/// The length of the header, without the copy that follows it.
+/// The length of the WAL index's header, without the copy after the header.
 const HEADER_BYTES: usize = 48;
 
 type Header = [u8; HEADER_BYTES];
@@ -106,8 +106,8 @@ struct WalIndex {
 }
 
 impl WalIndex {
-    /// Opens the index of the store at this path. A connection that has read the store must stay
-    /// open, or SQLite may delete the index file.
+    /// Opens the WAL index of the store at this path. A connection that has read the store must
+    /// stay open, or SQLite may delete the file.
     fn open(store: &Path) -> WalIndex {
         let file = File::open(side_file(store, LOG_INDEX));
         WalIndex { file: file.ok().map(|file| &*Box::leak(Box::new(file))) }

@@ -65,8 +65,8 @@ impl OpenFiles {
         result
     }
 
-    /// Records a check that began when `last_check` was `before`. `in_place_at` is the time at
-    /// which a successful check began, or `None` if the check failed.
+    /// Records the result of a check. `before` is the value of `last_check` when the check began.
+    /// `in_place_at` is the start of a successful check, or `None` for a failed one.
     ///
     /// A success is not recorded if another check was recorded in the meantime, because the other
     /// check may have failed after this check succeeded.

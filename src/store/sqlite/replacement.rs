@@ -2,14 +2,14 @@
 //! store can take its place.
 //!
 //! The data directory itself stays in place, because it may be a mount point or a symbolic link,
-//! such as systemd creates for `DynamicUser=`. So the files are moved one by one, and a killed
-//! command may have moved only some of them.
+//! such as systemd creates for `DynamicUser=`. The files are moved one by one, so a killed command
+//! may have moved only some of them.
 //!
-//! The store's file is moved first, because no process opens a store without it. The new directory
-//! has the name `UNFINISHED_REPLACEMENT` until all files are moved. While a directory with this
-//! name exists, [`require_no_traces`](super::directory::require_no_traces) prevents a new empty
-//! store. The next `restore --replace` moves the remaining files to the same directory, so that the
-//! old store keeps its write-ahead log.
+//! The store's file is moved first, so that no process opens a store that is only partly moved. The
+//! new directory has the name `UNFINISHED_REPLACEMENT` until all files are moved. While a directory
+//! with this name exists, [`require_no_traces`](super::directory::require_no_traces) prevents a new
+//! empty store. The next `restore --replace` moves the remaining files to the same directory, so
+//! that the old store keeps its write-ahead log.
 
 use super::directory::{FILE_NAME, JOURNAL, LOG, LOG_INDEX, UNFINISHED_REPLACEMENT};
 use crate::private_file::{open_private_file, private_directory};

@@ -9,9 +9,9 @@ CREATE TABLE identity (
 ) STRICT;
 INSERT INTO identity VALUES (1, lower(hex(randomblob(16))));
 
--- The number of the last change of orders, and the number of the last change of accounts or keys.
--- The transaction of a change also writes the number to `change_number` of each changed row. A
--- server catches up by reading the rows with numbers above the server's position.
+-- The number of the last change of orders, and the number of the last change of accounts or keys. A
+-- change also writes its number to `change_number` of each changed row. A server catches up by
+-- reading the rows with numbers above the server's position.
 CREATE TABLE last_changes (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     orders   INTEGER NOT NULL,

@@ -25,8 +25,8 @@ const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The file that describes the running server for error messages. The description has the process
-/// id and the addresses.
+/// The file that describes the running server, for error messages and the command `status`.
+/// Contains the process id, and the addresses once the server listens.
 const DESCRIPTION_FILE_NAME: &str = "server.pid";
 
 /// The maximum number of bytes that are read from the description file. Servers write fewer.

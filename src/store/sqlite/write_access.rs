@@ -60,8 +60,8 @@ pub struct WriteAccess {
     /// next batch.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True if a write of a server failed with an error that a full disk can cause. `make_room`
-    /// sets it to false after a checkpoint.
+    /// True after a write of this server failed, perhaps because the disk is full. A checkpoint in
+    /// `make_room` resets this flag.
     lacks_room: AtomicBool,
 }
 
@@ -181,7 +181,8 @@ impl WriteGuard<'_> {
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);
-            // If the disk is still full, the next write reports it.
+            // Ignore an error. If the disk is still full, the next write fails and reports the
+            // error.
             let _ = self.make_room();
         }
     }

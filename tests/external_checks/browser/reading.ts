@@ -161,7 +161,7 @@ export const wholeWords: Check = (page) =>
     )) {
       const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-        // Split words at hyphens, because a line may end after one.
+        // Split words at hyphens, because a line may end after a hyphen.
         for (const word of node.textContent!.matchAll(/[^\s-]+-?/g)) {
           const range = document.createRange();
           range.setStart(node, word.index);

@@ -33,8 +33,8 @@ declare const process: {
   exit(code: number): never;
 };
 
-// Chromium cannot use its sandbox as root. The last three flags keep it from sending requests of
-// its own.
+// Chromium cannot use its sandbox as root. The last three flags prevent requests that Chromium
+// sends by itself.
 const BROWSER_ARGUMENTS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -211,8 +211,8 @@ class Tour {
     await reads(this.client, "200 OK", '"id"', setting("FIRST_ORDER"), '"complete"');
     none(await contrast(this.page, this.document));
     await this.picture("answer");
-    // A faulty page might store the key only when the browser leaves it. So leave and reopen the
-    // page before the check.
+    // A faulty page might store the key only when the browser leaves the page. So leave and reopen
+    // the page before the check.
     await this.page.goto("about:blank");
     await this.page.goto(`${this.origin}/docs/v1`);
     await reads(this.page.locator("#reference"), this.document.info.title);

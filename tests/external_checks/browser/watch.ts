@@ -1,4 +1,3 @@
-// Records what pages request and which errors they log.
 
 import type { BrowserContext, Page } from "playwright-core";
 

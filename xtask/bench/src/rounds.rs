@@ -138,7 +138,6 @@ pub fn command_turn<'a>(mut command: Command) -> Turn<'a> {
     })
 }
 
-/// Returns up to three lines of the server's log, the newest first. Skips lines at the level INFO.
 fn last_warnings(server: &ServerProcess) -> String {
     // The server writes its log every tenth of a second, so the last lines may still be missing.
     std::thread::sleep(Duration::from_millis(200));
@@ -162,9 +161,9 @@ mod tests {
             Box::new(move || {
                 turns.borrow_mut().push(name);
                 round += 1;
-                // The first round returns an outlier, because the test checks that this round does
-                // not count. Later rounds differ by powers of ten, but the ratios within a round
-                // stay the same. So the test also checks that ratios are computed within a round.
+                // The first round returns an outlier, because the first round must not count. Later
+                // rounds differ by powers of ten. So the test fails if ratios are computed across
+                // rounds.
                 let amount = if round == 1 { 7.0 } else { factor * 10_f64.powi(round) };
                 Ok(Sample { amount, cpu: factor })
             })

@@ -74,7 +74,7 @@ impl Setup {
         Ok(Store { data, key, limited_key })
     }
 
-    /// Starts a server of each build, each on a new embedded store of its own.
+    /// Starts one server for each build, on a new embedded store.
     pub fn embedded(&self, orders: u64) -> anyhow::Result<Builds<Served>> {
         self.embedded_with(orders, None)
     }

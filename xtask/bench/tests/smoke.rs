@@ -1,4 +1,4 @@
-//! Runs one part of the benchmark as briefly as possible, with a second build. Checks only the form
+//! Compares two builds in one part of the benchmark, as briefly as possible. Checks only the form
 //! of the table, because such short rounds give meaningless numbers.
 
 use std::path::Path;

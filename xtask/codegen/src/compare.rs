@@ -27,7 +27,6 @@ pub fn differing_pointers(left: &Value, right: &Value) -> Vec<String> {
     differences(left, right).into_iter().map(|difference| difference.pointer).collect()
 }
 
-/// Returns the pointers of `value` and of every value in it.
 pub fn pointers(value: &Value) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut add = |token: &str, member: &Value| {

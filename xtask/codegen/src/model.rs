@@ -207,7 +207,7 @@ pub struct ResponseHeader {
     pub is_required: bool,
 }
 
-/// A response in `components` that several operations use.
+/// A response in `components`, which operations can share.
 #[derive(Clone, Debug)]
 pub struct SharedErrors {
     pub name: Ident,
@@ -236,8 +236,6 @@ pub fn has_bounds(ty: &Type) -> bool {
     }
 }
 
-/// Returns a boolean or integer default as a Rust literal. Returns `None` for other types, and for
-/// values outside the type's bounds.
 pub fn default_value(ty: &Type, value: &Value) -> Option<TokenStream> {
     match (ty, value) {
         (Type::Boolean, Value::Bool(flag)) => Some(quote::quote!(#flag)),

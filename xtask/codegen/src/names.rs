@@ -36,7 +36,7 @@ fn identifier(name: &str, converted: &str) -> Option<Ident> {
     syn::parse_str(converted).or_else(|_| syn::parse_str(&format!("r#{converted}"))).ok()
 }
 
-/// Creates an identifier from a name that is known to be valid.
+/// Panics if the name is not a valid identifier.
 pub fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }

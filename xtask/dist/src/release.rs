@@ -104,7 +104,7 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     rust_flags.extend(path_mappings("--remap-path-prefix"));
     let mut cargo = checkout.command("cargo");
     cargo.args(["build", "--profile", "dist", "--locked", "--package", "store-orders"]);
-    // Procedural macros are shared libraries, so they do not build with these flags. With an
+    // Procedural macros are shared libraries, which cannot be built with static linking. With an
     // explicit target, the flags do not apply to procedural macros.
     cargo.args(["--target", triple]);
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", rust_flags.join("\x1f"));
@@ -162,8 +162,8 @@ fn about_config(root: &Path) -> anyhow::Result<String> {
     Ok(format!("{base}accepted = [{allowed}]\n"))
 }
 
-/// Returns a CycloneDX document that lists the program's crates. Removes the path of the checkout
-/// from it.
+/// Returns a CycloneDX document that lists the program's crates. The document does not contain the
+/// path of the checkout.
 fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let mut cyclonedx = checkout.command("cargo");
     cyclonedx.args(["cyclonedx", "--format", "json", "--spec-version", "1.5"]);

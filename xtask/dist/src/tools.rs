@@ -1,5 +1,5 @@
-//! Checks that the tools that pack a release are installed. Also runs a command for the other
-//! modules and returns the command's output.
+//! Checks that the tools for packing a release are installed. The other modules run commands with
+//! [`output`].
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
@@ -14,7 +14,6 @@ const TOOLS: [(&[&str], &str); 3] = [
     (&["cargo", "cyclonedx", "--version"], "cargo install --locked cargo-cyclonedx"),
 ];
 
-/// Fails if tools are missing; the error says how to install them.
 pub fn check() -> anyhow::Result<()> {
     let error_of = |command: &&[&str]| {
         let (program, arguments) = command.split_first()?;

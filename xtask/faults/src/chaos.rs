@@ -69,8 +69,8 @@ impl ChaosArgs {
                     repeat_command: self.repeat_command(&group, *seed),
                 };
                 let duration = plan.duration;
-                // The name has `_` after the group, and not `::`, because otherwise the filter
-                // `postgres::` would also select this run.
+                // The name has `_` after the group. With `::`, the filter `postgres::` would also
+                // select this run.
                 let scenario =
                     Scenario::new(format!("{group}_seed_{seed}"), move |tools, report| {
                         let plan = plan.clone();

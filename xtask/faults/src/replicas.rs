@@ -121,7 +121,8 @@ impl Replica {
         Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
     }
 
-    /// Requests a pet with an invalid id and returns the status, which is 400 if the key is valid.
+    /// Returns the status of a request with an invalid pet id. A 400 shows that the server accepts
+    /// the key.
     pub async fn key_status(&self, key: &str) -> anyhow::Result<u16> {
         let url = format!("{}/pets/x", self.server.base_url());
         Ok(self.http.get(url).bearer_auth(key).send().await?.status().as_u16())

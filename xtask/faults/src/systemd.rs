@@ -66,7 +66,6 @@ impl Machine {
         self.0.console(&Console { page, text, setup: &setup, real });
     }
 
-    /// Repeats the command until it succeeds, for at most [`WAIT_TIMEOUT`], and returns its output.
     async fn wait_for(&self, command: &str) -> anyhow::Result<String> {
         let succeeds = async || self.operate(command).ok();
         wait_for(command, WAIT_TIMEOUT, succeeds).await

@@ -1,4 +1,4 @@
-//! Checks that the generated files are the same as `cargo xtask generate` would write.
+//! Checks that each generated file has the content that `cargo xtask generate` would write.
 
 use super::inputs::Inputs;
 use super::problem::{Fix, Problem};

@@ -1,4 +1,4 @@
-//! The inputs of the checks, and functions that read documents from the inputs.
+//! What the checks read: the repository, the documents, the history and the date.
 
 use super::problem::Problem;
 use crate::canonical_json;

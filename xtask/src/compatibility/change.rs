@@ -1,4 +1,4 @@
-//! Defines a change of the document and its verdict, which is the effect on callers.
+//! Defines a change of the document and the verdict on the change: the effect on callers.
 
 use semver::{Prerelease, Version};
 
@@ -44,8 +44,8 @@ impl Verdict {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// A JSON pointer into the document with its references resolved. In the file, the place may be
-    /// in a shared component.
+    /// A JSON pointer into the document after all references are resolved. In the file, the changed
+    /// part may be in a shared component.
     pub pointer: String,
     /// The name of what has changed, such as `Order.id` or `listOrders 401`. Unless the change is
     /// neutral, the changelog must contain this name.

@@ -74,8 +74,6 @@ fn servers(found: &mut Findings, at: &ComparedPlace<'_>) {
     }
 }
 
-/// Returns the URL of an entry in the `servers` of a document. Replaces each variable in the URL
-/// with its default.
 pub fn url(server: &Value) -> String {
     let mut url = server["url"].as_str().unwrap_or_default().to_string();
     for (name, variable) in server["variables"].as_object().into_iter().flatten() {

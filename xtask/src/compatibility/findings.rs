@@ -99,8 +99,8 @@ impl<'a> ComparedPlace<'a> {
         }
     }
 
-    /// Returns this place, with the schema's name instead of the place's name.
-    /// [`ComparedPlace::field`] then appends a field after a dot, as in `Order.id`.
+    /// Returns this place, but named after the schema `name`. [`ComparedPlace::field`] then appends
+    /// a field after a dot, as in `Order.id`.
     pub fn schema(&self, name: &str) -> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }

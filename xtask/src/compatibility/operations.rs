@@ -159,7 +159,8 @@ fn becomes_conditional(at: &ComparedPlace<'_>) -> bool {
 
 /// Compares responses. A new error is an addition, because callers handle it like other errors of
 /// its class. A new success or redirect is breaking, because callers may treat it as a failure. A
-/// new 304 is an addition if no caller sends `If-None-Match` yet.
+/// new 304 is an addition if the parameter `If-None-Match` is also new, because no caller sends it
+/// yet.
 fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
         let place = status.part(status.key);
@@ -250,8 +251,8 @@ fn codes_under_wider(found: &mut Findings, examples: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares `x-outcome` or `x-outcome-after-retry`. Both describe the result that clients return
-/// for a response.
+/// Compares `x-outcome` or `x-outcome-after-retry`. Both tell generated clients which result a
+/// response means.
 fn outcome(found: &mut Findings, at: &ComparedPlace<'_>) {
     if at.old.is_none() {
         return found.addition(at, "is an outcome that clients return");

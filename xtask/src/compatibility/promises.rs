@@ -1,5 +1,4 @@
-//! Compares the extensions `x-stability`, `x-sunset` and `x-plans`, with which a document promises
-//! something to callers.
+//! Compares what two versions of a document promise in `x-stability`, `x-sunset` and `x-plans`.
 
 use super::findings::{ComparedPlace, Findings};
 use super::resolved::all_operations;

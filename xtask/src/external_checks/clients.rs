@@ -47,7 +47,7 @@ pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
         preparation.push(generate);
     }
     let mut check = tools.python("mypy");
-    // With `--follow-imports=silent`, mypy checks the session strictly, but reports nothing in the
+    // With `--follow-imports=silent`, mypy reports errors in the session's file, but not in the
     // generated code.
     check.args(["--strict", "--follow-imports=silent"]).arg(&session_file).current_dir(&directory);
     preparation.push(check);
@@ -71,8 +71,8 @@ fn run_session(
     run_against_server(&setup.program, session)
 }
 
-/// Runs a session against a new server. Returns no lines if the session succeeds, otherwise its
-/// output and the server's log.
+/// Runs `session` against a new server. If the session fails, returns the session's output and the
+/// server's log.
 pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(program)?;
     let (key, limited) = (server.issue_key("roomy", 1_000)?, server.issue_key("limited", 1)?);

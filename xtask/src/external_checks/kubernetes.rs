@@ -38,8 +38,8 @@ pub(super) fn manifests(setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Writes each YAML block that begins with a comment `# store-orders…` to a file of that name in
-/// `directory`.
+/// Writes YAML blocks to files in `directory`. Each block begins with a comment that names its
+/// file: `# store-orders…`.
 fn write_files(page: &str, directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for block in page.split("```yaml\n# store-orders").skip(1) {

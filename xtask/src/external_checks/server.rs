@@ -52,8 +52,7 @@ impl LiveServer {
         self.origin().trim_start_matches("http://")
     }
 
-    /// Returns the rest of the first line of the server's output that begins with `prefix`. Ignores
-    /// indentation.
+    /// Returns the rest of the first printed line that starts with `prefix`. Ignores indentation.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.process.printed_after(prefix)
     }

@@ -76,16 +76,16 @@ impl Tools {
         Ok(directory)
     }
 
-    /// Returns the command that type-checks a directory of TypeScript. It also compiles the files
-    /// if `tsconfig.json` says so.
+    /// Returns the command that type-checks a directory of TypeScript. The command also writes
+    /// JavaScript, unless `tsconfig.json` sets `noEmit`.
     pub fn compile_typescript(&self, directory: &Path) -> Command {
         let mut command = self.node("tsc");
         command.arg("--strict").arg("--project").arg(directory);
         command
     }
 
-    /// Fails if the need is not met. Pinned tools must be installed in the pinned versions. A
-    /// program may have any version. The error names the command that installs what is missing.
+    /// Fails if the tool is missing, or if a pinned tool does not have the pinned version. The
+    /// error names the command that installs the tool.
     pub(super) fn check(&self, need: &Need) -> anyhow::Result<()> {
         match need {
             Need::Pinned => self.check_pinned(),

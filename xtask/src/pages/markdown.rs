@@ -31,8 +31,6 @@ pub fn with_headings(text: &str, heading: impl Fn(usize, &str) -> String) -> Str
     page + &markup(&section)
 }
 
-/// Renders a heading whose title links to the heading. `suffix` is HTML inside the heading, after
-/// the link.
 pub fn heading(level: usize, id: &str, title: &str, suffix: &str) -> String {
     let title = markup(title);
     let title = title.trim().trim_start_matches("<p>").trim_end_matches("</p>");

@@ -230,7 +230,6 @@ fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     members.map(|(name, value)| (name.as_str(), value))
 }
 
-/// Describes the values of a schema in a few words.
 fn kind(schema: &Value) -> String {
     if let Some(model) = text(&schema["$ref"]).rsplit_once('/').map(|(_, model)| model) {
         return format!("[{model}](#models/{model})");

@@ -274,7 +274,7 @@ impl ListOrders {
         self.limit = Some(limit.into());
         self
     }
-    /// Only orders of this pet.
+    /// Only orders of the pet with this id.
     pub fn pet_id(mut self, pet_id: impl Into<crate::generated::v1::types::PetId>) -> Self {
         self.pet_id = Some(pet_id.into());
         self

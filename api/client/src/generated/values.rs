@@ -10,7 +10,7 @@ extensible_enum! {
     ErrorCode, "code" {
         /// A path parameter is malformed, or a query parameter is malformed, empty, repeated or unknown. The `message` names it. Correct the request.
         InvalidParameter = "invalid_parameter",
-        /// No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
+        /// The API key is missing, malformed, unknown, expired or revoked. Check the key.
         Unauthorized = "unauthorized",
         /// There is no such order. From `cancelOrder`, this error may also mean that the order is already cancelled.
         OrderNotFound = "order_not_found",
@@ -38,7 +38,7 @@ extensible_enum! {
         RequestTooLarge = "request_too_large",
         /// The address of the request is too long. A proxy in front of the service sends this error. Shorten the address.
         UriTooLong = "uri_too_long",
-        /// The order has none of the tags in `If-Match`, because it has changed or a tag begins with `W/`. This request did not change the order. Read the order again, and decide whether to cancel it.
+        /// The order has none of the tags in `If-Match`. It may have changed, and tags that begin with `W/` never match. This request did not change the order. Read the order again, and decide whether to cancel it.
         PreconditionFailed = "precondition_failed",
     }
 }

@@ -23,8 +23,8 @@ impl Link {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// Fails if the caller's commit may not have waited for the standby. `unconfirmed` is the
-    /// result of [`Link::unconfirmed`] before the commit was sent.
+    /// Fails if the caller's commit possibly succeeded without waiting for the standby.
+    /// `unconfirmed` is the result of [`Link::unconfirmed`] before the commit was sent.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {
             true => Ok(()),
@@ -37,8 +37,8 @@ impl Link {
     }
 }
 
-/// Transfers messages in order until the connection ends. So a warning about a COMMIT is counted
-/// before the caller gets the result of the COMMIT.
+/// Runs the connection until it ends. Messages are handled in order, so a warning about a COMMIT is
+/// counted before the caller gets the COMMIT's result.
 pub async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,

@@ -10,7 +10,7 @@ use tokio_postgres::config::Host;
 /// modes `allow` and `prefer` are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostgresTls {
-    /// `sslmode`; the default depends on the host.
+    /// `sslmode`, or `None` for the default of [`PostgresTls::mode_for`].
     pub mode: Option<TlsMode>,
     /// `sslrootcert`: a PEM file of trusted authorities. `None` for `system`, which is the default.
     pub root: Option<PathBuf>,

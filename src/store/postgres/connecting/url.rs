@@ -1,5 +1,5 @@
-//! Parses the URL of a store in PostgreSQL, and formats it without its password. Accepts libpq's
-//! format with the parameters of tokio-postgres and [`PostgresTls`].
+//! Parses the URL of a store in PostgreSQL, and formats it without its password. The format is that
+//! of libpq, and the parameters are those of tokio-postgres and [`PostgresTls`].
 
 use super::tls_mode::PostgresTls;
 use crate::blocking::spawn_blocking_with_permit;

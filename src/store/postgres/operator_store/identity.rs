@@ -1,6 +1,6 @@
 //! Gives the store a new id after point-in-time recovery, so that no server switches between the
-//! original and the recovered store. The two stores may issue the same id for different accounts or
-//! keys.
+//! original and the recovered store. A switch would be wrong, because the two stores may give
+//! different accounts or keys the same id.
 
 use super::PostgresOperatorStore;
 use super::lock_store;
@@ -10,10 +10,10 @@ use crate::store::postgres::rows::value;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
 
-/// Gives the store another id, and returns this id. Fails if a server uses the store.
+/// Gives a restored store a new id, and returns the id. Fails if a server uses the store.
 ///
-/// The ids of new accounts and keys begin [`ID_GAP`] above the last id, because the original store
-/// may have issued more ids after the point of recovery.
+/// The ids of new accounts and keys begin [`ID_GAP`] above the last id. The original store may have
+/// issued more ids after the restored state.
 pub fn begin_new_store(commands: &PostgresOperatorStore) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     let renew = || {

@@ -52,8 +52,8 @@ impl PostgresOperatorStore {
         let connection = self.connection.lock();
         self.runtime.block_on(async {
             let all_beat = timeout_at(until, all_have_beaten(&connection.client)).await;
-            // After an error, such as a lost connection, wait for the whole duration of a lease. By
-            // then, every lease on a replaced primary has expired.
+            // After an error, such as a lost connection, wait until a whole lease has passed since
+            // the call began. By then, every lease on a replaced primary has expired.
             if !matches!(all_beat, Ok(Ok(()))) {
                 sleep_until(until).await;
             }

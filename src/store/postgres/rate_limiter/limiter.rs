@@ -1,6 +1,6 @@
-//! The rate limiter that several servers share. PostgreSQL has the counts of requests with a valid
-//! key, and servers update the counts in batches. Each server keeps strikes, bans and the counts of
-//! requests without a valid key in memory.
+//! The rate limiter that several servers share. Servers count requests with a valid key in
+//! PostgreSQL, in batches. Each server counts strikes and other requests in memory. Servers share
+//! bans through the rows of keys.
 
 use super::admission::{MAX_ACCOUNTS, unavailable};
 use crate::clock::{BootInstant, Now, Timestamp};

@@ -19,8 +19,8 @@ pub struct Durability {
     settings: Settings,
     /// The names of the synchronous standbys that are streaming.
     streaming: Vec<String>,
-    /// The number of standbys in `streaming`, plus the number of standbys whose state is hidden
-    /// from the role.
+    /// The number of standbys in `streaming`, plus the standbys whose state PostgreSQL hides from
+    /// the connection's role.
     present: usize,
     /// True if a server's commit has waited for standbys for longer than [`STANDBY_LIMIT`]. Only
     /// [`Durability::read_for_opening`] sets this to true.
@@ -39,8 +39,9 @@ impl Durability {
     /// Reads the durability of commits, and checks whether commits are stuck. An open session needs
     /// no such check, because hanging heartbeats end the session.
     ///
-    /// The check ignores the operator's commands. Their statements may run for long, and PostgreSQL
-    /// does not show when a statement began to wait for standbys.
+    /// The check ignores the operator's commands, whose statements may run for long. PostgreSQL
+    /// shows only when a statement began, so a long statement that has just begun to wait would
+    /// look stuck.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
             "SELECT EXISTS (SELECT FROM pg_stat_activity

@@ -1,5 +1,5 @@
-//! Reads accounts and keys. Each statement also reads the store's last change, in the same database
-//! snapshot.
+//! Reads accounts and keys. A statement that reads accounts or keys also reads the store's last
+//! change, in the same database snapshot.
 
 use super::state::SessionState;
 use crate::api_key::Digest;
@@ -80,7 +80,7 @@ impl KeyReader {
         Ok(LookedUpKeys { polled, keys })
     }
 
-    /// Runs a statement. Returns its rows, converted by `read`, and the last changes that they
+    /// Runs a statement. Returns the rows, converted by `read`, and the last changes that the rows
     /// reflect.
     async fn query<T>(
         &self,

@@ -83,8 +83,8 @@ struct NextQuery {
 /// sends.
 ///
 /// The queries share a connection with [`KeyReader`](super::key_reader::KeyReader). A statement
-/// that waits for a lock delays the later statements on this connection. `FRESHNESS` in
-/// [`timeouts`](crate::store::postgres::timeouts) limits the wait for the lock.
+/// that waits for a lock delays the later statements on this connection. So `FRESHNESS` in
+/// [`timeouts`](crate::store::postgres::timeouts) limits each wait for a lock.
 pub struct ListReader {
     /// `None` once the session has ended.
     queries: Mutex<Option<SharedQueries<NextQuery>>>,
@@ -124,8 +124,9 @@ impl ListReader {
         }
     }
 
-    /// Returns the number of list requests that wait for the next query. Returns 0 if the query is
-    /// not due. If it is due, returns at least 1, even if all clients have disconnected.
+    /// Returns the number of list requests that wait for the next query, or 0 if the query is not
+    /// due. A due query counts as at least 1, so that the query is sent even if all clients have
+    /// disconnected.
     fn waiting(&self, most: usize) -> usize {
         let queries = self.queries.lock();
         let due = queries.as_ref().and_then(|queries| queries.due(most));
@@ -191,7 +192,8 @@ impl ListReader {
                     let query = self.query(connection, &select, next.list, commits, &wait_is_over);
                     let answer = self.state.answer(READ_LIMIT, query);
                     in_flight.push(async move {
-                        // `send_replace` does not fail if all clients have gone away.
+                        // Unlike `send`, `send_replace` does not fail if no request waits any
+                        // longer.
                         next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
                         sent.elapsed()
                     });

@@ -1,5 +1,5 @@
-//! The state of this server process across sessions: its row in `replicas`, the last change that
-//! it has seen, and the durability of commits.
+//! What a server keeps when a session ends: its values in `replicas`, the last change seen, and how
+//! durable commits are.
 
 use super::durability::Settings;
 use crate::store::postgres::journal::JournalSeen;
@@ -12,8 +12,8 @@ pub struct Replica {
     state: Mutex<ReplicaState>,
 }
 
-/// Two values in a replica's row: its address, and the number of the last change that its list
-/// reflects.
+/// A replica's address, and the number of the last change that the replica's list reflects.
+/// Heartbeats write both to the replica's row.
 pub type RowValues = (String, i64);
 
 #[derive(Debug, Default)]

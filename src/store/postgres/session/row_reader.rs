@@ -1,4 +1,4 @@
-//! Reads single cancelled orders and pets. Several reads can be in flight on the connection.
+//! Reads one cancelled order or one pet by id. Several reads can be in flight on the connection.
 
 use super::state::SessionState;
 use crate::store::order_rows::SELECT_PET;

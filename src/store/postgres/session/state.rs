@@ -32,7 +32,6 @@ pub struct SessionState {
 }
 
 impl SessionState {
-    /// Creates the state of an open session, without a lease.
     pub fn new(history: u64, wait: OldLeaseWait<Instant>, replica: Arc<Replica>) -> SessionState {
         let (confirmed, ended) = (watch::Sender::default(), watch::Sender::default());
         SessionState { history, wait, replica, lease: Mutex::default(), confirmed, ended }
@@ -82,8 +81,8 @@ impl SessionState {
         }
     }
 
-    /// Returns what `decide` accepts from a reply of the primary. Fails if `decide` rejects the
-    /// reply, or if the session has ended.
+    /// Returns what `decide` accepts from an answer of the primary. Fails if `decide` rejects the
+    /// answer, or if the session has ended.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,

@@ -136,10 +136,10 @@ type Outcome = Result<CancelOutcome, NotExecuted>;
 enum Slot {
     /// Too little time was left to execute this cancellation.
     Expired,
-    /// The cancellation that is sent for this order. It gets the outcome of the update.
+    /// The batch sends this cancellation of the order. The outcome is that of the update.
     Sent(i64),
-    /// Another cancellation of the same order. The batch does not send this cancellation. Its
-    /// outcome follows from the order's state after the update.
+    /// A further cancellation of an order in the batch. It is not sent. Its outcome follows from
+    /// the order's state after the update.
     Duplicate(i64),
 }
 
@@ -158,8 +158,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Creates a batch with one cancellation for each order. Leaves out cancellations whose
-    /// deadline is too near.
+    /// Creates a batch with one cancellation for each order. Leaves out a cancellation if its
+    /// deadline leaves too little time for the write.
     pub fn new(cancellations: &[Cancellation], now: Instant) -> Batch {
         let id = format!("{:016x}", rand::random::<u64>());
         let mut batch = Batch { id, ..Batch::default() };
@@ -228,9 +228,9 @@ pub struct BatchWriter {
     /// Sets the transaction's `lock_timeout`.
     limit_lock_waits: Statement,
     lock: Statement,
-    /// Cancels the pending orders, and returns the state of each order (`update_orders`). The first
-    /// four parameters are arrays with one element per order. The other three are the batch's id,
-    /// and the number and id of the last seen change.
+    /// Cancels the orders of the batch that are still pending, and returns the state of each order
+    /// (see `update_orders`). Parameters 1 to 4 are arrays with one element per order. Parameter 5
+    /// is the batch's id. Parameters 6 and 7 are the number and id of the last seen change.
     update: Statement,
     commit: Statement,
     /// Locked while a batch uses the connection, so that the statements of two batches do not mix.
@@ -338,7 +338,7 @@ impl BatchWriter {
     }
 
     /// Removes this server's row from `replicas` between two batches. Uses the writer's connection,
-    /// because a heartbeat may lock the row for longer than other connections would wait.
+    /// which waits longest for a lock, because a heartbeat may have locked the row.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         let removal = async {
             let _writing = self.writing.lock().await;
@@ -348,7 +348,6 @@ impl BatchWriter {
     }
 }
 
-/// Returns the time left for a batch; `None` if too little is left to send the batch.
 pub fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
     let remaining = deadline.saturating_duration_since(now);
     (remaining >= MIN_BATCH_TIME).then_some(remaining)
@@ -398,7 +397,8 @@ mod tests {
                 .map(Ok);
         let expired = Err(NotExecuted::Expired);
         let expected = [cancelled, shipped, not_found, expired, shipped, not_found];
-        // A repeated attempt finds the same states, so it must derive the same outcomes.
+        // A repeated batch finds the same states of the orders, so it must derive the same
+        // outcomes.
         for _ in 0..2 {
             assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
         }

@@ -20,7 +20,7 @@ pub trait Engine: Sync {
 pub struct Case {
     /// The requirement as a sentence in snake case.
     pub name: &'static str,
-    /// Returns an error if the engine violates the requirement. The argument must be a new store.
-    /// The calling thread must not be a thread of a Tokio runtime.
+    /// Returns an error if the engine violates the requirement. The engine's store must be new. The
+    /// calling thread must not be a thread of a Tokio runtime.
     pub run: fn(&dyn Engine) -> anyhow::Result<()>,
 }

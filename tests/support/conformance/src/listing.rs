@@ -1,4 +1,5 @@
-//! Reads orders, accounts and keys as a server does, and orders as an operator's command does.
+//! Reads orders, accounts and keys as a server does. Also reads orders as an operator's command
+//! does.
 
 use crate::ServedStore;
 use anyhow::Context;
@@ -50,7 +51,6 @@ pub fn changed_ids(store: &ServedStore, after: Position) -> anyhow::Result<Vec<i
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
 }
 
-/// Returns the position before the first change of the store's current history.
 pub fn beginning(store: &ServedStore) -> anyhow::Result<Position> {
     Ok(Position::beginning(last_changes(store)?.orders.history))
 }
@@ -77,7 +77,8 @@ pub fn keys_since(
     Ok(((accounts, keys), last_read))
 }
 
-/// Reads all accounts, as a server reads changed accounts. The map is by account id.
+/// Reads all accounts with the query that servers use for changed accounts. The map is by account
+/// id.
 pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }
@@ -94,8 +95,7 @@ pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     Ok(changes.into_iter().map(|(_, text)| text).collect())
 }
 
-/// Reads all orders as an operator's command does. If `status` is set, reads only the orders with
-/// this status.
+/// Reads the orders with this status, or all orders, as an operator's command does.
 pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::Result<Vec<Order>> {
     let mut orders = Vec::new();
     commands.for_each_order(status, &mut |order| {

@@ -93,8 +93,8 @@ impl Checker {
         self.findings.violations()
     }
 
-    /// Counts, for each rule, the findings that a stall excuses. Stalls excuse exceeded time limits
-    /// and unexpected 503s.
+    /// Counts, for each rule, the violations that stalls of the machine explain. Stalls explain
+    /// only exceeded time limits and unexpected 503s.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         self.findings.excused()
     }

@@ -122,7 +122,6 @@ pub enum Request {
 pub struct Page {
     /// The last order id on the previous pages; 0 on the first page.
     pub after: usize,
-    /// True if the walk lists pending orders only.
     #[serde(default)]
     pub pending: bool,
 }
@@ -157,8 +156,8 @@ pub struct Answered {
     /// `Retry-After`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// The seconds from the response's `Date` until the account's minute window closes. `None` if
-    /// the response does not contain the closing time.
+    /// The seconds from the response's `Date` until the account's minute window closes. `None` if a
+    /// header is missing, or if the time is not plausible for a minute window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_in: Option<i64>,
     /// True for a 429 to a banned key.
@@ -196,8 +195,6 @@ pub struct FinalTable {
     pub cancelled: IdSet,
 }
 
-/// Reads a recording with one event per line. If a line cannot be parsed, the error contains the
-/// line's number.
 pub fn read_events(lines: impl BufRead) -> anyhow::Result<Vec<Event>> {
     let mut events = Vec::new();
     for (number, line) in (1..).zip(lines.lines()) {

@@ -10,15 +10,14 @@ pub struct Figures {
     /// such as `lost`.
     pub answers: BTreeMap<(&'static str, String), u64>,
     pub faults: BTreeMap<String, u64>,
-    /// The longest outages after faults of each kind. Only the time until the next fault of any
-    /// kind counts.
+    /// The longest outages for each kind of fault. An outage that continues after another fault
+    /// counts only for the other fault, from that fault on.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,
     /// The longest duration of a request to a server. A request ends when its response arrives or
     /// is lost.
     pub slowest: Duration,
-    /// The total length of the machine's stalls.
     pub stalled: Duration,
     open: HashMap<u64, (Kind, u64, Option<String>)>,
     /// The time in nanoseconds at which each kind of request last succeeded at each server. The end
@@ -34,7 +33,7 @@ pub struct Figures {
 pub struct Outage {
     pub lists: Duration,
     pub cancels: Duration,
-    /// The outage for requests for pets. A 429 counts as a success, because it proves that the rate
+    /// The outage of pet requests. A 429 counts as a success, because it proves that the rate
     /// limiter works.
     pub counted: Duration,
 }

@@ -62,7 +62,6 @@ impl Journal {
         op
     }
 
-    /// Records the answer to the request or command with the number `op`.
     pub fn gets(&self, op: u64, answer: Answer) {
         self.note(What::Gets { op, answer });
     }
@@ -86,8 +85,8 @@ impl Journal {
     /// Adds the figures and the violations to the report, and returns the violations. If no
     /// cancellation got a 204, the report fails even without violations.
     ///
-    /// Stalls can excuse a run without a 204, an exceeded time limit or an unexpected 503, but no
-    /// other violation.
+    /// Stalls can excuse an exceeded time limit, an unexpected 503, or the lack of a 204. Stalls
+    /// excuse nothing else.
     pub fn report_violations(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
         let is_idle = figures.acknowledged.is_empty();
@@ -109,7 +108,7 @@ impl Journal {
         self.state.lock().checker.violations()
     }
 
-    /// True if there is a violation that stalls cannot excuse.
+    /// True if there is a violation that a stall of the machine cannot explain.
     pub fn is_violated(&self) -> bool {
         self.state.lock().checker.certain() > 0
     }
@@ -128,7 +127,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Records an event. The caller holds the lock while the clock is read, so events are in the
+    /// Records an event. Reads the clock while the caller holds the lock, so events are in the
     /// order of their times.
     fn note_in(&self, state: &mut State, what: What) {
         let event = Event { at: self.now(), what };

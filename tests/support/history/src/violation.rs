@@ -25,9 +25,9 @@ pub enum Rule {
     /// A list does not show an order whose cancellation got a 204 before the list was requested.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
-    /// An order that a list lacked, or whose cancellation got a 404, does not come back. A shipped
-    /// order stays shipped. The rule covers later lists, pages and cancellations, and the final
-    /// table.
+    /// An order does not come back after a list lacked the order or its cancellation got a 404. A
+    /// shipped order stays shipped. The rule covers later lists, pages and cancellations, and the
+    /// final table.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
     /// If an order has disappeared from a client's list, the client's next list or page does not
@@ -91,7 +91,8 @@ pub struct Operation {
     pub asked: Asked,
     /// The start time, in nanoseconds on the recording's clock.
     pub begun: u64,
-    /// The time and a summary of the answer. `None` while the operation is running.
+    /// The answer's arrival time, and a summary of the answer. `None` while the operation is
+    /// running.
     pub answered: Option<(u64, String)>,
 }
 

@@ -68,18 +68,16 @@ const LIMITED_RESTS: Duration = Duration::from_millis(400);
 /// almost any time, some client is using up its account's window.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
-/// After this many refusals, a client waits until its window ends. A ban would take [`PER_MINUTE`]
-/// strikes.
+/// After this many refusals, a client in `use_up_limit` waits until its window ends. The wait
+/// prevents a ban, because a ban takes [`PER_MINUTE`] strikes.
 const REFUSALS: u32 = 4;
 
-/// Pause of a caller between two rounds of requests.
 const CALLER_RESTS: Duration = Duration::from_millis(40);
 
 /// Maximum idle time of a client's connection. Servers close idle connections after 30 s, and a
 /// request at that moment is lost.
 const IDLE_CONNECTION_LIMIT: Duration = Duration::from_secs(10);
 
-/// The state that all clients share.
 pub struct Workload {
     pub journal: Arc<Journal>,
     /// The name of each server, and its base URL for clients.
@@ -162,8 +160,8 @@ impl Workload {
     }
 
     /// Requests the list, with `If-None-Match` if `known` is set. Records a 304 as a response with
-    /// the known list. Afterwards, `known` is the recorded list, or `None` if the response had no
-    /// entity tag.
+    /// the known list. Afterwards, `known` is the recorded list, or `None` without an entity tag or
+    /// a response.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // Half of the listers in `LOAD` accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
@@ -235,8 +233,8 @@ impl Workload {
         (answer, next)
     }
 
-    /// Sends concurrent pairs of requests. After [`REFUSALS`] refusals, waits until the window
-    /// closes.
+    /// The requests of a pair may go to two servers, which then count them at the same time. After
+    /// [`REFUSALS`] refusals, waits until the window closes.
     async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
         let mut random = self.random(100 + number);
@@ -322,8 +320,6 @@ impl Workload {
         self.ask(client, server, key, asked, request, read).await
     }
 
-    /// Sends a request to the server that [`Pool::choose`] returns. Records the request and the
-    /// answer that `read` returns.
     async fn ask(
         &self,
         client: &str,
@@ -347,7 +343,6 @@ impl Workload {
     }
 }
 
-/// The last list that a client received, and its entity tag.
 struct KnownList {
     tag: String,
     list: Answer,
@@ -385,9 +380,9 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Returns the seconds from `Date` until the minute window ends. Rounding and an old `Date` allow
-/// results from -1 to 62. Any other result comes from a day window or a changed clock, and becomes
-/// `None`.
+/// Returns the seconds from `Date` until the minute window ends. Rounding and a slightly old `Date`
+/// can give -1 to 62. Other results are `None`, because they come from a day window or a changed
+/// clock.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;
     let server_time = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;

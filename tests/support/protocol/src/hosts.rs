@@ -81,7 +81,7 @@ impl Journal {
         self.ids().iter().filter(|id| **id & ENDS != 0).fold(0, |all, id| all | set_of(*id))
     }
 
-    /// Returns the answer of a server with this journal to a replica. `seen` contains the last
+    /// Returns what a server with this journal answers to a replica. `seen` contains the last
     /// change that the replica has seen.
     pub fn answer(&self, seen: &Seen<u8>) -> Answer<u8> {
         let is_known = self.is_known(seen);

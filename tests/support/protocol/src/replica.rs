@@ -87,15 +87,15 @@ struct Query {
     rows: Option<(Position, Set)>,
 }
 
-/// The progress of the list requests that share a query. It begins with the answer to the query,
-/// and ends when the list is sent.
+/// The progress of the list requests that share a query, from the answer to the query until the
+/// list is sent.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
     None,
     /// The query has been answered. The replica has not compared its list with the answer yet.
     Answered(Answered),
-    /// The list lacks rows that the answer did not include, so they are being read.
+    /// The replica reads the rows that both its list and the answer lack.
     Reading(Reading, Answered),
     Ready {
         snapshot: Set,
@@ -134,8 +134,8 @@ pub struct Reading {
     highest: Option<i64>,
 }
 
-/// The cache's position when the poll was sent, and the key's later changes. `None` if the answer
-/// has no room for these changes, or if the session and the cache have different histories.
+/// The cache's position when the poll was sent, and the key's later changes. `None` if these
+/// changes are too many for the answer, or if the session and the cache have different histories.
 type ChangedKeys = Option<(Position, Set)>;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -146,13 +146,13 @@ pub enum KeyPoll {
     Accepted(ChangesAsOf<Tick>, ChangedKeys),
 }
 
-/// A lookup of the key. The `Set` of a variant holds the changes that the key's row contains.
+/// A lookup of the key. The `Set` of a variant has the changes that the row in the answer reflects.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum KeyLookUp {
     #[default]
     None,
     Asked(Tick, Answer<u8>, Set),
-    /// A request is authorized with the key. This variant lasts for one step.
+    /// For one step, a request is authorized with the row that the lookup returned.
     Authorises(Set),
 }
 
@@ -467,9 +467,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the answer to the lookup of the key. Does not cache the key if the cache reflects
-    /// later changes than the answer. Even then, the key authorizes the request if the answer is
-    /// recent enough.
+    /// Reads the answer to the key lookup. The key enters the cache unless the cache reflects later
+    /// changes than the answer. A recent answer authorizes the request in either case.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
             return None;

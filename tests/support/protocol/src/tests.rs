@@ -1,6 +1,6 @@
 //! Searches the model for broken promises. Each search covers only a [`Scope`], because the whole
-//! model would take too long. The largest scope takes a minute, so it runs only nightly. The other
-//! scopes find all mutants in `tests/mutants.rs`.
+//! model would take too long. The longest search takes a minute, so it runs only nightly. The other
+//! searches find all mutants in `tests/mutants.rs`.
 
 use crate::hosts::ChangeScope;
 use crate::search::search;

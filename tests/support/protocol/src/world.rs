@@ -96,8 +96,9 @@ pub enum Step {
         change_scope: ChangeScope,
         ends: bool,
     },
-    /// A command commits a change and is acknowledged. The change revokes the key if `ends` is
-    /// true. Otherwise the change is a step of an import, or another change of the key.
+    /// A command commits a change and is acknowledged. If `ends` is true, the change revokes the
+    /// key. Otherwise, a change of orders is a step of an import, and a change of keys is another
+    /// change of the key.
     Command {
         change_scope: ChangeScope,
         ends: bool,
@@ -107,8 +108,8 @@ pub enum Step {
     Start,
     /// A replica opens a session to the leader. An earlier session of the replica ends.
     Open(ReplicaKind),
-    /// A heartbeat is sent and confirmed. This is one step, because a slower heartbeat would only
-    /// shorten the lease.
+    /// A heartbeat is sent and confirmed in one step. A slower heartbeat would only shorten the
+    /// lease.
     Heartbeat,
     /// A batch that contains the cancellation is committed. If `is_answered` is false, a later step
     /// can execute the batch again.
@@ -356,9 +357,9 @@ impl World {
         let queries_keys = self.replica.queries_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
-            // If `running` is true, the rows are restored while PostgreSQL runs. In reality, such a
-            // restore locks the rows for longer than a query may take, so a query in progress would
-            // fail. So the model allows this restore only while no query runs.
+            // If `running` is true, the rows are restored while PostgreSQL runs. The model allows
+            // this only while no query runs. A real restore locks the rows for longer than a query
+            // may take, so the query would fail.
             (Some(session), true) if session.under_way() > 0 || queries_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),

@@ -1,20 +1,21 @@
 //! Negative controls of the search. Each mutant is a copy of the server's decisions in which one
 //! wait, comparison or action is missing or wrong. So the mutant breaks a promise, and the search
-//! must find the broken promise. rustc compiles the copies directly.
+//! must find the broken promise.
 //!
 //! No mutant removes the following code, because no promise breaks without it:
-//! - The comparisons in `publish` that decide whether `position` moves, `read.max` in `page`, and
-//!   `Opening::record` for the first change. Without one of these, replicas read lists again and
+//! - `read.max` in `page`, `Opening::record` for the first change, and the comparisons in `publish`
+//!   that decide whether `position` moves. Without one of these, replicas read lists again and
 //!   again or reject all answers. The tests of `list.rs` and the conformance tests of PostgreSQL
-//!   then fail. A mutant that calls `Opening::record` before the commit is confirmed does not
-//!   compile.
+//!   then fail.
 //! - `is_all` after a read of all rows. Without it, a list may show only some of the orders that
 //!   one transaction imported. But the list still contains all changes up to the position that it
 //!   claims.
 //! - `is_awaited` and `record_answer` in `shared_queries.rs`. Without `is_awaited`, replicas send
 //!   queries that no request needs. Without `record_answer`, queries stop after the first few. The
 //!   test of `shared_queries.rs` fails in both cases.
-//! - The replacement of `next` in `shared_queries.rs`. Without it, the code does not compile.
+//!
+//! Two other mutants are left out because they do not compile. One would keep `next` in
+//! `shared_queries.rs`, and one would call `Opening::record` before the commit is confirmed.
 
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};

@@ -41,7 +41,6 @@ impl CapturedLog {
         String::from_utf8(self.written.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// Returns the lines of `level`, such as `ERROR`, `WARN` or `INFO`, as JSON.
     pub fn lines(&self, level: &str) -> Vec<serde_json::Value> {
         let text = self.text();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

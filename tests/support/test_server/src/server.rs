@@ -55,7 +55,6 @@ impl TestServer {
         self.server.running_batch().age().is_some()
     }
 
-    /// Returns the scheme, host and port to which tests send requests.
     pub fn origin(&self) -> String {
         match &self.transport {
             Transport::Proxy(proxy) => format!("http://{}", proxy.address()),

@@ -153,8 +153,8 @@ impl TestSetup {
         self
     }
 
-    /// Returns the setup as the next process would find it. The monotonic clock starts at zero, and
-    /// the counts come from their file.
+    /// Returns the setup as a restarted server would find it. The monotonic clock starts at zero,
+    /// and the counts come from their file.
     pub fn restarted(mut self) -> TestSetup {
         self.clock = Arc::new(self.clock.restarted());
         self.rate_limiter =

@@ -24,7 +24,7 @@ pub struct Booted {
     leader: u32,
 }
 
-/// A file in each image, which contains the value of `PACKAGES` at the time of the build.
+/// The file in each image that records `PACKAGES` as of the build.
 const PACKAGES_FILE: &str = "packages";
 
 /// Locked while an image is checked or built, so that concurrent tests do not build it twice.

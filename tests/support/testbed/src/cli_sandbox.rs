@@ -32,7 +32,6 @@ impl CliSandbox {
         std::fs::write(self.path(name), content).unwrap();
     }
 
-    /// Returns the sorted names in a directory, including hidden ones.
     pub fn names(&self, directory: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(directory)).unwrap();
         let mut names: Vec<String> =
@@ -64,14 +63,15 @@ impl CliSandbox {
     }
 
     /// Runs the commands of the session `expected`, and asserts that they print what the session
-    /// shows. In the session, `! ` begins each line of standard error. If the command failed, its
-    /// exit status replaces `! `, such as `(3) `.
+    /// shows. In the session, `! ` begins each line of standard error. After a failed command, its
+    /// exit status begins the line instead, such as `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);
     }
 
-    /// Runs a document's session, and asserts that its commands print what the document shows.
+    /// Runs the commands of a document's session, and asserts that they print what the document
+    /// shows.
     #[track_caller]
     pub fn console(&self, console: &Console<'_>) {
         assert_console(self.program.path(), self.directory.path(), console);

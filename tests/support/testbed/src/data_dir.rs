@@ -62,9 +62,9 @@ impl DataDir {
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Makes the program copy each file to `directory` just before it syncs the file. So the copies
-    /// have what would survive a power cut. Files that the program opened only for writing are not
-    /// copied.
+    /// Makes the program copy each file to `directory` just before the program syncs the file. So
+    /// the copies have what would survive a power cut. Write-only files are not copied, because the
+    /// library cannot read them.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("TESTBED_SYNCED", directory.to_path_buf())];
@@ -94,7 +94,6 @@ impl DataDir {
         output.success().with_context(|| format!("store-orders {}", arguments.join(" ")))
     }
 
-    /// Imports pending orders with these ids for pet 7.
     pub fn import_pending(&self, ids: RangeInclusive<i64>) -> anyhow::Result<()> {
         let rows: String = ids.map(|id| format!("{id},7,1\n")).collect();
         let csv = format!("id,petId,quantity\n{rows}");

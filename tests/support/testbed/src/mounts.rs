@@ -51,7 +51,7 @@ impl SmallDisk {
         let stop = Arc::clone(&ends);
         let refill = move || {
             while !stop.load(Ordering::Relaxed) {
-                // Ignore errors, because the test itself fails if the disk is not full.
+                // Ignore errors, because a test notices a disk that is not full.
                 let _ = fill(&mut ballast);
                 std::thread::sleep(REFILL_INTERVAL);
             }

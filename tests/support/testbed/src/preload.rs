@@ -70,7 +70,7 @@ impl Preload {
         Ok(std::fs::rename(new, self.file())?)
     }
 
-    /// Makes a command load the library when it starts.
+    /// Makes the command's process load the library and read the number in [`Preload::file`].
     pub fn put_into<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("LD_PRELOAD", &self.library).env("TESTBED_NUMBER", self.file())
     }
@@ -79,7 +79,7 @@ impl Preload {
         &self.library
     }
 
-    /// True if a process has read the last nonzero number that [`Preload::set`] set.
+    /// True if a process has read the nonzero number that was set last.
     pub fn was_used(&self) -> bool {
         self.used().exists()
     }

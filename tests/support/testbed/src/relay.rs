@@ -31,9 +31,9 @@ pub enum Fault {
     CutAtCommit,
 }
 
-/// Reads, and may change, the bytes of one connection before the relay forwards them. The relay
-/// closes the connection if a method removes all bytes of a chunk. When a direction ends, the
-/// direction's method gets one empty buffer.
+/// Reads, and may change, the bytes of one connection before the relay forwards them. If a method
+/// empties a chunk, the relay closes the connection. When the client or the server stops sending,
+/// its method gets one empty buffer.
 pub trait ReadAlong: Send + 'static {
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
 

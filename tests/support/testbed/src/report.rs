@@ -12,8 +12,8 @@ pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 pub struct Report {
     figures: Vec<String>,
     violations: Vec<ReportedViolation>,
-    /// Times with their bounds. They are checked at the end of the run, because only then is the
-    /// longest stall known.
+    /// Each entry has a name, the measured time and its bound. `write` compares them at the end of
+    /// the run, because the machine's longest stall extends each bound.
     times: Vec<(String, Duration, Duration)>,
 }
 
@@ -54,7 +54,6 @@ impl Report {
         }
     }
 
-    /// True if there is no violation so far and no measured time exceeds its bound.
     pub fn holds(&self) -> bool {
         let are_in_time = self.times.iter().all(|(_, taken, bound)| taken <= bound);
         self.violations.is_empty() && are_in_time
@@ -111,6 +110,6 @@ pub enum Verdict {
     Holds,
     /// There are violations, all of which a stall of the machine may explain.
     Violated,
-    /// There are violations, and a stall cannot explain all of them.
+    /// A stall cannot explain at least one of the violations.
     Contradicted,
 }

@@ -1,5 +1,5 @@
-//! Runs the documents' sample programs of one language, or their curl commands, against a server.
-//! Some programs also run through a proxy that refuses requests or loses responses.
+//! Runs the sample programs of one language, or the curl commands, in the documents against a
+//! server. Some programs also run through a proxy that refuses requests or loses responses.
 
 use crate::child_process;
 use crate::command_output::CommandOutput;
@@ -387,8 +387,8 @@ fn check_waits(requests: &Receiver<Instant>, faults: &[SampleFault]) -> anyhow::
     Ok(())
 }
 
-/// Starts a proxy to the server. Each request gets the next fault, until no fault is left. Returns
-/// the proxy's address and the arrival times of requests.
+/// Starts a proxy to the server. The first requests get one fault each, in order. Returns the
+/// proxy's address and the arrival times of requests.
 fn start_faulty_proxy(
     server: SocketAddr,
     faults: &'static [SampleFault],

@@ -120,7 +120,6 @@ impl ServerProcess {
         }
     }
 
-    /// Sends SIGTERM and waits for a clean exit.
     pub fn stop(self) -> anyhow::Result<()> {
         self.signal(Signal::TERM)?;
         let (status, log) = self.wait()?;
@@ -130,7 +129,6 @@ impl ServerProcess {
         Ok(())
     }
 
-    /// Sends SIGKILL and waits for the exit. Returns the log.
     pub fn kill(self) -> anyhow::Result<String> {
         self.process.kill()?;
         Ok(std::fs::read_to_string(&self.log)?)

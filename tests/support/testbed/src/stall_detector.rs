@@ -25,7 +25,7 @@ impl StallDetector {
         StallDetector::start_with(|_| ())
     }
 
-    /// Starts the detector. Its thread calls `tell` with the length of each counted stall.
+    /// Starts the detector. Its thread calls `tell` with the length of each stall above 20 ms.
     pub fn start_with(tell: impl Fn(Duration) + Send + 'static) -> std::io::Result<StallDetector> {
         let (ends, longest_nanos, late_nanos) = <(Arc<AtomicBool>, Arc<_>, Arc<_>)>::default();
         let stop = Arc::clone(&ends);

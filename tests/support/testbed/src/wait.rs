@@ -53,7 +53,6 @@ pub async fn wait_for<T>(
     }
 }
 
-/// Waits until `holds` returns true. Fails the test after [`WAIT_TIMEOUT`].
 pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     let waited = wait_for(what, WAIT_TIMEOUT, async || holds().await.then_some(())).await;
     waited.unwrap_or_else(|error| panic!("{error}"));

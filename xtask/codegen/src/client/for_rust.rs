@@ -204,8 +204,8 @@ fn reference(kind: &str, description: &Value) -> Value {
     })
 }
 
-/// If a property or parameter is an identifier, replaces its schema by a reference: `id` of an
-/// `Order` and any `orderId` become an `OrderId`.
+/// If a property or parameter is an identifier, replaces its schema with a reference. For example,
+/// `id` of an `Order` and any `orderId` become an `OrderId`.
 fn name_identifier(
     owner: &str,
     name: &str,
@@ -242,9 +242,9 @@ fn remove_bounds(value: &mut Value) {
     }
 }
 
-/// Parts of descriptions that say how to write a value as text, although callers of the client pass
-/// Rust values. Each entry has the beginning and the end of such a part, and the text that replaces
-/// the part.
+/// Parts of descriptions that say how to write a value as text. The client omits them, because its
+/// callers pass Rust values. Each entry has the part's beginning, its end, and the text that
+/// replaces the part.
 const TEXT_FORMS: [(&str, &str, &str); 2] =
     [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
 

@@ -60,7 +60,6 @@ pub fn served(contract: &Contract) -> TokenStream {
     }
 }
 
-/// Writes the arguments that dropshot extracts from a request.
 fn extractors(operation: &Operation) -> TokenStream {
     let sets = operation.parameters.iter().map(|set| {
         let (part, ty) = (argument_name(set), &set.record.name);

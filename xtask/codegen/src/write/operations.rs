@@ -139,7 +139,8 @@ pub fn handlers(contract: &Contract) -> TokenStream {
         pub trait Api: Sized + Send + Sync + 'static {
             /// The state that handlers share.
             type Context: ServerContext;
-            /// Describes who sent a request. The middleware adds the value to the request's extensions.
+            /// The type that describes who sent a request. The middleware adds a value of this type
+            /// to the request's extensions.
             type Caller: Send + Sync + 'static;
 
             /// Adds headers to the response for a documented error. Does nothing by default.

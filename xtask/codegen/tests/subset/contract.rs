@@ -641,7 +641,8 @@ pub trait Api: Sized + Send + Sync + 'static {
     /// The state that handlers share.
     type Context: ServerContext;
 
-    /// Describes who sent a request. The middleware adds the value to the request's extensions.
+    /// The type that describes who sent a request. The middleware adds a value of this type
+    /// to the request's extensions.
     type Caller: Send + Sync + 'static;
 
     /// Adds headers to the response for a documented error. Does nothing by default.

@@ -40,8 +40,8 @@ pub struct Container<'i> {
 }
 
 impl Container<'_> {
-    /// Unpacks the image into a temporary directory. Fails if the image does not run as the user of
-    /// [`ISOLATIONS`].
+    /// Unpacks the image into a temporary directory. Fails if the image's user is not 65532, the
+    /// user in [`ISOLATIONS`].
     pub fn create(image: &Image, isolation: Isolation) -> anyhow::Result<Container<'_>> {
         if image.user != "65532:65532" {
             bail!("the image runs as {}", image.user);
@@ -66,7 +66,7 @@ impl Container<'_> {
         self.directory.path().join("log")
     }
 
-    /// Writes a file into the container; a container engine would mount it instead.
+    /// Writes a file into the container. A container engine would mount the file.
     pub fn mount(&self, inside: &str, content: &str) -> anyhow::Result<()> {
         let path = self.path(inside);
         let parent = path.parent().context("a file is in a directory")?;

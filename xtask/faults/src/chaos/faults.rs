@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The kinds of faults. When a fault's time is over, the fault is undone. A promotion is an
+/// The kinds of faults. All faults of a group are undone at the end of the group. A promotion is an
 /// exception: the new primary stays the primary and gets a new standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum FaultKind {
@@ -114,14 +114,14 @@ impl FaultKind {
         matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
     }
 
-    /// Returns how often each round of the schedule contains the fault. Promotions occur twice as
-    /// often as other faults.
+    /// Returns how often each round of the schedule contains the fault. Each kind of promotion
+    /// occurs twice as often as another fault.
     fn weight(self) -> usize {
         1 + usize::from(self.promotes())
     }
 
     /// Returns the layer that the fault affects, and the fault's shortest and longest duration in
-    /// milliseconds. Some faults can last longer than [`history::GIVES_UP_AFTER`], so clients give
+    /// milliseconds. Some durations exceed [`history::GIVES_UP_AFTER`], to test clients that give
     /// up.
     fn layer_and_duration(self) -> (Layer, (u64, u64)) {
         use Layer::{All, Databases, Disk, Networks, Servers};
@@ -153,8 +153,8 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault is alone in its group in every round. False for a fault at a COMMIT, which
-    /// is alone only in the first round.
+    /// True if the fault must be alone in its group in every round. A fault at a COMMIT must be
+    /// alone only in the first round.
     fn is_alone(self) -> bool {
         matches!(self.layer_and_duration().0, Layer::All | Layer::Disk)
     }
@@ -179,7 +179,7 @@ pub struct Fault {
     pub delay: Duration,
 }
 
-/// One fault, or two that occur at the same time.
+/// One fault, or two that overlap.
 #[derive(Clone, Debug)]
 pub struct FaultGroup {
     /// The faults in the order in which they begin; they are undone in the reverse order.

@@ -49,7 +49,7 @@ impl FaultGroup {
         self.faults.iter().any(|fault| fault.kind.may_lose_counts(topology))
     }
 
-    /// True if a fault promotes the standby, so that the new primary needs a new standby.
+    /// True if a fault promotes the standby. The new primary then needs a new standby.
     pub fn promotes(&self) -> bool {
         self.faults.iter().any(|fault| fault.kind.promotes())
     }
@@ -93,7 +93,7 @@ impl Fault {
     }
 
     /// Returns the name of the server whose responses the fault affects. The second value is true
-    /// if they are only delayed, and false if they may be lost.
+    /// if the fault only delays responses, and false if the fault may lose responses.
     fn affected_server(&self, site: &Site) -> Option<(String, bool)> {
         let keeps_answers = match self.kind {
             FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
@@ -166,8 +166,8 @@ impl Fault {
         Ok(wait_for("the fault has an effect", timeout, has_effect).await.is_ok())
     }
 
-    /// Makes each sync of the server's disk fail, hang or do nothing, as [`testbed::Preload::disk`]
-    /// defines for `number`.
+    /// Makes each sync of the server's disk fail, hang or do nothing. `number` selects the effect
+    /// ([`testbed::Preload::disk`]).
     fn stop_syncs(&self, site: &Site, workload: &Workload, number: i64) -> anyhow::Result<()> {
         site.server(self.number(site))?.preload.set(number)?;
         workload.journal.note(What::Unsynced);
@@ -294,7 +294,7 @@ impl Fault {
         }
     }
 
-    /// Sets `fault` on the relays that this kind of fault affects: of servers, or of the operator's
+    /// Sets `fault` on the relays of the affected servers, or on the relays of the operator's
     /// commands.
     fn set_networks(&self, site: &Site, fault: relay::Fault) {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset};

@@ -195,7 +195,7 @@ async fn inject_faults(
         let recovered = recover(&site.servers, workload);
         let served_after = match (group.promotes(), &mut site.databases) {
             (true, Some(databases)) => {
-                // The replaced primary may still run, so kill it.
+                // After the recovery, kill the replaced primary, because it may still run.
                 let (served_after, standby_added) =
                     tokio::join!(recovered, databases.add_standby());
                 standby_added?;
@@ -224,7 +224,8 @@ async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let probes = servers.iter().map(|server| probe(server, journal, &ready));
     let agreement = async {
         let are_ready = async || (ready.borrow().len() == servers.len()).then_some(());
-        // Ignore the result, because the history's rules report servers that are not ready in time.
+        // Ignore the result, because the checker of the recording reports servers that are not
+        // ready in time.
         let _ = wait_for("servers are ready", READY_TIMEOUT, are_ready).await;
         expect_service(servers, workload).await;
         let served_after = undone.elapsed();
@@ -303,8 +304,8 @@ fn digest(list: &[u8]) -> String {
     format!("{:016x}, {} bytes", hasher.finish(), list.len())
 }
 
-/// Returns a key for each account with a reachable limit, then the clients' main key. Further keys
-/// of the main key's account follow, which may be revoked during the run.
+/// Returns a key for each account with a reachable limit, then the clients' main key. The remaining
+/// keys belong to the main key's account, and may be revoked during the run.
 fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
     let mut keys = Vec::new();
     for (number, (per_minute, per_day)) in LIMITS.into_iter().enumerate() {

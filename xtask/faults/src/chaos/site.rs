@@ -26,8 +26,8 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 pub struct SeededDefects {
     /// Replacements in the statements that servers send to PostgreSQL.
     pub tampering: Tampering,
-    /// True if the disk of an embedded store lies: while a fault should make syncs hang, they
-    /// succeed without effect.
+    /// True if syncs of an embedded store succeed without effect when a fault should make syncs
+    /// hang.
     pub has_lying_disk: bool,
 }
 
@@ -167,8 +167,8 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
-    /// Returns the setting of [`testbed::Preload::disk`] with which each sync hangs. On a lying
-    /// disk, syncs succeed without effect instead.
+    /// Returns the setting of [`testbed::Preload::disk`] that makes each sync hang. For a lying
+    /// disk, returns the setting that makes syncs succeed without effect.
     pub fn hung_disk_setting(&self) -> i64 {
         if self.seeded_defects.has_lying_disk { -2 } else { -3 }
     }
@@ -235,8 +235,8 @@ impl Site {
         self.root.path().to_path_buf()
     }
 
-    /// Keeps the history, the logs and the data of PostgreSQL when the site is dropped. The disks
-    /// of an embedded store are still unmounted.
+    /// Keeps the recording, the logs and PostgreSQL's data when the site is dropped. The disks of
+    /// an embedded store are still unmounted.
     pub fn keep(&mut self) {
         self.databases.iter_mut().for_each(Databases::keep);
         self.root.disable_cleanup(true);

@@ -23,9 +23,8 @@ const REQUESTS: usize = 100_000;
 const ACCOUNTS: usize = 4;
 const MAX_BATCH: usize = 200;
 
-/// The longest time, in microseconds, that a batch can wait for the rows of its accounts. After
-/// this time, PostgreSQL cancels the statement, because the rate limiter's connection has this
-/// `statement_timeout`.
+/// The longest time, in microseconds, that a batch can wait for the rows of its accounts. It equals
+/// the `statement_timeout` of the rate limiter's connection.
 const MAX_WAIT_US: i64 = 650_000;
 
 /// How far the scenario sets PostgreSQL's clock forward, and later back. A failover has the same
@@ -118,8 +117,8 @@ struct PostgresLimiter {
 }
 
 impl PostgresLimiter {
-    /// Prepares the limiter's statement, which reads the time from the function of [`CLOCK`]. The
-    /// database of `client` must already have this function.
+    /// Prepares the limiter's statement. The function in [`CLOCK`] must already exist, because the
+    /// statement reads the time from it.
     async fn prepare(client: Client) -> anyhow::Result<PostgresLimiter> {
         client.batch_execute("SET search_path = test, pg_catalog, public").await?;
         Ok(PostgresLimiter { admission: Admission::prepare(&client).await?, client })
@@ -177,16 +176,16 @@ impl LimiterPair {
             request(account as i64, limits)
         };
         let mut batch: Vec<KeyedRequest> = (0..length).map(request).collect();
-        // The statement admits requests in the order of their accounts, so the in-memory limiter
-        // must too.
+        // PostgreSQL's statement admits requests in the order of their accounts. Sort the batch, so
+        // that the in-memory limiter uses the same order.
         batch.sort_by_key(|request| request.account);
         batch
     }
 
     /// Passes the batch to both limiters, and returns the first difference between their decisions.
     ///
-    /// The statement of the limiter in PostgreSQL reads a clock that is `wait` microseconds behind.
-    /// This simulates a statement that read the clock and then waited for a lock.
+    /// The limiter in PostgreSQL gets a clock that is `wait` microseconds behind, as if its
+    /// statement had waited for a lock.
     async fn admit(&mut self, batch: &[KeyedRequest], wait: i64) -> anyhow::Result<Option<String>> {
         let decisions = self.postgres.admit(self.now - wait, batch).await?;
         for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {

@@ -1,4 +1,4 @@
-//! Tests three server processes that count requests together in a separate limits database. The
+//! Tests three servers that share request counts in one database, apart from the store. The
 //! operator's commands must show the counts and bans.
 
 use crate::replicas::{Replica, StoreUnderTest};

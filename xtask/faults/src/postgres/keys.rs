@@ -15,7 +15,7 @@ use store_orders::api_key::{ApiKey, Environment};
 use testbed::postgres::DATABASE;
 use testbed::{Key, Report};
 
-/// Inserts a million copies of the account's key, with their own ids and digests.
+/// Inserts a million copies of the key of the account `crowd`. Each copy has its own id and digest.
 const INSERT_KEYS: &str = "
     INSERT INTO keys
     SELECT (jsonb_populate_record(k, jsonb_build_object('row', n + 1000, 'id', 'key_' || n + 1e11,
@@ -35,7 +35,8 @@ const FLOODING_CLIENTS: usize = 4;
 const ISSUED: usize = 20;
 const REVOKED: usize = 5;
 
-/// Time within which every server must refuse a key that was revoked or whose account was closed.
+/// The maximum time for which servers may accept a key after its revocation or the closing of its
+/// account.
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
@@ -115,8 +116,8 @@ async fn change_keys(
     Ok(())
 }
 
-/// Runs `accounts set-plan` and `accounts close` for the account with a million keys. Checks that
-/// neither writes a row of a key. Checks that the closed account's key is refused in time.
+/// Checks that `accounts set-plan` and `accounts close` write no row of a key, although the account
+/// has a million keys. Checks that a key of the closed account is refused in time.
 async fn change_account(
     setup: &OnPrimary,
     crowd: &Key,
@@ -160,9 +161,9 @@ async fn measure_acceptance(key: &Key, replicas: &[Replica]) -> anyhow::Result<D
     Ok(longest)
 }
 
-/// Checks that an invalid key was not accepted for longer than [`REVOCATION_TIMEOUT`]. Stalls of
-/// the machine do not extend this limit, because a server that cannot read the store must then
-/// refuse all keys.
+/// Checks that servers did not accept an invalid key for longer than [`REVOCATION_TIMEOUT`]. Stalls
+/// of the machine do not extend this limit, because a stalled server must refuse all keys until it
+/// has read the store.
 fn expect_refused_in_time(what: &str, accepted: Duration, report: &mut Report) {
     let text = format!("{what} is accepted for {accepted:.2?} (at most {REVOCATION_TIMEOUT:?})");
     report.figure(text.clone());

@@ -29,7 +29,6 @@ const FSYNC_DELAYS: [(Duration, Duration); 5] = [
 /// The number of operators that run commands in a loop at the same time.
 const OPERATORS: usize = 8;
 const LOOP_TIME: Duration = Duration::from_secs(6);
-/// The delay of each fsync during [`LOOP_TIME`].
 const LOOP_FSYNC_DELAY: Duration = Duration::from_millis(20);
 
 pub async fn run(_: &Tools, report: &mut Report) -> anyhow::Result<()> {

@@ -34,9 +34,9 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
     Ok(())
 }
 
-/// A list must contain the first change of order 1, which was committed before the list was
-/// requested. A second change moves the order to the second page of changes that PostgreSQL
-/// returns. So the reading must continue after the first page.
+/// Order 1 changes before the list is requested, and again before the changes are read. The second
+/// change moves the order to PostgreSQL's second page of changes. The list must still contain the
+/// first change.
 pub fn a_list_contains_all_of_many_changes(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.server_store()?, engine.commands()?);
     import(&*commands, [1])?;

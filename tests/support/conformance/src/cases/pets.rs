@@ -1,4 +1,4 @@
-//! Tests imports and lookups of pets, which every engine must treat alike.
+//! Tests that every engine imports and looks up pets in the same way.
 
 use crate::engine::Engine;
 use crate::records::refusal;

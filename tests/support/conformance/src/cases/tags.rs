@@ -15,7 +15,6 @@ struct Server {
 }
 
 impl Server {
-    /// Opens the list, as a server does when it starts.
     fn start(engine: &dyn Engine) -> anyhow::Result<Server> {
         let log = Logger::root(Discard, o!());
         let store = engine.server_store()?;

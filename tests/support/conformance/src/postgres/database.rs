@@ -1,4 +1,4 @@
-//! Creates databases on the server under test, and connects to them.
+//! Creates databases on the PostgreSQL server under test, and connects to them.
 
 use crate::ServedStore;
 use crate::engine::Engine;
@@ -81,7 +81,7 @@ impl Database<'_> {
         self.url_for(&self.server.role)
     }
 
-    /// Starts a relay to the PostgreSQL server. Also returns the URL of the owner's connections
+    /// Starts a relay to the PostgreSQL server. Also returns a URL with which the owner connects
     /// through the relay.
     pub fn relay(&self) -> anyhow::Result<(Relay, PostgresUrl)> {
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
@@ -104,7 +104,6 @@ impl Database<'_> {
         self.server.database(self.url_counting_in(None)?.limits_database())
     }
 
-    /// Grants `role` the rights that a server needs.
     pub fn grant(&self, role: &str) -> anyhow::Result<()> {
         let grants = print_grants(&self.url().parse()?, role)?;
         let grants = grants.strip_prefix("\\set ON_ERROR_STOP on\n").context("errors go on")?;

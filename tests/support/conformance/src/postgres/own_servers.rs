@@ -26,8 +26,8 @@ const FAILOVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// If PostgreSQL does not reply for this time, a server closes its session.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The transaction id at which a case restarts PostgreSQL. Only 36 million ids remain then. Below
-/// 40 million, PostgreSQL warns of the wraparound.
+/// The transaction id at which a case restarts PostgreSQL. At this id, 36 million ids remain.
+/// PostgreSQL warns of the wraparound if fewer than 40 million ids remain.
 ///
 /// `set_next_transaction` requires the first id of a segment of pg_xact, which is a multiple of
 /// 1,048,576.
@@ -50,8 +50,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Waits until a commit on the connection `role`, such as `writer`, waits for the standby. Then
-    /// ends the commit's wait.
+    /// Ends a commit's wait for the standby. First waits until a commit on the connection `role`,
+    /// such as `writer`, has begun this wait.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
@@ -115,7 +115,7 @@ pub fn servers_and_commands_leave_a_host_that_was_fenced_as_read_only(
         })?;
         wait_blocking("it is ready", remaining_time(), || store.require_ready().ok())?;
     }
-    // If no other host is configured, the error must say that this host is read-only.
+    // With only the fenced primary configured, the error must say that the host is read-only.
     let alone = database.url().replace(&format!(",127.0.0.1:{}", standby.port), "");
     let refused = PostgresOperatorStore::connect(&alone.parse()?).err().context("not refused")?;
     let message = format!("{:#}", anyhow::Error::new(refused));

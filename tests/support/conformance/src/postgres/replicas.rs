@@ -11,8 +11,8 @@ use store_orders::store::OperatorStore;
 use store_orders::store::postgres::ReplicaRow;
 use testbed::{WAIT_TIMEOUT, wait_blocking};
 
-/// The maximum time until a server's row contains a new address of the server, or a new change
-/// number of its list.
+/// The maximum time until a server's row contains the server's new address, or the new change
+/// number of the server's list.
 const ROW_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub fn a_server_is_named_with_its_program_and_address(
@@ -43,8 +43,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     // Add a row whose last heartbeat is in the future. After a failover, such rows exist if the new
     // primary's clock is behind the old primary's clock.
     database.add_server("now() + interval '1 day'")?;
-    // `silent_replicas` watches the rows for 5 s and must find the silent server `f00`. So the
-    // running server removes the row of `f00` only after 6 s.
+    // The running server removes the row of `f00` after 6 s. `silent_replicas` needs 5 s to find
+    // the row first.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);

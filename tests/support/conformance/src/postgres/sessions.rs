@@ -71,7 +71,6 @@ pub fn no_request_is_executed_after_its_deadline(server: &PostgresUnderTest) -> 
     let cancelled = std::thread::scope(|scope| {
         let batch = database.before_commit(LOCK_CHANGES, || {
             let batch = scope.spawn(|| store.cancel(&requests));
-            // Hold the lock beyond the deadline of the first request.
             while !batch.is_finished() && Instant::now() < deadline + EXTRA_LOCK_TIME {
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -144,7 +143,7 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     let decision = database.counts()?.before_commit("LOCK TABLE limits_accounts", || {
         let began = Instant::now();
         let first = wait_blocking("an answer", EXTRA_LOCK_TIME, || Some(admit()))?;
-        // Send requests for longer than any statement may wait for the lock.
+        // Meanwhile, a statement's wait for the lock times out, which must not end the session.
         while began.elapsed() < 2 * EXTRA_LOCK_TIME {
             admit();
         }
@@ -351,14 +350,15 @@ pub fn role_settings_do_not_affect_sessions(server: &PostgresUnderTest) -> anyho
     Ok(())
 }
 
-/// A command waits for a server even if the server's row looks old. After a failover, the row of a
-/// running server looks old if the new primary's clock is ahead of the old primary's clock.
+/// A command waits for a heartbeat even if the server's row looks old. After a failover, the row of
+/// a running server looks old if the new primary's clock is ahead of the old primary's clock.
 pub fn a_command_waits_for_a_server_regardless_of_clocks(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
-    // This row gets no heartbeats, as if its server still sent them to the old primary.
+    // This row gets no heartbeats, like the row of a server that still sends heartbeats to the old
+    // primary.
     database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
     commands.await_servers();

@@ -1,4 +1,5 @@
-//! The faults of a recording. A fault may delay or lose the answers of the servers that it names.
+//! The faults of a recording. A fault may delay or lose the responses of the servers in its
+//! `servers`.
 
 use super::findings::Interval;
 use crate::event::FaultBegun;
@@ -48,17 +49,17 @@ impl Faults {
         })
     }
 
-    /// Returns the length of the interval minus the time of the faults in the interval, in
-    /// nanoseconds. A fault includes `GRACE_NANOS` before its begin and after its end. If two
-    /// faults overlap, the overlap is subtracted twice.
+    /// Returns the nanoseconds of the interval minus those of the faults. A fault includes
+    /// `GRACE_NANOS` before its start and after its end. If two faults overlap, the overlap is
+    /// subtracted twice.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();
         interval.length().saturating_sub(faults)
     }
 
-    /// Returns the faults that overlap the interval, beginning with the last fault. Extends each
-    /// fault by `GRACE_NANOS` at both ends before the comparison.
+    /// Returns the faults that overlap the interval, the last fault first. Each fault is extended
+    /// by `GRACE_NANOS` at both ends.
     fn overlapping(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
         let faults = self.past.iter().rev();
         let faults = faults.map(move |(fault, begun)| {

@@ -87,8 +87,8 @@ impl Orders {
         }
     }
 
-    /// Checks that a page of pending orders shows no order that had shipped before the page was
-    /// requested. Such an order has become pending again, which violates [`Rule::CameBack`].
+    /// Checks a page of pending orders. An order that had shipped before the page was requested
+    /// violates [`Rule::CameBack`].
     fn check_pending(&self, by: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
         for id in ids.iter() {
             let Some(order) = self.orders.get(id).filter(|order| order.shipped_from < by.begun)
@@ -101,8 +101,8 @@ impl Orders {
         }
     }
 
-    /// Returns the unconfirmed imports of which the list shows an order, and records that they
-    /// succeeded. One order proves an import, because imports are atomic.
+    /// Returns the unconfirmed imports with at least one order in the list, and records that they
+    /// succeeded. One order proves an import, because each recorded import is one transaction.
     fn visible_imports(&mut self, list: &Operation, ids: &IdSet) -> Vec<RangeInclusive<usize>> {
         let shows = |(first, last): &(usize, usize)| (*first..=*last).any(|id| ids.contains(id));
         let visible: Vec<(usize, usize)> = self.imports.iter().copied().filter(shows).collect();
@@ -110,7 +110,8 @@ impl Orders {
         visible.into_iter().map(|(first, last)| first..=last).collect()
     }
 
-    /// Checks that the list shows no order that was gone before the list was requested.
+    /// Checks that the list shows no order whose cancellation or absence was known before the list
+    /// was requested.
     fn check_shown(&self, list: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
         for id in ids.intersection(&self.gone) {
             let Some(order) = self.orders.get(id) else { continue };

@@ -33,16 +33,15 @@ pub struct Orders {
     pub(super) last_lists: HashMap<String, (Arc<Operation>, IdSet)>,
 }
 
-/// What the checker knows about an order.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// A time at which the order was certainly in the store; [`NEVER`] if it may not exist.
+    /// The earliest time at which the order was certainly in the store; [`NEVER`] if none is known.
     pub known_from: u64,
     pub changes: Vec<Change>,
     /// The first cancellation that was answered 204.
     pub cancelled: Option<Arc<Operation>>,
-    /// The earliest time at which the order had certainly shipped; [`NEVER`] if none is known.
-    /// Lists still show shipped orders.
+    /// The earliest time at which the order is known to be shipped, or [`NEVER`]. A shipped order
+    /// stays in the lists.
     pub shipped_from: u64,
     /// The operation that first proved that the order had shipped. `None` if the order had shipped
     /// at the beginning.
@@ -174,16 +173,16 @@ impl Orders {
         }
     }
 
-    /// Records a cancellation whose outcome is unknown, because its answer was lost or was a 503.
+    /// Records a cancellation whose outcome is unknown, because its response was lost or was a 503.
     pub fn add_unresolved(&mut self, id: usize, by: &Arc<Operation>) {
         if self.known.contains(id) {
             self.unresolved.push((id, Arc::clone(by)));
         }
     }
 
-    /// Resolves cancellations whose outcome is unknown, with a list that was requested at `begun`.
+    /// Uses a list that was requested at `begun` to resolve cancellations with an unknown outcome.
     /// A cancellation executes within [`MAX_EXECUTION_TIME`], not counting faults and stalls. If
-    /// the list still shows the order after this time, the cancellation was never executed.
+    /// the list shows the order after that time, the cancellation never executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,

@@ -31,8 +31,8 @@ pub struct Recovery {
     last_digests: String,
 }
 
-/// The requests of one kind that a server gets after a fault. They begin when the server is ready,
-/// and end with the first request that the server executes.
+/// The requests of one kind to a server that is ready after a fault, up to the first request that
+/// the server executes.
 struct Service {
     server: String,
     kind: Discriminant<Request>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 impl Orders {
     /// Checks the final table:
     ///
-    /// - It contains no order that was never imported, and no order twice.
+    /// - It contains only imported orders, and none of them twice.
     /// - It contains every order that was certainly in the store.
     /// - It contains all orders of an import, or none of them.
     /// - Each order has a status that the recorded responses allow.

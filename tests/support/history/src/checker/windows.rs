@@ -30,7 +30,7 @@ const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 /// `Retry-After` means that the daily limit is reached.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
-/// Maximum limit per minute that clients can reach. Accounts with a higher limit are not checked.
+/// Clients cannot reach a higher limit per minute, so accounts with a higher limit are not checked.
 const MAX_REACHABLE_LIMIT: u32 = 100_000;
 
 #[derive(Default)]
@@ -51,7 +51,7 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// The times at which clients received the responses to requests that the daily window
+    /// The times at which clients received responses. Contains only requests that the daily window
     /// certainly counted.
     admitted: Vec<u64>,
     /// Upper bound of the requests that the daily window has counted so far.
@@ -243,7 +243,8 @@ impl Account {
         }
     }
 
-    /// Adds a violation if a request was refused although its window cannot have been full.
+    /// Adds a violation if a request was refused, but too few requests can have counted to fill the
+    /// window.
     fn check_refused(
         &self,
         operation: &Arc<Operation>,

@@ -13,7 +13,6 @@ use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// same order at the same time.
 const NEIGHBOURS: usize = 6;
 
-/// How long callers use a key after it was revoked.
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
 
 /// The factor by which clients lengthen their pauses during some groups of faults. Some defects are
@@ -28,8 +27,7 @@ pub struct Pool {
     next: AtomicUsize,
     /// The id of the last order that clients may cancel.
     last: AtomicUsize,
-    /// The keys of callers, oldest first. A revoked key has the time at which callers stop using
-    /// the key.
+    /// The keys of callers, oldest first. Callers use a revoked key until the time beside the key.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
     /// Writers and limited clients hold a read lock during a request. [`Pool::rest`] takes the
     /// write lock to make writers and limited clients wait.

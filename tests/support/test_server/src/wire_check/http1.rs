@@ -1,7 +1,7 @@
 //! Parses requests and responses from the bytes of an HTTP/1.1 connection.
 //!
-//! Bytes that cannot be parsed are ignored, because hyper responds to them before our code runs
-//! (`src/handbook/operating.md` lists these responses).
+//! Ignores bytes that cannot be parsed, because our code never sees such a request. hyper responds
+//! to it (`src/handbook/operating.md` lists these responses).
 
 use super::messages::{ReceivedResponse, SentRequest};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -32,8 +32,9 @@ impl Framing {
         }
     }
 
-    /// Returns the body at the start of `bytes`, and the body's length including its framing.
-    /// Returns `None` if the body is incomplete. `ended` is true if no more bytes will arrive.
+    /// Returns the body at the start of `bytes`, and the number of bytes that the body and its
+    /// framing take. Returns `None` if the body is incomplete. `ended` is true if no more bytes
+    /// will arrive.
     fn body(self, bytes: &[u8], ended: bool) -> Option<(Vec<u8>, usize)> {
         match self {
             Framing::Length(length) => Some((bytes.get(..length)?.to_vec(), length)),

@@ -18,7 +18,7 @@ pub struct Promise<'a> {
     pub operation: Option<&'a Operation>,
     /// The start of the label: the operation, and the status if the part belongs to a response.
     place: String,
-    /// The rest of the label, which names the part; empty if the part is the status itself.
+    /// The end of the label, with the part's name. Empty if the part is the status itself.
     pub what: String,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Promise<'a> {
         all.filter(|one| !NEVER_RETURNED.contains(&one.label().as_str())).collect()
     }
 
-    /// Returns the promise that a response to some request has this error code.
+    /// Returns the promise that at least one response has this error code, whatever the operation.
     pub fn from_code(code: &str) -> Promise<'a> {
         let place = "any operation or none".to_string();
         Promise { operation: None, place, what: code_label(code) }

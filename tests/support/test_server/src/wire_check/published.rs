@@ -1,5 +1,5 @@
-//! Checks that today's server keeps the promises of the published documents, because programs rely
-//! on them. Skips beta and experimental operations, and deprecated operations after their sunset.
+//! Checks that today's server keeps the promises of the published documents. Skips beta and
+//! experimental operations, and deprecated operations after their sunset.
 
 use super::documented::{DocumentFacts, Operation, WireCheck};
 use super::messages::{Exchange, SentRequest};
@@ -66,8 +66,8 @@ impl PublishedDocument {
         broken
     }
 
-    /// True if a program written for this document can have sent the request. Such a program does
-    /// not know parameters that were added later.
+    /// True if a program written for this document could send the request. Such a program does not
+    /// know parameters that were added later.
     fn can_send(&self, sent: &SentRequest, today: &WireCheck) -> bool {
         let (Some(then), Some(now)) = (self.check.operation(sent), today.operation(sent)) else {
             return true;

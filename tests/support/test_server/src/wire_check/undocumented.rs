@@ -57,8 +57,7 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// Determines the target of a request from the request line. If the request line allows several
-/// targets, the response's status decides.
+/// Determines the target of a request from the method, the path and the response's status.
 pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };
@@ -66,8 +65,8 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     if !known_method || sent.method == "CONNECT" || matches!(status, 414 | 431) {
         return Subject::NotOurs;
     }
-    // The path of a public page may have a trailing slash, because the server redirects it to the
-    // page.
+    // A public page's path may have a trailing slash, because the server redirects such a path to
+    // the page.
     let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
     let is_public = public_pages().any(|(public, _)| public == page);
     if is_public && !matches!(status, 401 | 404 | 429 | 500..) {
@@ -88,8 +87,6 @@ pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Sub
     }
 }
 
-/// Decodes the segments of a path. Returns `None` if the path does not begin with `/`, has dot
-/// segments, or cannot be decoded as UTF-8.
 fn segments(path: &str) -> Option<Vec<String>> {
     let segments = path.strip_prefix('/')?.split('/').map(decode);
     let segments: Option<Vec<_>> = segments.collect();
@@ -110,8 +107,6 @@ fn decode(segment: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Returns the allowed responses to a request whose path the document lacks. The keys are statuses
-/// and status ranges.
 pub fn unknown_path(document: &Value, reader: Reader) -> BTreeMap<String, DocumentedResponse> {
     let shared = &document["components"]["responses"];
     let described = json!({
@@ -123,8 +118,7 @@ pub fn unknown_path(document: &Value, reader: Reader) -> BTreeMap<String, Docume
     responses(&described, reader)
 }
 
-/// Returns the allowed responses to a request whose path is documented, but not with the request's
-/// method.
+/// Returns the allowed responses to a request whose path is documented, but whose method is not.
 pub fn other_method(
     document: &Value,
     operation: &Value,

@@ -96,17 +96,16 @@ impl Cluster {
         Ok(server)
     }
 
-    /// Starts a new standby called `name`, which follows the primary at `port`. The primary must be
-    /// new, because the standby needs all of the primary's WAL.
+    /// Starts a new standby called `name`, which follows the primary at `port`. The primary must
+    /// still have all of its WAL, because the standby begins as a copy of the template.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
-        // Copy the template instead of the running primary. The primary also began as a copy of the
-        // template, so the standby can apply all of the primary's WAL.
+        // A copy of the template suffices, because the primary began as the same copy and still has
+        // all WAL since then.
         self.copy("template", name)?;
         std::fs::write(self.path().join(name).join("standby.signal"), "")?;
         self.start(name, &[("primary_conninfo", &Cluster::upstream(port))]).await
     }
 
-    /// Starts a new primary and its synchronous standby.
     pub async fn pair(&self) -> anyhow::Result<Pair> {
         self.copy("template", "primary")?;
         let primary = self.start("primary", &[]).await?;
