@@ -3,9 +3,9 @@
 //! the failures below is the exception.
 //!
 //! The operator revokes a key with a command in another process. Asking the store for each request
-//! would cost a round trip, so a revoked key may still work for a moment. That moment must end
-//! within a second, even if the store is slow or cannot be reached. Otherwise a stolen key would
-//! work for as long as the outage lasts.
+//! would cost a round trip before the one that counts the request. So a revoked key may still work
+//! for a moment. That moment must end within a second, even if the store is slow or cannot be
+//! reached. Otherwise a stolen key would work for as long as the outage lasts.
 //!
 //! The obvious cache polls the store and replaces the rows that have changed. It breaks in two
 //! ways:
@@ -48,8 +48,8 @@
 //!   So when the heartbeat was sent, the primary had not been replaced, and had every change
 //!   acknowledged until then.
 //! - A poll replaces rows before it extends their validity (`refresh`).
-//! - A row that was looked up enters the cache only if it reflects every change that the cache
-//!   reflects ([`CachedKeys`]). Otherwise, only the requests that waited for the lookup use it.
+//! - A row that was looked up enters the cache only if its position is not before the cache's
+//!   ([`CachedKeys`]). Otherwise, only the requests that waited for the lookup use it.
 //! - A new key works as soon as `keys issue` has returned, because a request never shares a lookup
 //!   that was sent before the request arrived (`Lookups::join`). On PostgreSQL the command also
 //!   waits until no server can read from a replaced primary (`await_servers`).

@@ -91,7 +91,7 @@
 //! | damage check | the check for a damaged store, in a server's background |
 //! | server store, operator store | the store as a running server, or as the commands, use it |
 //! | session | the connections to one PostgreSQL server, opened and closed together |
-//! | heartbeat | a session's commit, four times a second, which a replaced primary cannot confirm |
+//! | heartbeat | a session's commit, four times a second; waits for the synchronous standby |
 //! | lease | allows using a session's answers until 1 s after its last confirmed heartbeat was sent |
 //! | server | a process that serves the API; in `store/postgres` also a server of PostgreSQL |
 //! | replica | one of several servers that share a store in PostgreSQL |

@@ -8,7 +8,8 @@
 //! So a snapshot is a sequence of pages of up to 248 KiB. An [`Edit`] creates the next snapshot.
 //! The edit shares unchanged pages with the old snapshot. In a changed page, the edit encodes only
 //! the orders that were read from the store, and copies the bytes of all others. Responses that
-//! have begun continue to send the old snapshot, while later requests get the new one.
+//! have begun continue to send the old snapshot, within a bound, while later requests get the new
+//! one.
 //!
 //! The size of the pages was measured. A list of 10,000 orders was sent 8,000 times a second in
 //! pages of 100 orders, but 17,500 times in pages about as large as today's. Larger pages would
@@ -25,8 +26,8 @@
 //! - Ids ascend through all pages, because an edit applies changes in ascending order of id, each
 //!   id once. So [`Snapshot::pages_from`] finds the page of an order by binary search.
 //! - A page's content never changes, so all snapshots that have the page share its compressed bytes
-//!   and its JSON in version 2. Both are computed on first use. The exception is the JSON of
-//!   changed pages: once version 2 is in use, each edit encodes it.
+//!   and its JSON in version 2. Pages are compressed on first use. JSON in version 2 is encoded on
+//!   first use too, but once version 2 is in use, each edit encodes it for changed pages.
 //! - The entity tag of version 1's list depends only on the JSON of its orders ([`ContentHash`]),
 //!   so the tag is the same on every replica and after a restart.
 //!

@@ -18,14 +18,17 @@
 //!
 //! If the generator overlooks a `maximum`, the type has no bound, so the emitted document lacks the
 //! `maximum`. The check then names its JSON pointer. If the check passes, one of two statements is
-//! true of each leaf of the document:
+//! true of each leaf of the document, that is, of each value that contains no other value:
 //!
 //! - Dropshot emits the leaf, with the same value. This covers paths, methods, parameters, types,
-//!   formats, bounds and required members. For each operation, it also covers the success response
-//!   with the lowest status.
-//! - Dropshot cannot emit the leaf, and `codegen::unemitted` lists its kind, with the checks and
-//!   tests that cover this kind instead. `api/UPSTREAM.md` shows the same table. A test fails if
-//!   dropshot emits any leaf of a listed kind, so nobody can list `maximum`.
+//!   formats, bounds and required members. Of each operation's responses, dropshot emits only the
+//!   success with the lowest status.
+//! - `codegen::unemitted` lists the leaf's kind as one that dropshot cannot emit, with the checks
+//!   and tests that cover this kind instead. `api/UPSTREAM.md` shows the same table. A test fails
+//!   if dropshot emits any leaf of a listed kind, so nobody can list `maximum`.
+//!
+//! The check reads the file in `spec/` itself, not what the generator has read from it. It also
+//! reports each leaf that only the emitted document has.
 //!
 //! For a time, the generated code contained parts of the document as constants, and added them to
 //! what dropshot emitted. The check then compared these parts with a copy of themselves, and could
@@ -45,9 +48,10 @@
 //!   emits one copy of each bound, and the parser enforces another.
 //!
 //! The checks themselves are tested with seeded defects. `xtask/tests/every_leaf.rs` changes each
-//! leaf, object and array of the documents, one at a time. Either the comparison or the rules of
-//! [`compatibility`](crate::compatibility) must report it. `xtask/tests/seeded_defects.rs` makes
-//! mistakes that a person might make, and `tests/wire_check.rs` sends responses that are wrong.
+//! leaf, object and array of the documents, one at a time. The comparison must report the change.
+//! For a leaf that dropshot cannot emit, the rules of [`compatibility`](crate::compatibility) must
+//! report it. `xtask/tests/seeded_defects.rs` makes mistakes that a person might make, and
+//! `tests/wire_check.rs` sends responses that are wrong.
 //!
 //! Text is the weak point. Dropshot emits descriptions from the comments of the generated types.
 //! This proves that no description was lost, but not that it is true. Therefore `check/texts.rs`

@@ -26,8 +26,9 @@
 //!   edit itself is a problem. In a shallow clone, the check says that it lacks the history, and
 //!   uses the files of the checkout.
 //! - A neutral change needs a new patch version, and an addition a new minor version. If the newest
-//!   published version is a beta, both need the next beta ([`Verdict::next_version`]). `check
-//!   --fix` sets these versions. `CHANGELOG.md` must name each addition and each breaking change.
+//!   published version is a beta, such as 2.0.0-beta.6, both need the next beta
+//!   ([`Verdict::next_version`]). `check --fix` sets these versions. `CHANGELOG.md` must name each
+//!   addition and each breaking change.
 //! - A breaking change needs a new major version, which is a new document under a new base path.
 //!   The old document stays without this change. It is served until all operations of its last
 //!   published version may be removed ([`operations_that_stay`]).

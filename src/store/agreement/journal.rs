@@ -1,4 +1,4 @@
-//! The journal, by which a replica detects that a primary has a different history.
+//! The journal, by which a replica detects that a primary lacks changes that the replica has seen.
 //!
 //! A replica catches up by change number. If its list is at change 8, it reads the orders that
 //! changed after 8. Catching up fails if a failover or a restored backup loses changes, because the

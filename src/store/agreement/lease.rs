@@ -33,8 +33,8 @@
 //! the confirmation long after the promotion.
 //!
 //! A and B measure their seconds with different clocks, which must advance at nearly the same rate.
-//! A small difference does no harm, because P2's promotion and B's connection take longer than the
-//! difference. Both happen between s and B's wait.
+//! A small difference does no harm: between s and B's wait, P2 is promoted and B connects, which
+//! takes longer than the clocks can differ in a second.
 //!
 //! What is always true:
 //!
@@ -44,15 +44,17 @@
 //!   expired, and so before the 204.
 //! - `getOrder` first looks for the order in a list, under the same rule. If the order is not
 //!   there, the server reads the order from the store. It shows the order as cancelled only once a
-//!   heartbeat has confirmed the cancellation (`Session::cancelled_order`).
+//!   heartbeat has confirmed the cancellation, because a failover could undo an unconfirmed one
+//!   (`Session::cancelled_order`).
 //! - No code can skip the wait, because the functions that send cancellations and freshness queries
-//!   require a [`WaitIsOver`]. The operator's commands also wait after a change, until no server
-//!   can use an older answer (`await_servers`).
+//!   require a [`WaitIsOver`]. After a change, the operator's commands also wait, until no server
+//!   can send a list without it (`await_servers`).
 //! - Lists wait too, because P2 may have a cancellation that P1 never confirmed. Without the wait,
 //!   B could send a list without the order, and A could later send a list with the order.
-//! - The first session of a process waits. A later session waits again if its primary is not the
-//!   one before, or was a standby in between (`ServerIdentity`). A session to the same primary only
-//!   waits for the rest of an unfinished wait ([`OldLeaseWait::for_session`]).
+//! - The first session of a process waits. A later session waits again if it leads to another
+//!   primary than the session before, or if that primary has been a standby since
+//!   (`ServerIdentity`). A session to the same primary only waits for the rest of an unfinished
+//!   wait ([`OldLeaseWait::for_session`]).
 //!
 //! What happens when something fails:
 //!

@@ -7,12 +7,12 @@
 //! the account everywhere. If each server enforces a quarter of the plan, a client that talks to
 //! only one server gets a quarter of what it pays for.
 //!
-//! So the update of the row is the decision. `count.sql` is one `INSERT … ON CONFLICT DO UPDATE`,
-//! and a transaction of its own. PostgreSQL locks the account's row and computes the new counts
-//! from the row's last committed version, even if another server committed it after this statement
-//! began ([Read Committed]). If the account has no row yet, one batch inserts it, and the others
-//! update it. Batches that count the same account therefore take effect one after the other, and
-//! each starts from the result of the one before.
+//! So the update of the row decides how many requests are admitted. `count.sql` is one `INSERT … ON
+//! CONFLICT DO UPDATE`, and a transaction of its own. PostgreSQL locks the account's row and
+//! computes the new counts from the row's last committed version, even if another server committed
+//! it after this statement began ([Read Committed]). If the account has no row yet, one batch
+//! inserts it, and the others update it. Batches that count the same account therefore take effect
+//! one after the other, and each starts from the result of the one before.
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -28,10 +28,11 @@
 //! ```
 //!
 //! Requests that wait at one server are counted as one batch. The statement counts as many requests
-//! of the batch as fit into both windows. It returns, for each account, the counts before the batch
-//! and the time at which it has counted. From these, the server decides on one request after the
-//! other with [`AccountWindows::admit`], the function that the limiter in memory uses. So if the
-//! answer arrives, the server admits exactly as many requests as PostgreSQL has counted.
+//! of the batch as fit into both windows. It returns, for each account, the new counts minus the
+//! requests that it has counted, which are the counts before the batch. It also returns the time at
+//! which it has counted. From these, the server decides on one request after the other with
+//! [`AccountWindows::admit`], the function that the limiter in memory uses. So if the answer
+//! arrives in time, the server admits exactly as many requests as PostgreSQL has counted.
 //! `xtask/faults/src/limits/agreement.rs` compares both limiters on 100,000 random requests.
 //!
 //! What is always true:
@@ -49,6 +50,9 @@
 //! - Windows follow only the database's clock. A batch reads the clock before it waits for a row.
 //!   If another batch has counted at a later time by then, the waiting batch uses the later time
 //!   (`counted_at`).
+//! - Each server counts the strikes of the 429s that it sends. So with four servers, a client may
+//!   get four times as many refusals before it is banned. A ban takes effect on all servers,
+//!   because it is written to the key's row.
 //!
 //! What happens when something fails:
 //!
@@ -58,8 +62,6 @@
 //!   and requests get 503. So with a synchronous standby, at most the counts of a second are lost.
 //!   If the standby is asynchronous, all counts that it has not received are lost.
 //! - A server that is killed loses its strikes, because each server counts strikes in its memory.
-//!   So with four servers, a client may get four times as many refusals before it is banned. A ban
-//!   is written to the key's row, so it takes effect on all servers.
 //!
 //! Each batch leaves dead versions of its rows, and PostgreSQL keeps them as long as a snapshot of
 //! the same database may need them ([routine vacuuming]). During a `pg_dump` of the store, each

@@ -1,8 +1,8 @@
-//! Cancels a batch of orders in PostgreSQL, and learns the outcome even if PostgreSQL's reply to
+//! Cancels a batch of orders in PostgreSQL, and learns the outcome even if PostgreSQL's answer to
 //! COMMIT is lost.
 //!
 //! A batch is one transaction in one round trip. BEGIN, the change lock, the update and COMMIT are
-//! sent without waiting for replies in between. If the connection breaks before the replies arrive,
+//! sent without waiting for answers in between. If the connection breaks before the answers arrive,
 //! nobody knows whether the transaction was committed. The batch must not fail in this case.
 //! Otherwise its callers would get a 503 at every failover, although their orders may be cancelled.
 //! Executing the same transaction again is not enough. The second attempt would find the orders
@@ -10,8 +10,8 @@
 //!
 //! So a [`Batch`] has a random id, and the update stores the id in each order that it cancels, in
 //! `orders.cancelled_in`. All attempts to execute the batch use this id. If an attempt finds an
-//! order with this id, an earlier attempt has cancelled the order. The first request for the order
-//! in the batch then gets the outcome `Cancelled`, and further requests for it get `NotFound`.
+//! order with this id, an earlier attempt has cancelled the order. Of the requests for this order
+//! in the batch, one gets the outcome `Cancelled`, and the others get `NotFound`.
 //!
 //! ```mermaid
 //! sequenceDiagram
@@ -43,7 +43,7 @@
 //! - A 204 is durable, even if the last attempt changed nothing. The change lock is a [row lock],
 //!   which PostgreSQL writes to the WAL. So COMMIT waits for the standby, which then has all
 //!   earlier commits too. If this wait is cancelled, COMMIT succeeds with a warning, and the batch
-//!   is treated as if no reply had arrived (`Link::require_confirmed_since`).
+//!   is treated as if no answer had arrived (`Link::require_confirmed_since`).
 //! - If an earlier attempt cancelled the orders, the last attempt does not know the position of
 //!   that change. So the list gets no pending removals, and learns of the change from the next
 //!   freshness query.
@@ -52,11 +52,10 @@
 //!
 //! - A lock is not free in time: PostgreSQL ends the wait before the deadline ([`lock_wait`]). If
 //!   enough time is left, the batch is sent again in the same session (`PostgresStore::execute`).
-//!   If PostgreSQL did not end the wait, the reply would be late, and a late reply ends the
-//!   session, which lists use too.
+//!   PostgreSQL must end the wait, because a late answer ends the session, which lists use too.
 //! - No session is open for the first attempt: the batch waits at most a second (`SESSION_WAIT`).
 //!   Then its clients get a 503, and nothing was cancelled. If a session is open but still waits
-//!   for old leases, the batch waits until its deadline.
+//!   for old leases, the batch waits as long as an attempt is possible.
 //! - The session ends after an attempt was sent: the batch waits for the next session, because only
 //!   another attempt can find out whether this one was committed.
 //! - PostgreSQL falls silent, but the connections stay open: a heartbeat without an answer for 2 s
