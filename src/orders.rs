@@ -90,8 +90,8 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use writer::Writer;
 
-/// The maximum number of changed pages for a refresh in the task of a request. Such a refresh
-/// copies less than 1 MiB. A longer refresh gets its own task.
+/// A refresh that changes at most this many pages, and reads nothing from the store, runs in the
+/// request's task, because it copies less than 1 MiB. Other refreshes get their own task.
 const MAX_INLINE_PAGES: usize = 4;
 
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);

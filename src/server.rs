@@ -33,8 +33,8 @@ use store_orders_api::BASE_PATH;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// The maximum wait for dropshot's accept loop to exit. The listening socket is closed afterwards,
-/// because a loop that still runs then logs an error.
+/// The maximum wait for dropshot's accept loop to exit. The listening socket is closed only after
+/// this wait, because the loop would log an error about a closed socket.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// The last part of the stop delay. In this part, the server ignores new SYN packets, but serves

@@ -70,7 +70,8 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     data.import_pending(1..=320).unwrap();
     let server = data.serve(&[]).unwrap();
     let (_proxy, client) = client(&server, &key);
-    // 310 cancellations make the write-ahead log start over, which it does after 250 commits.
+    // The write-ahead log starts over after 250 commits, so it starts over during these 310
+    // cancellations.
     for id in 1..=310 {
         assert_eq!(client.cancel_order(id).await.unwrap().status(), 204);
     }

@@ -112,8 +112,9 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// Checks that each order takes at least 60 bytes of the list's memory besides its JSON. At most,
-/// it takes 62 bytes and an eighth of the JSON, because the pages' buffers may have unused ends.
+/// Checks the average memory of an order in the list. The order takes its JSON and at least 60
+/// bytes. The maximum is its JSON, an eighth of its JSON, and 62 bytes, because the pages' buffers
+/// may have unused ends.
 ///
 /// Also checks that a search leaves no memory allocated.
 #[test]

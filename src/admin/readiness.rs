@@ -177,8 +177,7 @@ impl Readiness {
         Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
     }
 
-    /// Returns why requests with a key cannot be served. Returns `None` if such requests can be
-    /// served.
+    /// Returns the reason if requests with a key cannot be served.
     fn refusal_reason(&self) -> Option<Unready> {
         if let Some(why) = self.server.rate_limiter.unavailable_because() {
             let message = format!("requests cannot be counted: {why}");
@@ -266,12 +265,10 @@ async fn check_store(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Store
 struct ListLag(Option<(Instant, Position)>);
 
 impl ListLag {
-    /// Updates the lag. `stored` is the last change in the store, and `listed` is the last change
-    /// in the list.
     fn observe(&mut self, now: Instant, stored: Position, listed: Position) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
-            // A new history began, but the lag continues. Record the store's last change instead,
+            // The store has a new history, but the lag continues. Replace the recorded change,
             // because numbers of different histories cannot be compared.
             Some((since, lacked)) if lacked.history != stored.history => Some((since, stored)),
             Some((since, lacked)) if lacked.has_more_than(listed) => Some((since, lacked)),

@@ -136,7 +136,7 @@ impl PendingChange<'_> {
     }
 }
 
-/// Ships or cancels the orders in `file`, or without a file those in `ids`. Checks all orders
+/// Ships or cancels the orders in `file`, or those in `ids` if `file` is `None`. Checks all orders
 /// before the first change.
 pub fn change_pending(
     pending: PendingChange<'_>,

@@ -1,5 +1,5 @@
-//! `migrate`: creates and updates the tables of a store in PostgreSQL. Also prints the SQL that
-//! grants a server's role its rights.
+//! `migrate`: creates and updates the tables of a store in PostgreSQL. With `--print-grants`, only
+//! prints the SQL that grants a server's role its rights.
 
 use super::audit::{Change, record, record_in};
 use super::options::Options;

@@ -1,5 +1,5 @@
-//! `openapi`: prints the document of an API version as checked in, or with `--served` as a server
-//! with these settings publishes it.
+//! `openapi`: prints the document of an API version as checked in. With `--served`, prints the
+//! document that a server with the command's settings publishes.
 
 use crate::api_key::Environment;
 use crate::config::DocumentSettings;

@@ -28,9 +28,8 @@ pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
     read().with_context(|| format!("cannot read {}", display_name(file)))
 }
 
-/// Reads the records of a file. The result may contain bad rows. Fails if the file cannot be read
-/// or parsed. If it cannot be parsed, [`show_failure`] prints the error with the key `done`, such
-/// as "imported".
+/// Reads the records of a file. The result may contain bad rows. If the file cannot be parsed,
+/// prints the error as [`show_failure`] does. `done` is a participle such as "imported".
 pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,

@@ -45,8 +45,7 @@ fn describe(arg: &Arg) -> String {
     meaning
 }
 
-/// Returns the value that the template shows: the default of `arg`, or `[]` for a list without a
-/// default. Otherwise, returns the placeholder of the help, such as `"URL"`.
+/// Without a default, returns the placeholder of the help, such as `"URL"`, or `[]` for a list.
 fn default_or_placeholder(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter();
     let defaults: Vec<String> =

@@ -153,8 +153,8 @@ async fn admit(
     }
 }
 
-/// The rate limiter's decision and the freshness query. Both run at the same time, because both may
-/// wait for PostgreSQL. `freshness` is `None` if no freshness query was sent.
+/// The rate limiter decides while the freshness query is pending, because both may wait for
+/// PostgreSQL. `freshness` is `None` if no freshness query was sent.
 struct Counted {
     decision: Decision,
     decided_at: Now,

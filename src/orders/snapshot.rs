@@ -72,9 +72,9 @@ const EMPTY: &[u8] = b"[]";
 pub struct Snapshot {
     pages: Vec<Arc<Page>>,
     length: usize,
-    /// The memory of the list in bytes when the list was created. For a short list, adds the size
-    /// of `joined`, which is created later. Omits what pages add later: compressed bytes, and JSON
-    /// of version 2.
+    /// The list's memory in bytes, computed when the list is created. Includes `joined` of a short
+    /// list, although `joined` is created later. Excludes the compressed bytes and JSON of version
+    /// 2 that pages add later.
     held_bytes: usize,
     /// The number of uncompressed responses that have begun to send the list. The second one joins
     /// the pages. Stays 0 for a long list and a list of one page, because such lists are never

@@ -116,8 +116,8 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Records the 429 of a request that a window refused, unless a limit of the account is zero.
-    /// Logs and records a new ban. If the key is now banned, returns the ban instead of `decision`.
+    /// Passes a window's 429 to the key's strikes, unless a limit of the account is zero. Logs and
+    /// records a new ban. Returns the key's ban, if any, instead of `decision`.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,

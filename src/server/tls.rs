@@ -59,8 +59,8 @@ pub struct ReloadableCertificate {
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
     last_checked: Option<[FileVersion; 2]>,
-    /// True if the last reload could not read a file. The next failure is then logged only if
-    /// SIGHUP requested the reload.
+    /// True if the last reload could not read a file. If the next reload cannot read a file either,
+    /// the error is logged only if SIGHUP requested that reload.
     is_unreadable: bool,
 }
 
@@ -125,8 +125,8 @@ impl ReloadableCertificate {
     }
 
     /// Reloads the files. If the files are unusable, logs the error and keeps the previous
-    /// certificate. If a file cannot be read, each [`Self::check`] tries again. Repeated failures
-    /// are logged only after SIGHUP.
+    /// certificate. If a file exists but cannot be read, later checks try again. A repeated read
+    /// error is logged only after SIGHUP.
     fn try_reload(&self, log: &Logger) {
         let version = file_versions(&self.files);
         let pair = read_pair(&self.files, &self.provider);

@@ -65,7 +65,7 @@ pub struct ChangedOrders {
 /// because all callers that wait for the query share the error.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
-/// The result of a freshness query, or a receiver for the result.
+/// The answer to a freshness query. The embedded store answers at once, PostgreSQL later.
 #[derive(Clone, Debug)]
 pub enum Freshness {
     /// The result was available immediately.

@@ -71,7 +71,7 @@ impl Order {
     }
 }
 
-/// The status of an order, with the time and the author of a cancellation.
+/// The status of an order. Only a cancellation has a time and an author.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum OrderStatus {
@@ -171,7 +171,7 @@ pub enum NotExecuted {
 
 #[derive(Debug)]
 pub struct CancelledBatch {
-    /// One outcome per request, in the sequence of the requests.
+    /// One outcome per [`Cancellation`] of the batch, in the batch's sequence.
     pub outcomes: Vec<Result<CancelOutcome, NotExecuted>>,
     /// The positions before and after the transaction. `None` if the transaction cancelled no
     /// order, for example because an earlier attempt had already cancelled the orders.

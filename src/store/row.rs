@@ -129,7 +129,6 @@ impl<'a, R: Cells> Cursor<'a, R> {
         parsed.map_err(|error| self.row.damaged(column, error))
     }
 
-    /// Fails if the next column is NULL.
     pub fn parse<T: FromStr<Err: Display>>(&mut self) -> Result<T, StoreError> {
         let column = self.column;
         self.parse_optional()?.ok_or_else(|| self.row.damaged(column, "it is NULL"))

@@ -165,7 +165,7 @@ impl SqliteStore {
 
 impl OpenStore {
     /// Moves the write-ahead log into the store's file and empties the log. Returns false if other
-    /// processes prevent the checkpoint until the timeout.
+    /// connections prevent the checkpoint until the timeout.
     pub fn checkpoint(&self, timeout: Duration) -> Result<bool, StoreError> {
         let deadline = Instant::now() + timeout;
         let writer = self.writer.lock_for_server(timeout)?;

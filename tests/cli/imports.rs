@@ -293,8 +293,8 @@ fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existin
     drop(server);
 }
 
-/// Slow syncs make each step hold the write lock for at least half a second. The test suspends the
-/// import once the lock is held, so the step still holds the lock.
+/// Slow syncs make each step hold the write lock for at least half a second. The test sends SIGTSTP
+/// as soon as the lock is held, so the signal arrives during a step.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_import_does_not_hold_up_cancellations() {

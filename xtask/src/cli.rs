@@ -142,10 +142,10 @@ enum Command {
     /// Test the public pages in a real browser.
     ///
     /// Starts the server and headless Chromium, and visits /guide, /docs/v1, /docs/v2, /changelog
-    /// and /. Tests desktop and phone widths in light and dark mode, and a tablet's width in light
-    /// mode. Looks for the plans, the rate limit headers, the operations and the deprecation. Types
-    /// a key into /docs/v1 and sends a request with the key. Fails on a console error or a request
-    /// to another server.
+    /// and /. Five views test desktop and phone widths in light and dark mode, and a tablet's width
+    /// in light mode. Each looks for the plans, the rate limit headers, the operations and the
+    /// deprecation. Each types a key into /docs/v1 and sends a request with the key. A console
+    /// error or a request to another server is a failure.
     ///
     /// Three more views exist. `plain` reads /guide, /docs/v1 and /docs/v2 without JavaScript at
     /// the width of a phone. `settings` looks for the operator's contact on /docs/v1.

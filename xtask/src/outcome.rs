@@ -1,4 +1,4 @@
-//! Outcomes of the developer's commands.
+//! Outcomes of the developer's commands, with their exit codes.
 
 /// The outcome of a command. Outcomes are ordered from best to worst, so the outcome of several
 /// checks is the maximum.

@@ -64,7 +64,6 @@ fn an_edited_document_is_found() {
     // first published.
     let (_, output) = checkout.check();
     assert_eq!(output.matches('✗').count(), 1, "{output}");
-    // The problem remains after a commit to main, and also with a detached HEAD.
     commit(&checkout);
     assert_eq!(published_problems(checkout.check()), problems);
     git(root, &["checkout", "--quiet", "--detach"]);

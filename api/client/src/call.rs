@@ -34,7 +34,7 @@ pub struct Call {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) attempts: u32,
-    /// True if the server may have executed an earlier attempt, not counting the last attempt.
+    /// True if the server may have executed an attempt before the last one.
     pub(crate) may_be_done: bool,
     /// The head of the response to the last attempt, if there was a response.
     pub(crate) head: Option<Head>,

@@ -11,8 +11,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum random wait after an exhausted rate limit resets. Without random waits, all clients
 /// of an account would send at the same instant.
 const MAX_JITTER: Duration = Duration::from_secs(1);
-/// A longer `Retry-After` is shortened to this time, because adding it to the current instant could
-/// overflow.
+/// The maximum effect of `Retry-After`. A longer time could overflow when added to the current
+/// instant.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 
 /// Whether a request may be sent now, and if not, until when to wait.
@@ -127,9 +127,9 @@ impl RateLimitState {
         self.in_flight.remove(&number);
     }
 
-    /// Updates the number of remaining requests. Responses may arrive out of order. If a request
-    /// was sent before the last update, its response can only lower the number until the limit
-    /// resets.
+    /// Updates the number of remaining requests. Responses may arrive out of order. So until the
+    /// limit resets, the response to a request that was sent before the last update can only lower
+    /// the number.
     fn learn(&mut self, number: u64, now: Instant, remaining: u64, resets_at: Option<Instant>) {
         let is_later = self.learned_after.is_none_or(|sent| number > sent);
         let has_reset = self.resets_at.is_some_and(|at| at <= now);

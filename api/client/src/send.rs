@@ -191,8 +191,7 @@ fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> boo
     }
 }
 
-/// True if the server may have executed the failed attempt. The response is a 5xx, or no response
-/// came although the client had connected.
+/// True if the server may have executed the failed attempt.
 fn may_be_done(result: &reqwest::Result<Response>) -> bool {
     match result {
         Ok(response) => response.status().is_server_error(),

@@ -43,8 +43,8 @@ pub fn ignore_hang_up() -> anyhow::Result<()> {
 }
 
 impl Signals {
-    /// Starts to handle SIGTERM, SIGINT and SIGHUP. From then on, the server decides what these
-    /// signals do.
+    /// Starts to handle SIGTERM, SIGINT and SIGHUP. From then on, these signals no longer end the
+    /// process by themselves.
     pub fn listen() -> anyhow::Result<Signals> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Signals {

@@ -10,8 +10,8 @@ use http::HeaderValue;
 use twox_hash::XxHash3_128;
 
 /// The sum of the hashes of a list's orders, each encoded as JSON of version 1. An edit adds and
-/// subtracts only the orders that it changes. The sum does not depend on the sequence of the
-/// orders, because lists are always sorted by id.
+/// subtracts only the changed orders. The sum need not reflect the sequence of the orders, because
+/// lists are always sorted by id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContentHash(u128);
 

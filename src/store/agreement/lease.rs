@@ -119,11 +119,11 @@ impl<T: Time> Lease<T> {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// Returns a point in time for a query that started at `asked`. The answer to the query
-    /// includes every change that was acknowledged before this point.
+    /// Returns a time for a query that started at `asked`. The answer to the query includes every
+    /// change that was acknowledged before the returned time.
     ///
-    /// The point is at the latest the time when the last confirmed heartbeat was sent, because the
-    /// primary may have been replaced since. Returns `None` before the first heartbeat is
+    /// The returned time is never after the last confirmed heartbeat was sent, because the primary
+    /// may have been replaced after that heartbeat. Returns `None` before the first heartbeat is
     /// confirmed.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))

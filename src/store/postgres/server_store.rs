@@ -1,5 +1,5 @@
-//! Implements the server store in PostgreSQL. Each call uses the session that is open at the time
-//! of the call.
+//! Implements the server store in PostgreSQL. A call uses the session that is open at the start of
+//! the call. Only cancellations can wait for a later session.
 
 use super::connecting::PostgresUrl;
 use super::connecting::roles::{SCANNER, WRITER};
@@ -330,9 +330,8 @@ async fn send_changed(
     Ok(read.await?.0)
 }
 
-/// Calls `read_rows` between two queries of the last changes. Passes the first answer to
-/// `read_rows`, and returns the second. Uses a separate connection, because a long read would delay
-/// other requests.
+/// Passes the last changes to `read_rows`, and queries the last changes again after the read. Uses
+/// a separate connection, because a long read would delay other requests.
 async fn with_scan_connection<T>(
     session: &Session,
     read_rows: impl AsyncFnOnce(&Client, LastChanges) -> Result<T, StoreError>,
@@ -355,7 +354,7 @@ async fn with_scan_connection<T>(
     }
 }
 
-/// Sends the orders that one query returns, about [`PAGE_ROWS`] at most. Returns the number of
+/// Sends the orders that one query returns, usually at most [`PAGE_ROWS`]. Returns the number of
 /// orders and the highest value in `column`.
 async fn send_page(
     client: &Client,

@@ -157,8 +157,7 @@ const _: () = {
     // The test write times out before the readiness check does, so the check can report why the
     // write failed.
     assert!(ms(MIN_BATCH_TIME) < ms(TEST_LIMIT) && ms(TEST_LIMIT) < ms(READINESS_TIMEOUT));
-    // A batch waits for a session at least as long as one connection attempt and one commit may
-    // take.
+    // A batch can wait for a session long enough for one connection attempt and one commit.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
     // A lease survives two lost heartbeats, or one heartbeat that waits for a lock.
     assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(LEASE));

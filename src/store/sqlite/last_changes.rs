@@ -106,8 +106,8 @@ struct WalIndex {
 }
 
 impl WalIndex {
-    /// Opens the WAL index of the store at this path. A connection that has read the store must
-    /// stay open, or SQLite may delete the file.
+    /// Opens the WAL index of the store at this path. SQLite may delete the index unless a
+    /// connection that has read the store stays open.
     fn open(store: &Path) -> WalIndex {
         let file = File::open(side_file(store, LOG_INDEX));
         WalIndex { file: file.ok().map(|file| &*Box::leak(Box::new(file))) }

@@ -60,8 +60,8 @@ pub struct WriteAccess {
     /// next batch.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True after a write of this server failed, perhaps because the disk is full. A checkpoint in
-    /// `make_room` resets this flag.
+    /// True after a write of this server may have found the disk full. A checkpoint in `make_room`
+    /// resets this flag.
     lacks_room: AtomicBool,
 }
 

@@ -74,7 +74,7 @@ impl Setup {
         Ok(Store { data, key, limited_key })
     }
 
-    /// Starts one server for each build, on a new embedded store.
+    /// Starts one server for each build. Each server has its own new embedded store.
     pub fn embedded(&self, orders: u64) -> anyhow::Result<Builds<Served>> {
         self.embedded_with(orders, None)
     }

@@ -13,8 +13,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use testbed::Preload;
 
-/// Hidden flags of the benchmark. With these flags, the benchmark starts a second process of itself
-/// that only cancels orders.
+/// Hidden flags that the benchmark passes to a second process of itself. The second process only
+/// cancels orders.
 #[derive(Debug, Args)]
 pub struct SqliteCommits {
     /// Cancel orders in this store with bare SQLite

@@ -1,5 +1,5 @@
-//! Compares two builds in one part of the benchmark, as briefly as possible. Checks only the form
-//! of the table, because such short rounds give meaningless numbers.
+//! Runs one part of the benchmark with two builds, as briefly as possible. Checks only the form of
+//! the table, because such a short measurement gives meaningless numbers.
 
 use std::path::Path;
 use std::process::Command;

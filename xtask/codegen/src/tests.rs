@@ -84,8 +84,8 @@ fn construct(document: &Value, pointer: &str) -> String {
     let (last, parent) = (tokens.next(), tokens.next());
     let value = document.pointer(pointer).unwrap();
     let shape = ["$ref", "enum", "x-extensible-enum"].map(|key| value.get(key).is_some());
-    // Omit the keys of most objects, because a document chooses them freely. Keep methods and
-    // statuses, because OpenAPI defines them.
+    // Omit the names of most objects, because a document chooses these names freely. Keep methods
+    // and statuses, because OpenAPI defines those names.
     let last =
         last.filter(|_| !value.is_object() || ["PATH", "responses"].map(Some).contains(&parent));
     format!("{last:?} {parent:?} {shape:?} {} {}", value["type"], value["format"])
@@ -130,8 +130,8 @@ fn a_removed_value_changes_the_code_or_is_refused() {
     assert_none_ignored(|document, pointer| {
         let mut changed = document.clone();
         let removed = take(&mut changed, pointer);
-        // Skip a value if `unemitted` has the kind of each leaf in it, because such leaves need not
-        // affect the code.
+        // Skip a value if `unemitted` lists the kinds of all its leaves, because such leaves need
+        // not affect the code.
         let has_known_kind = removed.as_ref().is_some_and(|value| has_known_kind(pointer, value));
         removed
             .filter(|_| !has_known_kind)

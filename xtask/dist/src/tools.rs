@@ -1,5 +1,5 @@
-//! Checks that the tools for packing a release are installed. The other modules run commands with
-//! [`output`].
+//! Checks that the tools for packing a release are installed. [`output`] runs a command and returns
+//! its output.
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;

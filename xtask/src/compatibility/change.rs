@@ -1,4 +1,4 @@
-//! Defines a change of the document and the verdict on the change: the effect on callers.
+//! Defines a change of an API document, and the verdict: how the change affects callers.
 
 use semver::{Prerelease, Version};
 

@@ -84,8 +84,8 @@ impl Tools {
         command
     }
 
-    /// Fails if the tool is missing, or if a pinned tool does not have the pinned version. The
-    /// error names the command that installs the tool.
+    /// Fails if a program is missing, or if the last installation had other pins. The error says
+    /// how to install the tool.
     pub(super) fn check(&self, need: &Need) -> anyhow::Result<()> {
         match need {
             Need::Pinned => self.check_pinned(),

@@ -12,8 +12,8 @@ use tokio_postgres::Transaction;
 
 /// Gives a restored store a new id, and returns the id. Fails if a server uses the store.
 ///
-/// The ids of new accounts and keys begin [`ID_GAP`] above the last id. The original store may have
-/// issued more ids after the restored state.
+/// The ids of new accounts and keys begin [`ID_GAP`] above the last id, because the original store
+/// may have issued the ids in between.
 pub fn begin_new_store(commands: &PostgresOperatorStore) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     let renew = || {

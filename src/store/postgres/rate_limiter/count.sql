@@ -29,10 +29,10 @@ SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted
     CASE WHEN c.day_closes > now THEN least(c.day_closes, now + 86400000000)
          WHEN given > 0 THEN now + 86400000000 ELSE c.day_closes END,
     day_used + given, given, now
-    -- Another batch may have counted while this batch waited for the row. If the row then has a
-    -- later time, this batch uses the row's time. A difference of more than a second means that the
-    -- clock was set back, because a batch waits less than a second. OFFSET makes PostgreSQL
-    -- evaluate the expression once.
+    -- Another batch may have counted while this batch waited for the row, so the row's time may be
+    -- later. Then this batch uses the row's time. If the row's time is more than a second later,
+    -- the clock was set back, because no batch waits that long. Then this batch uses its own time.
+    -- OFFSET makes PostgreSQL evaluate the expression once.
     FROM (SELECT CASE WHEN c.counted_at - excluded.counted_at BETWEEN 0 AND 1000000
                       THEN c.counted_at ELSE excluded.counted_at END AS now OFFSET 0) n,
     LATERAL (SELECT CASE WHEN c.minute_closes > now THEN c.minute_requests ELSE 0 END

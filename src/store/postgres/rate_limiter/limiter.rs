@@ -1,5 +1,5 @@
-//! The rate limiter that several servers share. Servers count requests with a valid key in
-//! PostgreSQL, in batches. Each server counts strikes and other requests in memory. Servers share
+//! The rate limiter that several servers share. PostgreSQL counts requests with a valid key, in
+//! batches. Each server counts strikes and requests without a valid key in memory. Servers share
 //! bans through the rows of keys.
 
 use super::admission::{MAX_ACCOUNTS, unavailable};

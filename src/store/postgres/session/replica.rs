@@ -1,5 +1,5 @@
-//! What a server keeps when a session ends: its values in `replicas`, the last change seen, and how
-//! durable commits are.
+//! What a server keeps from session to session: the values of its row in `replicas`, the last
+//! change seen, and the standbys and settings that make commits durable.
 
 use super::durability::Settings;
 use crate::store::postgres::journal::JournalSeen;

@@ -81,8 +81,8 @@ impl SessionState {
         }
     }
 
-    /// Returns what `decide` accepts from an answer of the primary. Fails if `decide` rejects the
-    /// answer, or if the session has ended.
+    /// Checks an answer of the primary with `decide`. Fails if `decide` rejects the answer, or if
+    /// the session has ended.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,

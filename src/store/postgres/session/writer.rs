@@ -135,10 +135,11 @@ type Outcome = Result<CancelOutcome, NotExecuted>;
 enum Slot {
     /// Too little time was left to execute this cancellation.
     Expired,
-    /// The batch sends this cancellation of the order. The outcome is that of the update.
+    /// The batch sends this cancellation, of the order with this id. The update decides the
+    /// outcome.
     Sent(i64),
-    /// A further cancellation of an order in the batch. It is not sent. Its outcome follows from
-    /// the order's state after the update.
+    /// Not sent, because the batch already has a cancellation of this order. The outcome follows
+    /// from the order's state after the update.
     Duplicate(i64),
 }
 
@@ -336,8 +337,8 @@ impl BatchWriter {
         Ok(Some((before, Position { history, number })))
     }
 
-    /// Removes this server's row from `replicas` between two batches. Uses the writer's connection,
-    /// which waits longest for a lock, because a heartbeat may have locked the row.
+    /// Removes this server's row from `replicas` between two batches. A heartbeat may have locked
+    /// the row. So the removal uses the writer's connection, which has the longest `lock_timeout`.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         let removal = async {
             let _writing = self.writing.lock().await;
@@ -396,8 +397,7 @@ mod tests {
                 .map(Ok);
         let expired = Err(NotExecuted::Expired);
         let expected = [cancelled, shipped, not_found, expired, shipped, not_found];
-        // A repeated batch finds the same states of the orders, so it must derive the same
-        // outcomes.
+        // A batch that is sent again finds the same states, so its outcomes must not change.
         for _ in 0..2 {
             assert_eq!(batch.outcomes(&states.into_iter().collect()), expected);
         }

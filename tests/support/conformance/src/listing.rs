@@ -95,7 +95,6 @@ pub fn list(store: &ServedStore) -> anyhow::Result<Vec<String>> {
     Ok(changes.into_iter().map(|(_, text)| text).collect())
 }
 
-/// Reads the orders with this status, or all orders, as an operator's command does.
 pub fn stored(commands: &dyn OperatorStore, status: Option<Status>) -> anyhow::Result<Vec<Order>> {
     let mut orders = Vec::new();
     commands.for_each_order(status, &mut |order| {

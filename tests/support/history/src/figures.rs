@@ -10,8 +10,8 @@ pub struct Figures {
     /// such as `lost`.
     pub answers: BTreeMap<(&'static str, String), u64>,
     pub faults: BTreeMap<String, u64>,
-    /// The longest outages for each kind of fault. An outage that continues after another fault
-    /// counts only for the other fault, from that fault on.
+    /// The longest outages for each kind of fault. If another fault begins before an outage ends,
+    /// the outage counts only for the other fault, from the start of the other fault.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,

@@ -160,8 +160,8 @@ impl Workload {
     }
 
     /// Requests the list, with `If-None-Match` if `known` is set. Records a 304 as a response with
-    /// the known list. Afterwards, `known` is the recorded list, or `None` without an entity tag or
-    /// a response.
+    /// the known list. Then sets `known` to the recorded list, or to `None` if no response with an
+    /// entity tag arrived.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // Half of the listers in `LOAD` accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
@@ -233,7 +233,7 @@ impl Workload {
         (answer, next)
     }
 
-    /// The requests of a pair may go to two servers, which then count them at the same time. After
+    /// Sends requests in pairs, because two servers may then count at the same time. After
     /// [`REFUSALS`] refusals, waits until the window closes.
     async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));

@@ -95,7 +95,7 @@ pub enum List {
     None,
     /// The query has been answered. The replica has not compared its list with the answer yet.
     Answered(Answered),
-    /// The replica reads the rows that both its list and the answer lack.
+    /// The replica reads rows, because the rows in the answer do not bring its list up to date.
     Reading(Reading, Answered),
     Ready {
         snapshot: Set,
@@ -146,7 +146,7 @@ pub enum KeyPoll {
     Accepted(ChangesAsOf<Tick>, ChangedKeys),
 }
 
-/// A lookup of the key. The `Set` of a variant has the changes that the row in the answer reflects.
+/// A lookup of the key. The `Set` has the changes that the looked-up row reflects.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum KeyLookUp {
     #[default]

@@ -108,8 +108,8 @@ pub enum Step {
     Start,
     /// A replica opens a session to the leader. An earlier session of the replica ends.
     Open(ReplicaKind),
-    /// A heartbeat is sent and confirmed in one step. A slower heartbeat would only shorten the
-    /// lease.
+    /// A heartbeat is sent and confirmed in one step, because a slower heartbeat would only shorten
+    /// the lease.
     Heartbeat,
     /// A batch that contains the cancellation is committed. If `is_answered` is false, a later step
     /// can execute the batch again.

@@ -63,8 +63,8 @@ impl CliSandbox {
     }
 
     /// Runs the commands of the session `expected`, and asserts that they print what the session
-    /// shows. In the session, `! ` begins each line of standard error. After a failed command, its
-    /// exit status begins the line instead, such as `(3) `.
+    /// shows. In the session, `! ` begins each line of standard error. If a command failed, its
+    /// exit status, such as `(3) `, replaces `! `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

@@ -32,8 +32,8 @@ pub enum Fault {
 }
 
 /// Reads, and may change, the bytes of one connection before the relay forwards them. If a method
-/// empties a chunk, the relay closes the connection. When the client or the server stops sending,
-/// its method gets one empty buffer.
+/// empties its buffer, the relay closes the connection. When the client or the server ends its
+/// direction of the connection, `request` or `answer` gets an empty buffer.
 pub trait ReadAlong: Send + 'static {
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
 

@@ -12,8 +12,8 @@ pub const EXCUSING_STALL: Duration = Duration::from_millis(200);
 pub struct Report {
     figures: Vec<String>,
     violations: Vec<ReportedViolation>,
-    /// Each entry has a name, the measured time and its bound. `write` compares them at the end of
-    /// the run, because the machine's longest stall extends each bound.
+    /// Each entry has a name, the measured time and its bound. `write` applies the bounds, because
+    /// the machine's longest stall extends each bound and is known only at the end of the run.
     times: Vec<(String, Duration, Duration)>,
 }
 
@@ -110,6 +110,6 @@ pub enum Verdict {
     Holds,
     /// There are violations, all of which a stall of the machine may explain.
     Violated,
-    /// A stall cannot explain at least one of the violations.
+    /// At least one violation cannot come from a stall of the machine.
     Contradicted,
 }

@@ -1,5 +1,5 @@
-//! Runs the sample programs of one language, or the curl commands, in the documents against a
-//! server. Some programs also run through a proxy that refuses requests or loses responses.
+//! Runs samples from the documents against a server: the programs of one language, or the curl
+//! commands. Some programs also run through a proxy that refuses requests or loses responses.
 
 use crate::child_process;
 use crate::command_output::CommandOutput;

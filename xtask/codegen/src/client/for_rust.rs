@@ -242,9 +242,8 @@ fn remove_bounds(value: &mut Value) {
     }
 }
 
-/// Parts of descriptions that say how to write a value as text. The client omits them, because its
-/// callers pass Rust values. Each entry has the part's beginning, its end, and the text that
-/// replaces the part.
+/// Parts of descriptions about a value's text form. The client omits these parts, because callers
+/// pass Rust values. Each entry has the part's beginning, end and replacement.
 const TEXT_FORMS: [(&str, &str, &str); 2] =
     [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
 

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The kinds of faults. All faults of a group are undone at the end of the group. A promotion is an
+/// The kinds of faults. At the end of a [`FaultGroup`], its faults are undone. A promotion is an
 /// exception: the new primary stays the primary and gets a new standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum FaultKind {

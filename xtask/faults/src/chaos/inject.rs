@@ -294,8 +294,6 @@ impl Fault {
         }
     }
 
-    /// Sets `fault` on the relays of the affected servers, or on the relays of the operator's
-    /// commands.
     fn set_networks(&self, site: &Site, fault: relay::Fault) {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset};
         type Relays = fn(&Server) -> Vec<&Relay>;

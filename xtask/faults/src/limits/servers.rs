@@ -1,4 +1,4 @@
-//! Tests three servers that share request counts in one database, apart from the store. The
+//! Tests three servers that share request counts in a database of their own, not the store's. The
 //! operator's commands must show the counts and bans.
 
 use crate::replicas::{Replica, StoreUnderTest};

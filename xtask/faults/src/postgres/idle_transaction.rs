@@ -23,9 +23,9 @@ const ROUND: i64 = 10_000;
 /// measurement.
 const CANCELLED: i64 = 100_000;
 
-/// The maximum factor by which the number of pages per cancellation may grow. A factor above 1 is
-/// normal, because the size of batches varies. Dead rows that are not removed would cause a factor
-/// of hundreds.
+/// The maximum factor by which PostgreSQL's page reads per cancellation may grow during the
+/// transaction. A factor above 1 is normal, because the size of batches varies. Dead rows that are
+/// not removed would cause a factor of hundreds.
 const MAX_PAGE_RATIO: f64 = 4.0;
 
 /// Selects the number of pages read in the store's database since the last

@@ -50,8 +50,8 @@ impl OwnServers {
         self.runtime.block_on(work)
     }
 
-    /// Ends a commit's wait for the standby. First waits until a commit on the connection `role`,
-    /// such as `writer`, has begun this wait.
+    /// Cancels a commit's wait for the standby. Retries until a commit on the connection `role`,
+    /// such as `writer`, is waiting.
     fn end_wait_for_standby(&self, primary: &Postgres, role: &str) -> anyhow::Result<()> {
         let admin = self.wait(primary.admin("postgres"))?;
         let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity

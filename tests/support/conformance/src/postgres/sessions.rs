@@ -143,7 +143,8 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     let decision = database.counts()?.before_commit("LOCK TABLE limits_accounts", || {
         let began = Instant::now();
         let first = wait_blocking("an answer", EXTRA_LOCK_TIME, || Some(admit()))?;
-        // Meanwhile, a statement's wait for the lock times out, which must not end the session.
+        // Keep sending until a statement's wait for the lock times out. The timeout must not end
+        // the session.
         while began.elapsed() < 2 * EXTRA_LOCK_TIME {
             admit();
         }

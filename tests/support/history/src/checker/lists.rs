@@ -110,7 +110,7 @@ impl Orders {
         visible.into_iter().map(|(first, last)| first..=last).collect()
     }
 
-    /// Checks that the list shows no order whose cancellation or absence was known before the list
+    /// Checks that the list shows no order that was known to be cancelled or gone before the list
     /// was requested.
     fn check_shown(&self, list: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
         for id in ids.intersection(&self.gone) {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 impl Orders {
     /// Checks the final table:
     ///
-    /// - It contains only imported orders, and none of them twice.
-    /// - It contains every order that was certainly in the store.
-    /// - It contains all orders of an import, or none of them.
+    /// - Each order existed at the beginning or belongs to an import, and none is there twice.
+    /// - Every order that was certainly in the store is there.
+    /// - All orders of an import are there, or none of them.
     /// - Each order has a status that the recorded responses allow.
     pub fn check_table(&self, table: &FinalTable, findings: &mut Findings) {
         let FinalTable { pending, shipped, cancelled } = table;

@@ -51,7 +51,7 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// The times at which clients received responses. Contains only requests that the daily window
+    /// The times at which clients received the responses to requests that the daily window
     /// certainly counted.
     admitted: Vec<u64>,
     /// Upper bound of the requests that the daily window has counted so far.
@@ -243,8 +243,7 @@ impl Account {
         }
     }
 
-    /// Adds a violation if a request was refused, but too few requests can have counted to fill the
-    /// window.
+    /// Adds a violation if a request was refused although its minute window cannot have been full.
     fn check_refused(
         &self,
         operation: &Arc<Operation>,

@@ -5,8 +5,8 @@ use codegen::validation::strict_schema;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// Whether undocumented additions are violations. Today's documents are checked with
-/// [`Reader::Closed`], published versions with [`Reader::Open`].
+/// Whether undocumented additions to responses are violations: yes for today's documents
+/// ([`Reader::Closed`]), no for published ones ([`Reader::Open`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// Undocumented fields, headers and codes are violations.

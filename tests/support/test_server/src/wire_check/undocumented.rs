@@ -57,7 +57,6 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// Determines the target of a request from the method, the path and the response's status.
 pub fn subject<'a>(check: &'a WireCheck, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };

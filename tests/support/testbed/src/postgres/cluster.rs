@@ -99,8 +99,6 @@ impl Cluster {
     /// Starts a new standby called `name`, which follows the primary at `port`. The primary must
     /// still have all of its WAL, because the standby begins as a copy of the template.
     pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
-        // A copy of the template suffices, because the primary began as the same copy and still has
-        // all WAL since then.
         self.copy("template", name)?;
         std::fs::write(self.path().join(name).join("standby.signal"), "")?;
         self.start(name, &[("primary_conninfo", &Cluster::upstream(port))]).await
