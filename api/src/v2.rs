@@ -102,9 +102,9 @@ pub enum ErrorCode {
     MethodNotAllowed,
     /// The order has already shipped and cannot be cancelled. It is unchanged.
     OrderAlreadyShipped,
-    /// The order has none of the tags in `If-Match`. It may have changed, and tags that begin with
-    /// `W/` never match. This request did not change the order. Read the order again, and decide
-    /// whether to cancel it.
+    /// The order has none of the tags in `If-Match`. The order may have changed, or the tags begin
+    /// with `W/` and never match. This request did not change the order. Read the order again, and
+    /// decide whether to cancel it.
     PreconditionFailed,
     /// A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
     RateLimitExceeded,

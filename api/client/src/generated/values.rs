@@ -38,7 +38,7 @@ extensible_enum! {
         RequestTooLarge = "request_too_large",
         /// The address of the request is too long. A proxy in front of the service sends this error. Shorten the address.
         UriTooLong = "uri_too_long",
-        /// The order has none of the tags in `If-Match`. It may have changed, and tags that begin with `W/` never match. This request did not change the order. Read the order again, and decide whether to cancel it.
+        /// The order has none of the tags in `If-Match`. The order may have changed, or the tags begin with `W/` and never match. This request did not change the order. Read the order again, and decide whether to cancel it.
         PreconditionFailed = "precondition_failed",
     }
 }
