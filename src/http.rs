@@ -1,7 +1,12 @@
 //! The HTTP layer between dropshot and the domain: middleware, handlers and public pages.
 //!
-//! A module here imports only modules further down this list: `middleware`, `docs` and
-//! `request_scope`, `inner_router`, `handlers`, and last `caller`, `negotiation` and `order_page`.
+//! The modules here form layers. A module imports only modules of lower layers:
+//!
+//! 1. `middleware`
+//! 2. `docs`, `request_scope`
+//! 3. `inner_router`
+//! 4. `handlers`
+//! 5. `caller`, `negotiation`, `order_page`
 //!
 //! On SQLite, a request `GET /v1/store/orders` with a cached key passes these files, in the order
 //! of their first calls. Paths are relative to `src/`, except those that begin with `api/`.
@@ -62,8 +67,8 @@
 //! | `metrics/requests.rs`, `log/buffer.rs` | as above |
 //!
 //! Both tables list the files with functions that callgrind counted at least once per request, in a
-//! development build. Derived functions are left out. `xtask/bench/README.md` describes a build
-//! that callgrind can run.
+//! development build. Functions that `derive` generates are left out. `xtask/bench/README.md`
+//! describes a build that callgrind can run.
 
 mod caller;
 mod docs;

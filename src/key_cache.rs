@@ -17,10 +17,10 @@
 //!   row. Later polls ask only for changes after 6, so the key works forever.
 //!
 //! So each answer of the store comes with two facts. Its position says which changes the answer
-//! includes. With the position, the cache can tell whether a row is newer than the cached row. Its
-//! `as_of` is a time: the answer includes every change that was acknowledged before. The cached
-//! keys are valid until a second after the `as_of` of the last poll. The server polls again 200 ms
-//! after each answer (`REFRESH_INTERVAL`). On SQLite, for example:
+//! includes. With the position, the cache can tell whether a row is newer than the cached row. The
+//! answer's `as_of` is a time: the answer includes every change that was acknowledged before. The
+//! cached keys are valid until a second after the `as_of` of the last poll. The server polls again
+//! 200 ms after each answer (`REFRESH_INTERVAL`). On SQLite, for example:
 //!
 //! ```mermaid
 //! sequenceDiagram

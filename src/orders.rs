@@ -28,14 +28,16 @@
 //!   the session's [`lease`](crate::store::agreement::lease).
 //!
 //! The server's own cancellations take a shortcut, because the server knows which orders they
-//! remove. The list in memory consists of a snapshot, its pending removals and a position. Before
-//! the writer responds to the requests of a batch, it adds the cancelled orders to the list's
-//! pending removals, and moves the list's position past the batch ([`ListState`]). The list's
-//! position is then ahead of the snapshot's, so the next list request refreshes the snapshot. This
-//! refresh removes the orders without reading the store. Editing the snapshot for each batch would
-//! copy pages even if nobody requests a list. If the list lacked a change of another process when
-//! the batch was committed, the writer leaves the list as it is, because a position past the batch
-//! would hide that change. The next list request then reads both from the store.
+//! remove. The list in memory consists of a snapshot, pending removals and a position. Pending
+//! removals are cancelled orders that the snapshot still contains. The writer (`orders/writer.rs`)
+//! executes cancellations in batches. Before it responds, it adds the batch's orders to the pending
+//! removals, and moves the list's position past the batch ([`ListState`]). The list's position is
+//! then ahead of the snapshot's, so the next list request refreshes the snapshot. This refresh
+//! removes the orders without reading the store. Editing the snapshot for each batch would copy
+//! pages even if nobody requests a list. If the list lacked a change of another process when the
+//! batch was committed, the writer leaves the list as it is, because a position past the batch
+//! would hide that change. The next list request then reads that change and the batch from the
+//! store.
 //!
 //! What is always true:
 //!

@@ -34,7 +34,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 /// The maximum wait for dropshot's accept loop to exit. The listening socket is closed only after
-/// this wait, because the loop would log an error about a closed socket.
+/// this wait. If the socket were closed while the loop runs, the loop would log an error.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// The last part of the stop delay. In this part, the server ignores new SYN packets, but serves

@@ -112,9 +112,9 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// Checks the average memory of an order in the list. The order takes its JSON and at least 60
-/// bytes. The maximum is its JSON, an eighth of its JSON, and 62 bytes, because the pages' buffers
-/// may have unused ends.
+/// Checks the average memory of an order in the list. The minimum is the size of the order's JSON
+/// plus 60 bytes. The maximum is 9/8 of the size of the JSON plus 62 bytes. The maximum allows for
+/// unused space at the ends of the pages' buffers.
 ///
 /// Also checks that a search leaves no memory allocated.
 #[test]

@@ -39,8 +39,9 @@ fn data_with(orders: i64) -> (DataDir, Key) {
     (data, key)
 }
 
-/// Returns a client without retries, and the wire check through which the client connects. The
-/// client's timeout is long, because a busy machine takes long to check a large list.
+/// Returns a client without retries, and the proxy through which the client connects. The proxy
+/// checks each response against the API's document. The client's timeout is long, because on a busy
+/// machine the proxy takes long to check a large list.
 pub fn client(server: &ServerProcess, key: &Key) -> (WireCheckProxy, Client) {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let client = client_of(&proxy.base_url(), key);

@@ -77,7 +77,8 @@ pub fn newest_stable() -> &'static Document {
 }
 
 impl Document {
-    /// True for version 1, whose metrics have no version prefix.
+    /// True for version 1. In the metrics, the routes of version 1 have no version prefix. Routes
+    /// of later versions have one, such as `v2/listOrders`.
     pub fn is_first(&self) -> bool {
         self.base_path == V1.base_path
     }

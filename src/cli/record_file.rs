@@ -86,7 +86,8 @@ pub fn require_valid(
 }
 
 /// With `--json`, prints why a command failed, and how many records the command had already
-/// imported or changed. The output shows `count` under the name `done`, such as "imported".
+/// imported or changed. The value of `done`, such as "imported", becomes the name of `count` in the
+/// output.
 pub fn show_failure(
     error: &anyhow::Error,
     done: &'static str,

@@ -1,4 +1,4 @@
-//! One error for all invalid settings.
+//! Collects all invalid settings in one error, so that the operator can correct them together.
 
 /// Invalid settings, each as a message for the operator. Most messages begin with the place where
 /// the setting is set.

@@ -6,8 +6,8 @@
 //!
 //! | File | Its decision |
 //! |---|---|
-//! | `lease` | until when answers of a primary are valid; when a session may acknowledge changes |
-//! | `journal` | whether a primary has a different history |
+//! | `lease` | until when a server may use a primary's answers; when a new session may cancel and list |
+//! | `journal` | whether a primary lacks changes that this process has seen |
 //! | `shared_queries` | which query for the last changes a list request uses |
 //! | `list` | how a list in memory catches up with the store |
 //! | `reading` | which rows to read, and which change a read in pages has reached |

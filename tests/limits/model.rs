@@ -29,8 +29,8 @@ pub struct Outcome {
     pub retry_after: u64,
 }
 
-/// A window on the wall clock. A closed window opens again if the clock is set back, because
-/// `closes` is kept.
+/// A window on the wall clock. `closes` keeps its value after the window has closed, until the next
+/// request is counted. So if the clock is set back in the meantime, the window opens again.
 #[derive(Clone, Debug, Default)]
 struct FixedWindow {
     closes: Time,

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use test_server::wire_check::WireCheckProxy;
 use testbed::{DataDir, Key, ServerProcess, wait_until};
 
-/// Requests the list of orders and authenticates with `key`. Returns the error code, or `None`
-/// after a 200.
+/// Returns the error code that a list request with `key` gets, or `None` if the response is a 200.
 async fn refusal(server: &ServerProcess, key: &Key) -> Option<String> {
     let proxy = WireCheckProxy::before(server.address().unwrap());
     let list = reqwest::Client::new().get(format!("{}/store/orders", proxy.base_url()));

@@ -1,5 +1,6 @@
-//! The package's build script, which compresses Scalar's script bundle. The bundle comes from a
-//! crate, so the build script downloads nothing.
+//! The package's build script. It compresses the JavaScript of Scalar, the viewer of the API
+//! reference. The JavaScript comes from the crate `scalar_api_reference`, so the build script
+//! downloads nothing.
 
 use flate2::{Compression, write::GzEncoder};
 use std::error::Error;

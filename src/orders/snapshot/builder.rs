@@ -16,8 +16,8 @@ pub struct PagesBuilder {
     pages: Vec<Arc<Page>>,
     orders: Vec<Order>,
     v1: Encoded,
-    /// The JSON of the page that is being filled, as version 2 shows the page. `None` if pages are
-    /// encoded only when a request first needs them.
+    /// The JSON in version 2 of the page that is being filled. `None` if this JSON is created only
+    /// when a request first needs it.
     v2: Option<Encoded>,
 }
 

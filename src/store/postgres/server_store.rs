@@ -330,8 +330,9 @@ async fn send_changed(
     Ok(read.await?.0)
 }
 
-/// Passes the last changes to `read_rows`, and queries the last changes again after the read. Uses
-/// a separate connection, because a long read would delay other requests.
+/// Calls `read_rows` with the store's last changes. Returns the result of `read_rows`, and the last
+/// changes after the read. Fails if the history of the store changes during the read. Uses a
+/// separate connection, because a long read would delay other requests.
 async fn with_scan_connection<T>(
     session: &Session,
     read_rows: impl AsyncFnOnce(&Client, LastChanges) -> Result<T, StoreError>,

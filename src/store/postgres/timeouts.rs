@@ -157,7 +157,7 @@ const _: () = {
     // The test write times out before the readiness check does, so the check can report why the
     // write failed.
     assert!(ms(MIN_BATCH_TIME) < ms(TEST_LIMIT) && ms(TEST_LIMIT) < ms(READINESS_TIMEOUT));
-    // A batch can wait for a session long enough for one connection attempt and one commit.
+    // The time for which a batch waits for a session covers one connection attempt and one commit.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
     // A lease survives two lost heartbeats, or one heartbeat that waits for a lock.
     assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(LEASE));
@@ -183,7 +183,9 @@ const _: () = {
     // `MAINTENANCE_LIMIT`, even if each needs two slow statements.
     assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));
     // Polls of changed keys share a connection with freshness queries. Even if all freshness
-    // queries wait for a lock, one after another, the total wait is shorter than `LEASE`.
+    // queries wait for a lock, one after another, a poll waits for less than `LEASE`, which is a
+    // second. Cached keys are valid for a second. After a longer wait they would have expired, and
+    // requests would get a 503.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // A batch is counted in time even if it waits for all other batches and a removal of expired

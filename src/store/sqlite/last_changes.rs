@@ -106,8 +106,9 @@ struct WalIndex {
 }
 
 impl WalIndex {
-    /// Opens the WAL index of the store at this path. SQLite may delete the index unless a
-    /// connection that has read the store stays open.
+    /// Opens the WAL index of the store at this path. The caller must already have a connection
+    /// that has read the store, and must keep it open. Otherwise SQLite may delete the index, and
+    /// later commits would not change the opened file.
     fn open(store: &Path) -> WalIndex {
         let file = File::open(side_file(store, LOG_INDEX));
         WalIndex { file: file.ok().map(|file| &*Box::leak(Box::new(file))) }

@@ -144,9 +144,9 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // Check before the first write, so that the rollback after a failed check writes nothing.
-        // If the file `-shm` was replaced, its locks no longer exclude other processes. Another
-        // process may then be writing to the log.
+        // If the file `-shm` was replaced, its locks no longer exclude other processes, and another
+        // process may be writing to the log. So check this before the first write. After a failed
+        // check, the rollback then writes nothing.
         self.access.files.require_index()?;
         Ok(transaction)
     }

@@ -1,5 +1,5 @@
-//! Serves a fixed body with bare dropshot in a separate process. The report compares the server's
-//! requests per second with those of bare dropshot.
+//! Serves a fixed body with bare dropshot, in a separate process. The benchmark compares the
+//! requests per second of store-orders with those of this process.
 
 use crate::machine::on_served_core;
 use anyhow::Context;

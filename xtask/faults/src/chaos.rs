@@ -45,8 +45,8 @@ impl ChaosArgs {
         self.seeds.first().copied().unwrap_or(1)
     }
 
-    /// Returns a chaos run for each seed and each topology. Omits topologies in which the fault of
-    /// `--fault` cannot happen.
+    /// Returns a chaos run for each seed and each topology. Without `--seed`, all runs use one
+    /// random seed. Omits topologies in which the fault of `--fault` cannot happen.
     pub fn scenarios(&self) -> Vec<Scenario> {
         let seeds = match self.seeds.is_empty() {
             true => vec![fastrand::u64(..1_000_000)],

@@ -308,9 +308,10 @@ impl Replica {
         Some(())
     }
 
-    /// Starts to refresh the list from the accepted answer. The replica reads the rows that are in
-    /// neither the list nor the answer. If `in_pages` is true, each page is a separate step.
-    /// Otherwise, this step includes the whole read.
+    /// Compares the list with the accepted answer, as planned by `ListState::plan`. If the list is
+    /// up to date, it is sent. If pending removals or the rows in the answer are enough, they are
+    /// applied. Otherwise, the replica begins to read rows. If `in_pages` is true, each part of the
+    /// read is a later step. Otherwise, this step includes the whole read.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);

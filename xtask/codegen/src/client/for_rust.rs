@@ -22,7 +22,8 @@ pub struct ProgenitorInput {
     pub enums: Vec<String>,
 }
 
-/// Bounds of values. The client does not check bounds, because the API may widen them later.
+/// The keywords of a schema that limit its values. They are removed from the document that
+/// progenitor gets. The client does not check these limits, because the API may widen them later.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
 /// The schema of the error body. In the client, the body's `code` is a string, which a handwritten

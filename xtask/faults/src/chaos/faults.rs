@@ -78,7 +78,7 @@ impl FaultKind {
         FaultKind::value_variants().iter().copied().filter(move |kind| kind.is_on(topology))
     }
 
-    /// Returns the fault's name on the command line.
+    /// Returns the name of the fault, as on the command line. Recorded histories use this name too.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
     }

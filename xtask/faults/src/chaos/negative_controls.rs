@@ -68,7 +68,8 @@ impl NegativeControl {
         }
     }
 
-    /// Returns the fault that exposes the defect. A defect that needs no fault gets `ServerClock`.
+    /// Returns the only kind of fault that the chaos run injects. It exposes the defect. A defect
+    /// that shows without any fault gets `ServerClock`.
     fn fault(self) -> FaultKind {
         match self {
             NegativeControl::UnlockedHeartbeat => FaultKind::PromoteCut,

@@ -44,7 +44,7 @@ pub struct Order {
     /// stays in the lists.
     pub shipped_from: u64,
     /// The operation that first proved that the order had shipped. `None` if the order had shipped
-    /// at the beginning.
+    /// at the beginning, or is not known to have shipped.
     pub shipped: Option<Arc<Operation>>,
     /// The operation that first proved that lists no longer show the order.
     pub gone: Option<Arc<Operation>>,
