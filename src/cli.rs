@@ -136,7 +136,8 @@ Examples:
     /// Check whether the local server is ready, for containers and scripts
     ///
     /// The command requests /readyz from the admin listener, and fails unless the status is 200. By
-    /// default, it asks the server of the data directory, or else 127.0.0.1:8081.
+    /// default, the command asks the server of the data directory. Without such a server, the
+    /// command asks 127.0.0.1:8081.
     #[command(after_help = "\
 Examples:
   store-orders health --data-dir /var/lib/store-orders

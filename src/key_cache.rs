@@ -191,8 +191,7 @@ impl KeyCache {
     }
 
     /// True if an earlier lookup found no key with this digest, and no key or account has changed
-    /// since. So a client that repeats an unknown key causes little work for an embedded store.
-    /// Always false with PostgreSQL.
+    /// since. Another lookup of the unknown key is then unnecessary. Always false with PostgreSQL.
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();
@@ -225,8 +224,8 @@ impl KeyCache {
     pub async fn keep_looking_up(self: Arc<Self>) {
         loop {
             let waiting = self.lookups.take_batch().await;
-            // Ignore the result. If `answer` fails or panics, it drops the senders. The requests of
-            // the batch then stop waiting.
+            // Ignore the result. If `answer` fails or panics, it drops `waiting`, so the requests
+            // of the batch stop waiting.
             let _ = AssertUnwindSafe(self.answer(waiting)).catch_unwind().await;
         }
     }
@@ -294,8 +293,8 @@ impl KeyCache {
         self.valid_until_ms.store(milliseconds(keys_valid_until(as_of)), Ordering::Relaxed);
     }
 
-    /// Writes the uses of keys to the store. After an error, keeps all uses for the next call,
-    /// because the store skips uses that it already has.
+    /// Writes the uses of keys to the store. After an error, keeps all uses for the next call, even
+    /// those already written. The store skips uses that it already has.
     async fn record_uses(&self) -> Result<(), StoreError> {
         let uses: Vec<_> = std::mem::take(&mut *self.uses.lock()).into_iter().collect();
         for chunk in uses.chunks(USES_PER_TRANSACTION) {

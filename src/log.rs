@@ -31,8 +31,8 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
             }),
         ))
         .build();
-    // slog requires a mutex that is `UnwindSafe`. So this is the standard library's mutex, not the
-    // one of parking_lot.
+    // slog requires a drain that is `RefUnwindSafe`. The standard library's mutex is, but
+    // parking_lot's is not.
     let drain = Mutex::new(json).filter_level(level);
     Logger::root(drain.ignore_res(), o!())
 }

@@ -172,8 +172,6 @@ impl OrderList {
         Ok((self.refresh_to(latest).await?, stored))
     }
 
-    /// Returns a list that reflects all changes up to the position in `latest`. Refreshes the list
-    /// if necessary.
     async fn refresh_to(&self, latest: FreshnessReport) -> Result<Arc<Snapshot>, ListError> {
         let stored = latest.last_changes.orders;
         if let Some(snapshot) = self.state.lock().current(stored) {
@@ -272,8 +270,8 @@ impl OrderList {
         self.state.lock().position()
     }
 
-    /// Fails if a batch hangs. If the last batch failed, tries a test write and fails if the write
-    /// fails.
+    /// Fails if a batch has been running for too long, or if the last batch failed and a test write
+    /// fails too.
     pub async fn require_writable(&self) -> Result<(), CancelError> {
         self.writer.require_not_stuck()?;
         if self.writer.has_failed() {

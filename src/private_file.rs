@@ -74,8 +74,8 @@ pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("{} {problem}", path.display())))
 }
 
-/// Gives a file or directory that root created to the data directory's owner. The server runs as
-/// that owner, and needs access to what root's commands create.
+/// If root created the file or directory, makes the data directory's owner its owner. The server
+/// runs as that owner, and needs access to what root's commands create.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (directory, created) = (std::fs::metadata(directory)?, file.metadata()?);
     if created.uid() == 0 && directory.uid() != 0 {

@@ -29,10 +29,10 @@
 //! - Windows belong to the account, so another key gives no further quota. Strikes and bans belong
 //!   to the key.
 //! - A key's first 429 begins a minute of its own, independent of the windows. Later 429s in that
-//!   minute are strikes, but not those of its first two seconds, because the client may have sent
-//!   these requests before it read the first 429. If the strikes reach the account's limit per
-//!   minute, the key is banned for 300 s. Each further ban lasts twice as long as the one before,
-//!   at most an hour. After 24 hours without a ban, the next one lasts 300 s again
+//!   minute are strikes. A 429 in its first two seconds is not a strike, because the client may
+//!   have sent the request before it read the first 429. If the strikes reach the account's limit
+//!   per minute, the key is banned for 300 s. Each further ban lasts twice as long as the one
+//!   before, at most an hour. After 24 hours without a ban, the next one lasts 300 s again
 //!   (`Strikes::strike`).
 //! - A ban is checked before the windows, so requests during a ban add no strikes and do not
 //!   lengthen it. The server hands each ban on, to be written to the key's row ([`BegunBans`]),
@@ -159,7 +159,7 @@ pub enum Decision {
     /// 429 `rate_limit_exceeded`: the account's requests in the given [`Window`] are used up.
     Limited(RateLimitStatus, Window),
     Banned {
-        /// The status for the headers. Its `resets_in` lasts until the end of the ban.
+        /// The status for the headers. During a ban, `resets_in` is the time until the ban ends.
         status: RateLimitStatus,
         begins: bool,
     },

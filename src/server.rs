@@ -213,7 +213,7 @@ impl Server {
         }
         let close_admin = async {
             if let Some(admin) = self.admin {
-                // The close waits for running requests, such as a slow scrape, so a timeout is
+                // `close` waits for running requests, such as a slow scrape, so a timeout is
                 // normal.
                 let _ = tokio::time::timeout(ADMIN_CLOSE_TIMEOUT, admin.close()).await;
             }

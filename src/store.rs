@@ -108,9 +108,9 @@ pub struct Standbys {
 /// futures they start. A panic of the engine reaches the caller.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Queries the last changes, including every change that any process committed before the call.
-    /// `list` is the last change that the caller's list reflects. The result may contain the orders
-    /// that changed after `list`.
+    /// Queries the last changes. They reflect every commit before the call, by any process. `list`
+    /// is the last change that the caller's list reflects. The result may contain the orders that
+    /// changed after `list`.
     ///
     /// Every list request makes this call, so an embedded engine does not allocate memory for the
     /// result.
@@ -204,7 +204,7 @@ pub trait Store: Send + Sync {
         Standbys::default()
     }
 
-    /// Publishes this server's URL in the store, so that the operator can find it.
+    /// Publishes this server's URL in the store, so that the operator can find the server.
     fn announce(&self, _url: String) {}
 
     /// Removes this server's row from PostgreSQL, or empties the write-ahead log of an embedded

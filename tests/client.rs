@@ -133,8 +133,8 @@ impl ReadAlong for CountPending {
 }
 
 /// Advances the server's clock and the paused clock of this runtime together, in steps of 0.1 s.
-/// Before each step, waits until no request is pending. In `sleep`, tokio advances the paused clock
-/// only when all tasks are idle.
+/// Before each step, waits until no request is pending. Each `sleep` then lasts until all tasks are
+/// idle, because tokio advances the paused clock only then.
 async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     const TICK: Duration = Duration::from_millis(100);
     loop {

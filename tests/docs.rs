@@ -68,8 +68,8 @@ async fn the_served_document_has_its_operators_addresses_and_contact() {
     assert_eq!(document["info"]["contact"], json!({ "url": "https://orders.test/help" }));
 }
 
-/// The reference page, Postman and similar tools fill in the examples of the documents. So a
-/// reader's first request usually has these values.
+/// The reference page and tools such as Postman prefill requests with the documents' examples. So a
+/// reader's first request usually repeats an example.
 #[tokio::test]
 async fn the_demo_answers_the_examples_of_its_documents_at_their_address() {
     let sandbox = CliSandbox::new();

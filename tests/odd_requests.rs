@@ -1,6 +1,6 @@
 //! Sends random invalid and unusual requests, several on each connection. The server must survive
-//! them all. The server may cancel an order only if a request with a valid key has the order's id.
-//! The wire check verifies responses to valid HTTP.
+//! them all. The server may cancel an order only if a request with a valid key names the order's
+//! id. Valid HTTP goes through the wire check, which compares the responses with the API document.
 
 use fastrand::Rng;
 use futures::future::join_all;

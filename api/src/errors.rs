@@ -240,7 +240,7 @@ pub fn rate_limit_exceeded(
     response(ErrorCode::RateLimitExceeded, message, document)
 }
 
-/// Builds the 429 response for a banned key. The ban ends in `seconds` seconds.
+/// Builds the 429 response for a banned key. `seconds` is the time until the ban ends.
 pub fn key_banned(seconds: u64, document: &Document) -> Response<Body> {
     let message = message(TooManyRequests::KEY_BANNED_EXAMPLE, &[&seconds]);
     response(ErrorCode::KeyBanned, message, document)

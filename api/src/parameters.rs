@@ -189,7 +189,8 @@ fn repeatable(name: &str) -> Option<String> {
     repeats.then(|| name.to_string())
 }
 
-/// The extracted parameters of an operation, or the error if the parameters are invalid.
+/// The parameters of an operation. Invalid parameters become an inner [`Invalid`] instead of an
+/// extraction error.
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 
@@ -366,7 +367,7 @@ impl Pattern {
     }
 }
 
-/// Accepts the names of an enum's values. Each pair has a name and its value.
+/// Accepts the name of one of an enum's values. Names are case-sensitive.
 #[derive(Debug)]
 pub struct OneOf<E: 'static>(pub &'static [(&'static str, E)]);
 

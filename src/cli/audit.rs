@@ -11,7 +11,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::Serialize;
 use store_orders_api::types::utc_text;
 
-/// A change, as the audit log records it. The log line leaves out fields that are not set.
+/// The fields of a line of the audit log, except `time` and `user`.
 #[derive(Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change<'a> {
@@ -76,7 +76,7 @@ fn warn_of_failure(appended: Result<(), StoreError>, Change { command, .. }: Cha
 }
 
 /// Returns the name of the user who runs this command. For root, prefers the user who called sudo.
-/// Without an entry in `/etc/passwd`, returns the user's number.
+/// If `/etc/passwd` does not have the user, returns the user's number.
 pub fn operator() -> String {
     let user = rustix::process::getuid();
     let caller = std::env::var("SUDO_USER").ok().filter(|_| user.is_root());

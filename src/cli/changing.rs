@@ -208,7 +208,6 @@ fn read_ids(
     Ok(rows.into_keys().collect())
 }
 
-/// Adds to `bad` each row whose order does not exist or cannot be changed.
 fn refuse_rows(
     store: &dyn OperatorStore,
     rows: &BTreeMap<i64, Location>,

@@ -105,9 +105,9 @@ fn describe_state(status: u16, body: &str) -> String {
     }
 }
 
-/// Sends `GET /readyz`, and returns the status and the body. If the address is unspecified, such as
-/// 0.0.0.0, the operating system connects to the loopback address. A timeout does not end the
-/// thread that waits for the response.
+/// Sends `GET /readyz`, and returns the status and the body. For an unspecified address such as
+/// 0.0.0.0, the operating system connects to the loopback address. The waiting thread outlives a
+/// timeout.
 fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(send_request(&address)));

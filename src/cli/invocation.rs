@@ -147,8 +147,6 @@ fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     Err(command.error(ErrorKind::UnknownArgument, why))
 }
 
-/// Refuses `orders ship` and `orders cancel` if the arguments contain both ids and `-` (standard
-/// input).
 fn refuse_ids_beside_input(matches: &ArgMatches) -> Result<(), clap::Error> {
     let orders = matches.subcommand_matches("orders").and_then(ArgMatches::subcommand);
     let Some((name, arguments)) = orders else { return Ok(()) };

@@ -77,7 +77,7 @@ Example:
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
-    /// Lift the ban of a key; a running server admits it again within a second
+    /// Lift the ban of a key; running servers admit the key again within a second
     #[command(after_help = "\
 Examples:
   store-orders keys list --state banned

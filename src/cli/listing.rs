@@ -19,8 +19,8 @@ pub enum Listing<'a> {
         out: &'a mut dyn Write,
         /// The text to write before the next element: `[` or a comma.
         before: &'static str,
-        /// Becomes true with the first element. The command then no longer prints a failure as
-        /// JSON.
+        /// Becomes true with the first element. A later failure is then not printed as JSON,
+        /// because the array has already begun.
         has_shown: &'a mut bool,
     },
     Table(TextTable<'a>),

@@ -35,7 +35,7 @@ fn template() -> String {
     let unit = [
         // Gives each instance its own user, state directory and data directory.
         ("store-orders\n", "store-orders-%i\n"),
-        // Without `-` before the path, the settings file is required. Servers without settings
+        // Without `-` before the path, the environment file is required. Servers without settings
         // would have the same ports.
         ("EnvironmentFile=-/etc/store-orders/", "EnvironmentFile=/etc/store-orders/%i."),
         ("an orders API server\n", "an orders API server (%i)\n"),

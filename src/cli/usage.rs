@@ -13,7 +13,7 @@ pub struct UsageJson {
     minute: WindowJson,
     day: WindowJson,
     /// The age of the counts in seconds: the time since a server wrote the counts file. Always 0
-    /// for counts in PostgreSQL. Absent if there is no counts file.
+    /// for counts in PostgreSQL. Absent if the store is embedded and has no counts file.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_seconds: Option<u64>,
     /// True if servers count requests in PostgreSQL. The printed text then shows no age, because

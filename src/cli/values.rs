@@ -11,7 +11,8 @@ use store_orders_api::plans::Plan;
 use store_orders_api::types::plain_int64;
 use strum::VariantNames;
 
-/// The maximum lifetime of a key, so that its expiry is a valid calendar date.
+/// The maximum lifetime of a key. A far longer lifetime could end after the last valid calendar
+/// date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 const DAY: &str = "%Y-%m-%d";

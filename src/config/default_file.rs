@@ -45,7 +45,8 @@ fn describe(arg: &Arg) -> String {
     meaning
 }
 
-/// Without a default, returns the placeholder of the help, such as `"URL"`, or `[]` for a list.
+/// Returns the setting's default. If there is none, returns the help's placeholder, such as
+/// `"URL"`, or `[]` for a list.
 fn default_or_placeholder(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter();
     let defaults: Vec<String> =

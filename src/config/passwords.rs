@@ -1,10 +1,9 @@
 //! Redacts passwords in errors that repeat user input, and in the settings that `config show`
 //! prints.
 
-/// Replaces passwords with `***`. The text may contain several URLs. In each URL, the password ends
-/// at the last `@` before the next URL or the end of the text. No earlier character ends it,
-/// because a password may contain spaces, quotes and `@`. After `password=`, the whole rest of the
-/// text is replaced.
+/// Replaces passwords with `***`. In each URL, the password ends at the last `@` before the next
+/// URL or the end of the text, because a password may contain spaces, quotes and `@`. Everything
+/// after the first `password=` is replaced.
 pub fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

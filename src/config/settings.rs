@@ -23,8 +23,8 @@ const SHORTEST_STALL: Duration = Duration::from_secs(1);
 /// system allows at most 32,767 s for this half.
 const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
 
-/// The minimum shutdown timeout. A quarter of the timeout, here 25 ms, is reserved for the last
-/// bans, counts and log lines.
+/// The minimum shutdown timeout. At this minimum, 25 ms are reserved for the last bans, counts and
+/// log lines.
 const SHORTEST_STOP: Duration = Duration::from_millis(100);
 
 /// The maximum stop delay, and the maximum shutdown timeout. A server that takes a day to stop
@@ -104,9 +104,8 @@ pub struct ServerConfig {
     /// Maximum memory in MiB for outdated lists that clients read slowly
     ///
     /// A list is outdated if the orders have changed since its response began. If outdated lists
-    /// use more memory, the server cuts off their responses, beginning with the oldest list. It
-    /// never cuts off the newest outdated list. Memory that several lists share counts for each
-    /// list.
+    /// use more memory, the server cuts off their responses, beginning with the oldest list. The
+    /// newest outdated list is never cut off. Memory that several lists share counts for each list.
     #[arg(
         long,
         value_name = "N",

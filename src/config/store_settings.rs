@@ -22,9 +22,9 @@ pub struct StoreSettings {
     pub store_password_file: Option<PathBuf>,
     /// Database of the request counts, in the PostgreSQL cluster of the store
     ///
-    /// The default is the name of the store's database, followed by _limits. All servers and
-    /// commands must use the same database. `migrate` creates the database if the role is allowed
-    /// to.
+    /// Without this setting, the name is that of the store's database, followed by _limits. All
+    /// servers and commands must use the same database. `migrate` creates the database if the role
+    /// is allowed to.
     #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
     /// Directory of the store

@@ -168,8 +168,8 @@ impl TrustedProxies {
         let mut client = peer;
         for entry in entries.into_iter().rev() {
             // Each proxy appends the address of its sender. An unreadable entry may hide an
-            // untrusted sender, which can forge all entries before it. So return the proxy that
-            // added the unreadable entry.
+            // untrusted sender, and such a sender can forge all earlier entries. So return the
+            // proxy that added the unreadable entry.
             let Some(address) = parse_address(entry.trim_ascii()) else { return client };
             client = address.to_canonical();
             if !self.trusts(client) {

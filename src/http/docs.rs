@@ -109,8 +109,8 @@ fn moved_permanently(path: &'static str) -> Response<Body> {
     response
 }
 
-/// Inserts the base URLs and the operator's contact into a reference page. So readers without
-/// scripts can see them too.
+/// Inserts the base URLs and the operator's contact into a reference page, so that they appear even
+/// if the browser runs no scripts.
 fn reference(template: &str, document: &Value) -> ServedPage {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let base_urls = base_urls(document, |url, note| {

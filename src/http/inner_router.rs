@@ -1,12 +1,11 @@
-//! Finds and calls the operations of the API traits. Dropshot has no middleware, so this server has
-//! its own middleware. The outer dropshot server registers only a catch-all route for each method.
-//! These routes call the server's middleware, which finds and calls the operation through this
-//! module.
+//! Finds and calls the operations of the API traits. Dropshot has no middleware, so the dropshot
+//! server registers only a catch-all route for each method. The catch-all routes call this server's
+//! own middleware, which finds and calls the operation through this module.
 //!
-//! Only this file uses dropshot's internals. It uses items that dropshot 0.18 leaves public by
-//! accident: `ApiDescription::into_router`, `HttpRouter::lookup_route` and `endpoints`,
+//! Only this file uses dropshot's internals. Dropshot 0.18 leaves these items public by accident:
+//! `ApiDescription::into_router`, `HttpRouter::lookup_route` and `endpoints`,
 //! `RouteHandler::handle_request`, and the field `RequestContext::endpoint`. So dropshot's minor
-//! version is pinned, and tests check the behavior.
+//! version is pinned, and tests check how the items behave.
 
 use super::handlers::{Handlers, reads_list};
 use crate::context::ServerContext;

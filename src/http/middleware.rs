@@ -41,8 +41,8 @@ impl Middleware {
     }
 
     /// Handles a request, or responds with a 500 after a panic. Never returns an error, because
-    /// dropshot's response to an error would lack the API's headers. All steps share one future,
-    /// because moving `context` and `request` costs more than the steps do.
+    /// dropshot's response to an error would lack the API's headers. All steps share one future.
+    /// Separate futures would move `context` and `request`, which costs more than the steps do.
     async fn handle(
         self: Arc<Self>,
         context: DropshotContext,
@@ -109,9 +109,9 @@ impl Middleware {
     }
 }
 
-/// Authenticates a request, and counts it against the key's account or the client's address. Does
-/// not count a request if its key cannot be checked now. If the request is refused, breaks with the
-/// response.
+/// Authenticates and counts a request. A request with a valid key counts against the key's account,
+/// a request without one against the client's address. A request whose key cannot be checked now is
+/// not counted. If the request is refused, breaks with the response.
 async fn admit(
     scope: &mut RequestScope,
     request: &RequestInfo,
@@ -153,8 +153,8 @@ async fn admit(
     }
 }
 
-/// The rate limiter decides while the freshness query is pending, because both may wait for
-/// PostgreSQL. `freshness` is `None` if no freshness query was sent.
+/// The rate limiter's decision, and the freshness query. Both may wait for PostgreSQL, so both run
+/// at the same time. `freshness` is `None` if no query was sent.
 struct Counted {
     decision: Decision,
     decided_at: Now,

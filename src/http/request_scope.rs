@@ -223,7 +223,7 @@ impl RequestScope {
     }
 }
 
-/// Also records a request that did not finish. Such a `DELETE` may have cancelled its order.
+/// Records an unfinished request too, because an unfinished `DELETE` may have cancelled its order.
 impl Drop for RequestScope {
     fn drop(&mut self) {
         if self.is_finished {

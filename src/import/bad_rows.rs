@@ -37,7 +37,7 @@ pub struct BadRows {
 }
 
 impl BadRows {
-    /// Rows may be added in any order, because `rows` sorts them by location.
+    /// Rows may be added in any order, because the field `rows` is sorted by location.
     pub fn add(&mut self, location: Location, problem: impl Into<Problem>) {
         let row = BadRow { location, problem: problem.into() };
         self.rows.insert((location, self.rows.len()), row);
@@ -51,7 +51,6 @@ impl BadRows {
         self.rows.values()
     }
 
-    /// True if every bad row refers to an order that does not exist.
     pub fn are_missing_orders(&self) -> bool {
         let is_missing =
             |row: &BadRow| matches!(row.problem, Problem::Refused(StoreError::NotFound(_)));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
-/// The maximum number of different keys in a batch. Each costs the store an index lookup.
+/// The maximum number of different keys in a batch. Each key costs the store an index lookup.
 const MAX_KEYS: usize = 512;
 
 const SHED_ADDRESSES: usize = 4_096;
@@ -31,15 +31,15 @@ pub struct Waiter {
     /// Sends the result to the waiting caller. Dropped without a result if the query failed.
     pub answer: oneshot::Sender<LookedUp>,
     /// True if the client's address is over its limit of requests without a valid key. Batches take
-    /// such a lookup only after all waiting lookups of other addresses.
+    /// such a lookup only after all waiting lookups of addresses within this limit.
     is_last: bool,
 }
 
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
-    /// Addresses over their limit of requests without a valid key. Until the stored time, lookups
-    /// for the address have a low priority.
+    /// Addresses over their limit of requests without a valid key, each with a time. Until that
+    /// time, the address's lookups have a low priority.
     shed: Cache<AddressKey, BootInstant>,
 }
 
@@ -61,7 +61,7 @@ impl Lookups {
     }
 
     /// Looks up the key with this digest. Returns `None` if the query fails. If `shed` contains the
-    /// address, the lookup waits for the lookups of all other addresses.
+    /// address, the lookups of addresses that are not in `shed` go first.
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
         let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;

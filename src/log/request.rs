@@ -2,7 +2,7 @@
 //! withheld here, so that no line contains a key.
 //!
 //! This module encodes the JSON itself, because that is faster: a line takes about 3,600 CPU
-//! instructions. Both slog-json and a struct with serde would take twice as many.
+//! instructions. With slog-json or a struct with serde, it would take twice as many.
 
 use super::buffer::LogBuffer;
 use http::{HeaderMap, HeaderValue};

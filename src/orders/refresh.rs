@@ -40,7 +40,7 @@ impl ListInMemory {
         self.list.add_removals(batch.positions, add);
     }
 
-    /// Returns the last change that the list includes once its pending removals are applied.
+    /// Returns the list's position, which counts pending removals as already applied.
     pub fn position(&self) -> Position {
         self.list.position()
     }
@@ -56,9 +56,9 @@ impl ListInMemory {
         is_current.then(|| Arc::clone(&self.list.snapshot))
     }
 
-    /// Replaces the snapshot with `snapshot`, and returns the old snapshot. The refresh that made
-    /// `snapshot` has applied or discarded the first `removals` pending removals.
-    /// [`ListState::publish`] decides which other removals stay pending.
+    /// Replaces the snapshot, and returns the old one. The first `removals` pending removals are
+    /// dropped, because the refresh has applied or discarded them. [`ListState::publish`] decides
+    /// which others stay pending.
     pub fn publish(
         &mut self,
         snapshot: &Arc<Snapshot>,
@@ -80,8 +80,9 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the outdated lists to cut off, the oldest first, so that the other outdated lists
-    /// use at most `bound` bytes. Never returns the newest outdated list ([`SentLists::excess`]).
+    /// Returns the outdated lists whose responses the caller cuts off, the oldest first, so that at
+    /// most `bound` bytes remain. Never returns the newest outdated list, even if that list alone
+    /// is larger ([`SentLists::excess`]).
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
@@ -89,7 +90,7 @@ impl ListInMemory {
     /// Plans how the snapshot catches up with the store.
     ///
     /// The caller must publish each refresh before planning the next. `publish` deletes the oldest
-    /// pending removals, as many as the refresh planned. After two refreshes with the same
+    /// pending removals, as many as its refresh contains. If two refreshes contained the same
     /// removals, the second `publish` would delete removals that no refresh has applied.
     pub fn plan_refresh(&self, latest: FreshnessReport) -> Refresh {
         let rows_after = latest.changes.as_ref().map(|changes| changes.after);
@@ -191,8 +192,8 @@ impl ReadRefresh {
     }
 }
 
-/// The maximum number of messages that wait to be applied to the snapshot. Each message contains
-/// changed orders. The limit bounds the memory if the store sends faster than the server applies.
+/// The maximum number of messages with orders that wait to be applied to the snapshot. The limit
+/// bounds the memory, because the store may send orders faster than the server applies them.
 const BATCHES_AHEAD: usize = 4;
 
 async fn read_changes(

@@ -215,8 +215,9 @@ impl Readers {
         &self.lists_cut_off
     }
 
-    /// Cuts off outdated lists, the oldest first, until the others are within the bound. Never cuts
-    /// off the newest outdated list. Must be called whenever a list has become outdated.
+    /// Cuts off outdated lists, the oldest first, until the other outdated lists hold at most
+    /// `bound` bytes. Never cuts off the newest outdated list. Must be called whenever a list has
+    /// become outdated.
     pub fn cut_off_excess(&self) {
         let excess = self.state.lock().excess(self.bound);
         // Dropping a snapshot can take long, so the lock is not held here.
@@ -245,8 +246,8 @@ impl Reader {
     }
 
     /// Returns a future of the page's compressed bytes. If the page is not compressed yet, the
-    /// future waits until fewer compressions are running than the machine has processors, and then
-    /// compresses the page. Returns [`CutOff`] if the list was cut off or the index is too high.
+    /// future compresses it. At most one compression per processor runs at a time. Returns
+    /// [`CutOff`] if the list was cut off or the index is too high.
     pub fn deflate(
         &self,
         number: usize,
@@ -281,7 +282,8 @@ mod tests {
         state_and_readers(list, usize::MAX).1
     }
 
-    /// Reads a body to its end. Returns its pieces, and how often it yielded to the runtime.
+    /// Reads a body to its end. Returns the body's pieces, and how often the body yielded to the
+    /// runtime.
     async fn pieces(mut body: ListBody) -> (Vec<Bytes>, usize) {
         let (mut pieces, mut pauses) = (Vec::new(), 0);
         while !body.is_end_stream() {

@@ -8,8 +8,7 @@
 //! So a snapshot is a sequence of pages of up to 248 KiB. An [`Edit`] creates the next snapshot.
 //! The edit shares unchanged pages with the old snapshot. In a changed page, the edit encodes only
 //! the orders that were read from the store, and copies the bytes of all others. Responses that
-//! have begun continue to send the old snapshot, within a bound, while later requests get the new
-//! one.
+//! have begun continue to send the old snapshot, while later requests get the new one.
 //!
 //! The size of the pages was measured. A list of 10,000 orders was sent 8,000 times a second in
 //! pages of 100 orders, but 17,500 times in pages about as large as today's. Larger pages would
@@ -33,8 +32,9 @@
 //!
 //! What happens when something fails:
 //!
-//! - Clients read slowly while orders change: old snapshots stay in memory, up to a bound. Beyond
-//!   the bound, the oldest are cut off, and their clients get a broken body (`sending.rs`).
+//! - Clients read slowly while orders change: old snapshots stay in memory, up to a number of
+//!   bytes. Beyond it, responses with the oldest snapshots are cut off, and their clients get a
+//!   broken body (`sending.rs`).
 //! - A client disconnects while a page is being compressed: the compression continues, because
 //!   other responses may need it.
 //! - A page shrinks because many of its orders were removed: the edit merges the page with the next
@@ -73,8 +73,8 @@ pub struct Snapshot {
     pages: Vec<Arc<Page>>,
     length: usize,
     /// The list's memory in bytes, computed when the list is created. Includes `joined` of a short
-    /// list, although `joined` is created later. Excludes the compressed bytes and JSON of version
-    /// 2 that pages add later.
+    /// list, although `joined` is created later. Excludes what pages add later: compressed bytes,
+    /// and JSON of version 2.
     held_bytes: usize,
     /// The number of uncompressed responses that have begun to send the list. The second one joins
     /// the pages. Stays 0 for a long list and a list of one page, because such lists are never
@@ -123,8 +123,8 @@ impl Snapshot {
         &self.pages
     }
 
-    /// Returns the memory of this snapshot in bytes when it was created, including pages shared
-    /// with other snapshots.
+    /// Returns the number of bytes that this snapshot held when it was created. Includes pages that
+    /// other snapshots share.
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }

@@ -86,8 +86,8 @@ const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 pub enum CancelError {
     #[error("the cancellation failed, or its outcome is unknown")]
     Store(#[source] Arc<StoreError>),
-    /// The deadline has passed. The order may have been cancelled, but only if the request was in
-    /// the batch that was running at that time.
+    /// The deadline has passed. The order may have been cancelled if its request was in the batch
+    /// that was running at the deadline.
     #[error("the store did not confirm the cancellation in time")]
     TimedOut,
     /// The order was not cancelled, because it may have changed after the request's

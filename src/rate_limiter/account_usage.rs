@@ -5,8 +5,8 @@ use crate::clock::Now;
 use std::error::Error;
 use std::time::Duration;
 
-/// Reports a limiter's counts to commands, even while servers run. The counts are in PostgreSQL if
-/// the store is, and otherwise in the server's counts file.
+/// Reports a limiter's counts to commands, even while servers run. With a store in PostgreSQL, the
+/// counts are in a database. With an embedded store, they are in the server's counts file.
 pub trait CountsReport {
     /// Returns how many requests were counted in each open window of this account.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;

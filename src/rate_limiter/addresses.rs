@@ -16,8 +16,8 @@ use std::time::Duration;
 /// own data.
 pub const MAX_ADDRESSES: usize = 65_536;
 
-/// The minimum time between two scans of a full table for closed windows. Without this minimum,
-/// each new address would cause a scan during a flood.
+/// The minimum time between two removals of closed windows from a full table. Without this minimum,
+/// each new address would cause a scan of the table during a flood.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The unit for counting requests: an IPv4 address, or an IPv6 /64, because a client usually has a

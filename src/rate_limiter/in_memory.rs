@@ -89,7 +89,7 @@ impl InMemoryRateLimiter {
         self.accounts.retain(|_, windows| windows.is_open(wall));
     }
 
-    /// Removes keys whose strikes and bans no longer have an effect at the time `monotonic`.
+    /// Removes keys whose strikes and bans have no more effect.
     pub fn remove_expired_strikes(&self, monotonic: Timestamp) {
         self.keys.retain(|_, strikes| strikes.is_relevant(monotonic));
     }
@@ -103,7 +103,7 @@ impl InMemoryRateLimiter {
         }
         let mut strikes = match self.keys.get(&request.key) {
             Some(strikes) => *strikes,
-            // Most keys have neither strikes nor a ban, so they need no entry.
+            // Most keys have neither strikes nor a ban, so skip the checks below for these keys.
             None if request.ban == KeyBan::default() => return None,
             None => Strikes::default(),
         };
@@ -145,8 +145,8 @@ impl InMemoryRateLimiter {
 
 #[async_trait]
 impl RateLimiter for InMemoryRateLimiter {
-    /// Logs a new ban without an await after the decision, so that the ban is logged even if the
-    /// caller drops the future.
+    /// Does not await between the decision and the log line of a new ban. So the ban is logged even
+    /// if the caller drops the future.
     async fn admit(
         &self,
         request: KeyedRequest,

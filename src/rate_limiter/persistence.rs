@@ -38,7 +38,8 @@ pub struct CountsFile {
     /// True once the counts are restored or no usable file was found. Until then, the file must not
     /// be overwritten, because its counts would be lost.
     is_restored: bool,
-    /// True if the file must be written even if nothing was counted since the last write.
+    /// True before the first successful write, after a failed write, and when the server stops.
+    /// Forces a write even if nothing was counted.
     must_write: bool,
     next_cleanup: Timestamp,
 }

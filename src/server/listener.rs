@@ -1,6 +1,7 @@
-//! Sets options of dropshot's listening socket, so that connections send without delay and stalled
-//! connections end. Also closes the socket early in a shutdown. Dropshot itself keeps the socket
-//! open until the last request is done. Until then, new clients could connect, but would only wait.
+//! Sets options of dropshot's listening socket, so that responses are sent without delay and
+//! stalled connections end. Also closes the socket early in a shutdown. Dropshot itself keeps the
+//! socket open until the last request is done. Until then, new clients could connect, but would
+//! only wait.
 //!
 //! When a listening socket closes, the system resets the connections that are established but not
 //! yet accepted. The client of such a connection may have sent a request, and cannot know that
@@ -9,9 +10,9 @@
 //! again after a second. By then the socket is closed, so the connection is refused before the
 //! client sends a request.
 //!
-//! Dropshot does not expose the socket. On Linux, this module finds the socket in /proc, which
-//! lists the files of the process, and duplicates it. Accepted connections inherit the socket's
-//! options. On other systems, and without /proc, the options are not set, and the log says so.
+//! Dropshot does not expose the socket. On Linux, this module finds the socket among the process's
+//! files in /proc, and duplicates the socket. Accepted connections inherit the socket's options. On
+//! other systems, and without /proc, the options are not set, and the log says so.
 
 use filedescriptor::FileDescriptor;
 use rustix::net::{Shutdown, sockopt};
@@ -67,8 +68,8 @@ impl ListeningSocket {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Sets the time after which the operating system ends a stalled connection. A connection is
-    /// stalled if its client has vanished or takes no bytes. Affects only connections that are
+    /// Sets the time after which the operating system ends the connection of a vanished client. On
+    /// Linux, also ends a connection whose client takes no bytes. Affects only connections that are
     /// accepted from now on.
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]

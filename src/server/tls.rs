@@ -36,8 +36,8 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// Returns `None` if the settings name no files. Settings with only one of the two files are
-    /// invalid.
+    /// Returns `None` if the settings name no files. `EffectiveSettings::check` refuses settings
+    /// with only one of the two files.
     pub fn from_config(config: &ServerConfig) -> Option<TlsFiles> {
         let files = config.tls_cert.clone().zip(config.tls_key.clone());
         files.map(|(certificate, key)| TlsFiles { certificate, key })
@@ -59,8 +59,8 @@ pub struct ReloadableCertificate {
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
     last_checked: Option<[FileVersion; 2]>,
-    /// True if the last reload could not read a file. If the next reload cannot read a file either,
-    /// the error is logged only if SIGHUP requested that reload.
+    /// True if the last reload could not read a file. Keeps later reloads from logging the error
+    /// again. SIGHUP resets the field, because the operator wants to see the error.
     is_unreadable: bool,
 }
 
@@ -125,8 +125,10 @@ impl ReloadableCertificate {
     }
 
     /// Reloads the files. If the files are unusable, logs the error and keeps the previous
-    /// certificate. If a file exists but cannot be read, later checks try again. A repeated read
-    /// error is logged only after SIGHUP.
+    /// certificate.
+    ///
+    /// Later checks retry files that cannot be read, but retry invalid files only after a change. A
+    /// repeated read error is logged only after SIGHUP.
     fn try_reload(&self, log: &Logger) {
         let version = file_versions(&self.files);
         let pair = read_pair(&self.files, &self.provider);

@@ -248,8 +248,8 @@ pub struct NewKey<'a> {
     pub label: Option<&'a str>,
 }
 
-/// A key that was just issued. Only now can its text be shown, because the store has only its
-/// digest.
+/// A key that was just issued. The key's text can be shown only now, because the store keeps only
+/// the digest.
 #[derive(Debug)]
 pub struct IssuedKey {
     /// The key's public name, `key_…`, which appears in lists and logs.

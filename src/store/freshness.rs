@@ -45,8 +45,7 @@ pub struct LookedUpKeys {
 
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// The last change of orders, and the last change of accounts or keys. Both include every
-    /// change that was committed before the query.
+    /// The positions reflect every change that was committed before the query.
     pub last_changes: LastChanges,
     /// The orders that changed after the position of the list in memory. `None` if no order
     /// changed, if too many changed, or if the query did not read orders.

@@ -63,8 +63,7 @@ impl Order {
         Order::new(id, 7, 1)
     }
 
-    /// Returns a query for the cancelled order with the id `$1`, valid on every engine. The last
-    /// column is `change_number`.
+    /// Returns a query for the cancelled order with the id `$1`. Every engine accepts this query.
     pub fn select_cancelled() -> String {
         let names = Order::names();
         format!("SELECT {names}, change_number FROM orders WHERE id = $1 AND status = 'cancelled'")
@@ -160,8 +159,7 @@ pub enum CancelOutcome {
 /// The reason why a batch did not execute a request to cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotExecuted {
-    /// When the store could write, the request's deadline had passed, or left too little time for
-    /// the write.
+    /// By the time the store was able to write, the request's deadline had passed or was too near.
     #[error("the request's deadline had passed")]
     Expired,
     /// The order is pending, and may have changed after the request's `unchanged_since`.

@@ -408,7 +408,6 @@ fn a_wrong_session_fails() {
     assert!(std::panic::catch_unwind(run).is_err());
 }
 
-/// Returns the contents of the source files below `directory`, without their inline test modules.
 fn sources(directory: &Path) -> Vec<String> {
     let mut texts = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {

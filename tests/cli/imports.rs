@@ -258,7 +258,7 @@ fn long_csv() -> String {
 }
 
 /// While a server runs, the import pauses after each step for three times as long as the step took.
-/// So the signal is likely to arrive in a pause.
+/// So SIGINT is likely to arrive in a pause.
 #[test]
 fn an_interrupted_import_reports_its_progress_and_is_completed_with_skip_existing() {
     let sandbox = CliSandbox::new();

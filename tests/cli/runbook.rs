@@ -77,7 +77,6 @@ impl Site {
         self.sandbox.console(&Console { page: RUNBOOK, text, setup: &setup, real: &real });
     }
 
-    /// Sends the request `times` times, and waits until the log has a line for each request.
     async fn send(&self, server: &ServerProcess, request: (&str, &str), key: &str, times: usize) {
         let (method, path) = (request.0.parse().unwrap(), request.1);
         let logged = || server.log().matches(r#""msg":"request""#).count();

@@ -1,4 +1,4 @@
-//! Tests which counts the real program keeps after a stop and after `kill -9`.
+//! Checks which request counts survive a stop and a `kill -9` of the real program.
 
 use std::time::{Duration, Instant};
 use test_server::wire_check::WireCheckProxy;
@@ -15,8 +15,8 @@ async fn list(server: &ServerProcess, key: &Key) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_loses_at_most_a_second_of_counting_and_a_stop_none() {
     let data = DataDir::temporary().unwrap();
-    // `X-RateLimit-Remaining` shows the day window, because that window has fewer requests left. A
-    // low limit per minute would not work, because a new minute may begin during a restart.
+    // The test reads `X-RateLimit-Remaining`, which shows the window with fewer requests left. That
+    // must be the day window, because a minute window could end during a restart.
     let key = data.issue_enterprise_key("acme", 1_000_000, 1_000).unwrap();
 
     let server = data.serve(&[]).unwrap();

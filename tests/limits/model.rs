@@ -140,11 +140,10 @@ impl Model {
         }
     }
 
-    /// Forgets what the server removes from memory.
+    /// Forgets closed windows and the bans' ends on the monotonic clock, as the server does.
     ///
-    /// The server waits until a key's minute of strikes has ended and its ban has been over for a
-    /// day. The server then forgets the strikes and the ban's end on the monotonic clock. The store
-    /// keeps the ban.
+    /// The server forgets a key once the key's strikes have expired and its ban has been over for a
+    /// day. The store keeps the ban.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

@@ -10,8 +10,6 @@ async fn send_without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer
     server.send("GET", "/v1/store/orders", &headers).await
 }
 
-/// Starts a server that trusts proxies in these networks. Each address may send five requests per
-/// minute without a valid key.
 async fn server(proxies: &[&str]) -> (TestServer, Key) {
     let mut setup = TestSetup::new().with_unauthenticated_per_minute(5);
     let networks = proxies.iter().map(|network| network.parse().unwrap()).collect();

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use store_orders_api::documents::{COUNT, DOCUMENTS};
 use test_server::wire_check::{Exchange, Operation, ReceivedResponse, WireCheck, wire_check};
 
-/// A deliberate defect that breaks a published promise. It changes today's documents and the
-/// responses.
+/// A deliberate defect that breaks a published promise. The defect changes today's documents and
+/// the recorded responses alike.
 pub struct SeededDefect {
     pub what: &'static str,
     /// The start of the expected message: the document, the operation, and what is missing or
@@ -119,8 +119,8 @@ fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedRespo
     exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Gives requests for paths that begin with `path` the 404 of an unknown path. Keeps 401, 429 and
-/// 5xx, which do not depend on the path.
+/// If a request's path begins with `path`, replaces the response with the 404 of an unknown path.
+/// Keeps 401, 429 and 5xx, which do not depend on the path.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {

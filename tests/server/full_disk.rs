@@ -101,10 +101,9 @@ async fn lists_need_no_temporary_file() {
     let server = serve(&data);
     let client = super::unchecked_client(&server, &key);
     assert_eq!(listed(&client).await, [1]);
-    // While the limit on the size of files is 0, SQLite cannot write a temporary file. After the
-    // first import, the server sorts the changed orders in memory, because there are fewer than
-    // 100,000. After the second import, more have changed, so the server reads the whole table by
-    // id and sorts nothing.
+    // While the limit on the size of files is 0, SQLite cannot write a temporary file. For up to
+    // 100,000 changed orders, the server sorts in memory. For more, the server reads the whole
+    // table by id and sorts nothing.
     for ids in [2..=90_000, 90_001..=200_000] {
         data.import_pending(ids.clone()).unwrap();
         limit_files(&server, Some(0));

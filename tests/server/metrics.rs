@@ -11,7 +11,7 @@ use store_orders_api::plans::Plan;
 use test_server::{TestCertificate, TestServer};
 use testbed::{CliSandbox, Key, wait_until};
 
-/// The value of each sample. The key is the sample's name without `store_orders_`, with its labels.
+/// Maps the name and labels of each sample to its value. The names lack the prefix `store_orders_`.
 type Samples = BTreeMap<String, f64>;
 
 async fn samples(server: &TestServer) -> Samples {

@@ -39,8 +39,8 @@
 //! Verdicts are about documents, so they cannot show that the server still does what an old
 //! document says. For that, `tests/published_documents.rs` checks today's responses against every
 //! document in `spec/published`. Additions are allowed. The requests and responses of the test must
-//! contain each part that a document promises, such as a field or a header. Operations that were in
-//! beta or are past their `x-sunset` are exempt.
+//! contain each part that a document promises, such as a field or a header. Operations that were
+//! beta or experimental, or are past their `x-sunset`, are exempt.
 //!
 //! Verdicts depend on the day, because an operation may be removed after its `x-sunset`, and a new
 //! sunset must be at least 90 days ahead. So `publish` runs the check again on the day of the

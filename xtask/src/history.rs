@@ -58,8 +58,8 @@ impl History {
         Ok(History::Known(git.first_versions(&branches)?))
     }
 
-    /// Returns the published documents with the content that the main branch first had, so that no
-    /// edit can change a promise. Restores deleted documents, except betas whose stable version is
+    /// Returns the published documents as the main branch first had them, because a later edit must
+    /// not change a promise. Includes deleted documents, except betas whose stable version is
     /// published. A document that was never on the branch keeps its content.
     pub fn first_versions_of(&self, published: &Published) -> Published {
         let mut files = published.files.clone();

@@ -1,4 +1,4 @@
-//! `cargo xtask`: runs the command and turns its outcome into an exit code.
+//! `cargo xtask`, the developer's commands.
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -98,7 +98,6 @@ pub fn run(inputs: &Inputs) -> (Outcome, String) {
     (outcome, plain(&out))
 }
 
-/// Runs the check with `--fix`. Returns its [`failures`] and a line for each written file.
 pub fn run_fix(inputs: &Inputs) -> String {
     let mut out = Vec::new();
     let outcome = check(inputs, true, &mut out).unwrap();

@@ -1,5 +1,5 @@
-//! Checks the client's package before publication: the files, the dependencies, the texts, and the
-//! required version of Rust.
+//! Checks the client's package before publication: its files, dependencies, documentation and
+//! changelog, and the required version of Rust.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

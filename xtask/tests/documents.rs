@@ -45,8 +45,7 @@ fn each_item_that_a_promise_of_the_readme_names_is_in_the_file_of_its_link() {
 
 #[test]
 fn generate_and_check_run_while_api_does_not_compile() {
-    // Print the packages that depend on `api`. This command omits `--package`, so that `cargo tree`
-    // unifies features as a build of `cargo xtask` does.
+    // Omit `--package`, so that `cargo tree` unifies features as a build of `cargo xtask` does.
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none"])
         .args(["--invert", "store-orders-api"])

@@ -41,8 +41,8 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
 /// Makes each change that `changes` returns, and passes the changed document to [`assert_noticed`].
 /// Returns the number of changes in the document with the fewest.
 ///
-/// `changes` gets a pointer and the present value. In each pair that it returns, the check must
-/// report the pointer after the change to the new value.
+/// `changes` gets a pointer and the present value. It returns pairs of the pointer that the check
+/// must report and the new value.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }

@@ -21,8 +21,8 @@ fn git(root: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "git {arguments:?}: {output:?}");
 }
 
-/// Creates a checkout without a git repository. The current document of version 1 is published in
-/// it as 1.0.0.
+/// Creates a checkout without a git repository. The checkout's published 1.0.0 is the current
+/// document of version 1.
 fn archive() -> Checkout {
     let checkout = Checkout::with(&files());
     checkout.put(NAME, &checkout.repository.read(V1.file).unwrap());

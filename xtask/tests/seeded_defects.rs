@@ -1,4 +1,4 @@
-//! Makes changes to a document that a person could make by mistake. For each change, `check` must
+//! Makes changes that a person could make to a document by mistake. For each change, `check` must
 //! report the changed place, and why the change is not allowed.
 
 use crate::checkout::{

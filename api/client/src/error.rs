@@ -127,7 +127,7 @@ impl Error {
     /// The time to wait, from a valid `Retry-After` in the response.
     ///
     /// For [`ErrorKind::RateLimit`], the time until the rate limit allows requests again. Zero
-    /// means that the call waited for other calls until its time was over.
+    /// means that the call waited for other calls until its deadline.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.sent.stopped {
             Some(Stopped::RateLimit { holds_for }) => Some(holds_for),

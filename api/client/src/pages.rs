@@ -16,7 +16,7 @@ pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
     /// Returns the same request for the page at this cursor.
     fn at_cursor(self, cursor: String) -> Self;
     fn page(self) -> impl Future<Output = Result<Response<Self::Page>, Error>> + Send;
-    /// Splits a page into its records and the cursor of the next page.
+    /// Returns the page's records, and the next page's cursor, or `None` on the last page.
     fn parts(page: Self::Page) -> (Vec<Self::Item>, Option<String>);
 }
 

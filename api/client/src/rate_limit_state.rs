@@ -11,8 +11,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum random wait after an exhausted rate limit resets. Without random waits, all clients
 /// of an account would send at the same instant.
 const MAX_JITTER: Duration = Duration::from_secs(1);
-/// The maximum effect of `Retry-After`. A longer time could overflow when added to the current
-/// instant.
+/// The longest wait that a `Retry-After` can cause. A longer time could overflow when added to the
+/// current instant.
 const MAX_HOLD: Duration = Duration::from_secs(366 * 86_400);
 
 /// Whether a request may be sent now, and if not, until when to wait.

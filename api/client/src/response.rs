@@ -61,8 +61,9 @@ impl<T> Response<T> {
         &self.head.headers
     }
 
-    /// The limit in force, its remaining requests and its reset, from the `X-RateLimit-*` headers.
-    /// `None` if one of these headers is missing or malformed.
+    /// The limit in force, the remaining requests, and the time at which the window or the ban
+    /// ends, from the `X-RateLimit-*` headers. `None` if one of these headers is missing or
+    /// malformed.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.head.rate_limit()
     }

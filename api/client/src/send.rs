@@ -1,4 +1,4 @@
-//! Sends the requests of all generated methods, with retries by the call's retry policy.
+//! Sends the requests of all generated methods, and retries them as the call's retry policy says.
 
 use crate::attempt::Attempt;
 use crate::call::{Call, Sent, Stopped};

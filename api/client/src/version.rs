@@ -1,4 +1,5 @@
-//! Defines the client type of a version of the API. Other modules add a method for each operation.
+//! The macro that defines the client type of each version of the API. Other modules add a method
+//! for each operation.
 
 use crate::call::Call;
 use std::fmt;

@@ -162,8 +162,8 @@ impl Process {
         Ok(server)
     }
 
-    /// Saves the last counts, then lets the store finish its work. Ends [`LOG_FLUSH_RESERVE`]
-    /// before the deadline, so that the caller can write the last log lines.
+    /// Saves the last counts, then lets the store finish its work. Ends at least
+    /// [`LOG_FLUSH_RESERVE`] before the deadline, so that the caller can write the last log lines.
     async fn finish(self, deadline: Instant) {
         let remaining = || remaining(deadline).saturating_sub(LOG_FLUSH_RESERVE);
         if let Some(persister) = self.served.persister
@@ -177,8 +177,8 @@ impl Process {
     }
 }
 
-/// Returns the end of the error message after a second signal: on how many connections requests
-/// were aborted. Empty if there are none.
+/// Returns the end of the error message after a second signal, with the number of connections whose
+/// requests were aborted. Empty if no request was aborted.
 fn describe_cut_off(connections: usize) -> String {
     match connections {
         0 => String::new(),

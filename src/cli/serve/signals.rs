@@ -24,7 +24,7 @@ pub enum HangUp {
     Stops,
 }
 
-/// The error if a signal ends a server or command early. `status` is the exit status.
+/// The error of a server or command that a signal ended early. `status` is the exit status.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct EndedBySignal {

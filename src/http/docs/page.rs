@@ -76,8 +76,8 @@ impl ServedPage {
         if let Ok(tag) = HeaderValue::try_from(tag) {
             headers.insert(header::ETAG, tag);
         }
-        // Make clients revalidate before each use. Without this header, a browser could combine a
-        // new page with old assets after an upgrade.
+        // Make clients revalidate pages and assets at each use. Otherwise, a browser could combine
+        // a new page with old assets after an upgrade.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         self.policy.set_headers(headers);

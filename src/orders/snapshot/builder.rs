@@ -50,8 +50,9 @@ impl PagesBuilder {
         self.v1.push_run(separator, page.v1(), range);
     }
 
-    /// Adds a whole page. Copies its orders if the unfinished page has orders and enough room, or
-    /// if the added page begins with the wrong separator. Otherwise shares the added page.
+    /// Adds a whole page. Shares the page where possible. Copies the orders if the unfinished page
+    /// has orders and enough room, or if the added page begins with another separator than required
+    /// here.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.v1.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
         if self.orders.is_empty() || !fits {
@@ -95,8 +96,8 @@ impl PagesBuilder {
         if self.orders.is_empty() {
             return;
         }
-        // Use the buffer of a nearly full page without a copy. A copy would save at most an eighth
-        // of the buffer.
+        // Do not copy a nearly full buffer. A copy has no spare capacity, but that saves at most an
+        // eighth of the buffer.
         let bytes = if self.v1.bytes.len() > self.sizes.page_bytes / 8 * 7 {
             std::mem::take(&mut self.v1.bytes)
         } else {

@@ -44,7 +44,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Adds, replaces or removes this order. The caller must pass orders by ascending id.
+    /// Adds or replaces this order, or removes the order if it is cancelled. The caller must pass
+    /// orders by ascending id.
     pub fn apply(&mut self, order: Order) {
         self.remove(order.id);
         if matches!(order.status, OrderStatus::Cancelled(_)) {

@@ -82,7 +82,7 @@ impl<'a> EncodedOrders<'a> {
         self.bytes.get(self.start(range.start)?..*last as usize)
     }
 
-    /// Returns the offset at which the JSON of an order begins, after its separator.
+    /// Returns the offset of an order's JSON. One separator byte precedes the JSON of each order.
     fn start(self, number: usize) -> Option<usize> {
         let before = number.checked_sub(1).map(|before| self.ends.get(before));
         let end = before.map_or(Some(0), |end| end.map(|end| *end as usize))?;

@@ -72,14 +72,15 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Adds the next part. The caller must add the parts in the sequence of the file.
+    /// Adds the next part. The caller must add the parts in the order in which the file contains
+    /// them.
     pub fn add(&mut self, part: &Deflated) {
         self.crc.combine(&crc32fast::Hasher::new_with_initial_len(part.crc, part.length));
         self.length += part.length;
     }
 
-    /// Returns the end of the gzip file. It consists of an empty last block, the CRC-32, and the
-    /// length modulo 2^32.
+    /// Returns the end of the gzip file: an empty last block, the CRC-32, and the length modulo
+    /// 2^32.
     pub fn end(self) -> Bytes {
         let mut end = vec![3, 0];
         end.extend_from_slice(&self.crc.finalize().to_le_bytes());

@@ -1,10 +1,10 @@
 //! The sizes of pages, turns, short lists and searches. A turn is a piece of a list that a response
-//! sends, or a search scans, before it yields. Tests use smaller sizes to run the same code on
-//! short lists.
+//! sends, or a search scans, before it yields. Tests use smaller sizes, so that a few hundred
+//! orders need several pages and turns.
 
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// The maximum size in bytes of a page's JSON in version 1, including the end of the array. A
+    /// The maximum size in bytes of a page's JSON in version 1, with the list's closing bracket. A
     /// page is copied and compressed as a whole, so larger pages make changes and compression
     /// slower.
     pub page_bytes: usize,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The start of the running batch, if a batch is running. Clones share the state.
+/// The time at which the running batch began, if a batch is running. Clones share this time.
 #[derive(Clone, Debug)]
 pub struct RunningBatch {
     epoch: Instant,

@@ -26,8 +26,8 @@ pub struct CountsPersister {
 }
 
 impl CountsPersister {
-    /// Starts the thread that writes the file. The caller's thread writes the file first, so that
-    /// the log reports an unwritable disk immediately.
+    /// Writes the file once, so that the log reports an unwritable disk immediately. Then starts
+    /// the thread that writes the file regularly.
     pub fn start(mut file: CountsFile) -> io::Result<CountsPersister> {
         let progress = log_slow_writes(file.log.clone())?;
         let mut write = move |write: fn(&mut CountsFile) -> bool| {
@@ -91,7 +91,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A clock that panics while a test sets `panics`, so that a write panics.
+    /// A clock that panics while `panics` is true, so that a write panics.
     struct PanickingClock {
         clock: ManualClock,
         panics: AtomicBool,

@@ -11,7 +11,6 @@ use std::time::Duration;
 /// the store answers again.
 pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
 
-/// Returns the time until which cached keys may be used, if they were current at `as_of`.
 pub fn keys_valid_until<T: Time>(as_of: T) -> T {
     as_of + KEYS_CURRENT_FOR
 }
@@ -61,8 +60,8 @@ pub struct ChangesAsOf<T> {
 
 impl<T: Time> ChangesAsOf<T> {
     /// Creates the result of a query for the last changes. With SQLite, `as_of` is the time at
-    /// which the query started. With PostgreSQL, `as_of` is never later than the sending of the
-    /// last confirmed heartbeat, because the primary may have been replaced after that heartbeat.
+    /// which the query started. With PostgreSQL, `as_of` is at most the time at which the last
+    /// confirmed heartbeat was sent. The primary may have been replaced after that heartbeat.
     pub fn new(last_changes: LastChanges, as_of: T) -> ChangesAsOf<T> {
         ChangesAsOf { last_changes, as_of }
     }

@@ -48,7 +48,7 @@
 //!   (`Session::cancelled_order`).
 //! - No code can skip the wait, because the functions that send cancellations and freshness queries
 //!   require a [`WaitIsOver`]. After a change, the operator's commands also wait, until no server
-//!   can send a list without it (`await_servers`).
+//!   can send a list without the change (`await_servers`).
 //! - Lists wait too, because P2 may have a cancellation that P1 never confirmed. Without the wait,
 //!   B could send a list without the order, and A could later send a list with the order.
 //! - The first session of a process waits. A later session waits again if it leads to another
@@ -79,8 +79,9 @@
 use std::ops::Add;
 use std::time::Duration;
 
-/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. The first
-/// session to a new primary waits this long, because leases on the old primary may still be valid.
+/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. A
+/// server's first session waits this long, and so does each session to another primary, because
+/// leases on an old primary may still be valid.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
@@ -122,8 +123,8 @@ impl<T: Time> Lease<T> {
     /// Returns a time for a query that started at `asked`. The answer to the query includes every
     /// change that was acknowledged before the returned time.
     ///
-    /// The returned time is never after the last confirmed heartbeat was sent, because the primary
-    /// may have been replaced after that heartbeat. Returns `None` before the first heartbeat is
+    /// The returned time is at most the send time of the last confirmed heartbeat, because the
+    /// primary may have been replaced later. Returns `None` before the first heartbeat is
     /// confirmed.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
@@ -137,15 +138,18 @@ pub struct OldLeaseWait<T> {
     pub(crate) until: T,
 }
 
-/// Proof that a new session's wait is over. Only [`OldLeaseWait::over`] creates this proof.
+/// Proof that a new session no longer waits for an old lease. Only [`OldLeaseWait::over`] creates
+/// this proof.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
     /// Returns the wait of a new session to `server`. `before` contains the server and the wait of
-    /// the previous session. The new session waits until the previous wait ends, and also until
-    /// [`LEASE`] after `opened`, unless both sessions have the same server. `opened` is the time of
-    /// the session's first connection.
+    /// the previous session.
+    ///
+    /// The new session waits until the previous wait ends. If the previous session had another
+    /// server, or there was none, the new session also waits until [`LEASE`] after `opened`.
+    /// `opened` is the time of the session's first connection.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,

@@ -9,7 +9,7 @@ pub struct ListState<S, R> {
     pub snapshot: S,
     snapshot_position: Position,
     pub pending_removals: R,
-    /// The position of the list, that is, of the snapshot once the pending removals are applied.
+    /// The position that the snapshot has after the pending removals are applied.
     position: Position,
 }
 

@@ -1,5 +1,5 @@
-//! Defines the position that a list, a cache or an answer of the store has reached. Each change
-//! writes its number to the changed rows, in the same transaction.
+//! Defines the position that a list, a cache or an answer of the store has reached. The transaction
+//! of a change also writes the change's number to the changed rows.
 
 /// The last change that a list, a cache or an answer includes. Orders have one position. Accounts
 /// and keys together have another.
@@ -28,11 +28,11 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the list's position after the orders of a batch were removed from the list. `batch`
-    /// has the store's positions before and after the batch.
+    /// Returns the list's position after a batch's orders were removed from the list. `batch` has
+    /// the store's positions before and after the batch.
     ///
-    /// The position advances only if `self` is the position before the batch. Otherwise, the list
-    /// may lack an earlier change.
+    /// Returns `self` if `self` is not the position before the batch, because the list may lack an
+    /// earlier change.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

@@ -7,7 +7,7 @@ use super::position::Position;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadScope {
     /// All rows except those of cancelled orders. The reader starts from an empty list or cache,
-    /// because these rows do not show which orders an old list must remove.
+    /// because an old list would keep newly cancelled orders.
     All,
     /// Rows with a change number above this one.
     After(i64),
@@ -25,8 +25,8 @@ impl ReadScope {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OrdersRead {
-    /// The read includes every change up to this position. If a later change has rewritten a row,
-    /// the row may be missing or already changed.
+    /// The read includes every change up to this position. A row that a later change has rewritten
+    /// may be missing from the read, or have its later content.
     pub reached: Position,
     /// True if the orders are exactly as they were at the change `reached`. Otherwise, a later
     /// change may have rewritten some orders.

@@ -43,8 +43,8 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Returns the value in `result`, or `None` if it is an error. An error becomes a problem of
-    /// the report, so that the other checks can continue.
+    /// Returns the value in `result`. An error becomes a problem of the report instead, so that the
+    /// other checks can continue.
     pub fn read<T, E: Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }

@@ -61,10 +61,11 @@ pub async fn seen_and_silent(
     }
 }
 
-/// Removes the rows of silent servers. Fails if any server still has a row.
+/// Waits for heartbeats, and removes the rows of servers that send none. Fails if any server still
+/// has a row.
 ///
-/// A silent server may still run. Without its row, its next heartbeat ends its session. The
-/// server's next session then reads the missed changes.
+/// A removed server may still run. The server's next heartbeat then ends the session, and the next
+/// session reads the missed changes.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

@@ -275,9 +275,9 @@ impl OperatorStore for PostgresOperatorStore {
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
-        // After a failover, the new primary's clock may differ from the clock that set `heard_at`.
-        // The result may then be wrong for a while. A wrong result only makes a long command slower
-        // than necessary, or slows down the servers.
+        // After a failover, the clock of the new primary may differ from the clock that set
+        // `heard_at`. A wrong `true` only slows down a long command. A wrong `false` only slows
+        // down the servers.
         let query = format!(
             "SELECT EXISTS (SELECT FROM replicas
                             WHERE heard_at > clock_timestamp() - interval '{} seconds')",

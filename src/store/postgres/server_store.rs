@@ -315,8 +315,8 @@ async fn send_all(session: &Session, to: &OrderSender) -> Result<OrdersRead, Sto
     Ok(OrdersRead::whole(before.orders, last.orders))
 }
 
-/// Sends one page of the orders that changed after the position `after`. The page has about
-/// [`PAGE_ROWS`] orders at most.
+/// Sends one page of the orders that changed after the position `after`. The page may exceed
+/// [`PAGE_ROWS`] (see `changed_orders`).
 async fn send_changed(
     session: &Session,
     after: Position,
@@ -355,8 +355,8 @@ async fn with_scan_connection<T>(
     }
 }
 
-/// Sends the orders that one query returns, usually at most [`PAGE_ROWS`]. Returns the number of
-/// orders and the highest value in `column`.
+/// Sends the orders that one query returns: at most [`PAGE_ROWS`], or more if one change has many
+/// orders. Returns the number of orders and the highest value in `column`.
 async fn send_page(
     client: &Client,
     query: &str,

@@ -11,8 +11,8 @@ pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 /// Timeout of a command's attempt to connect to one address of PostgreSQL.
 pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// Timeout of each commit while a session is opened. If the registration or the first heartbeat
-/// takes longer, the server tries another host.
+/// Timeout of each commit while a session is opened. If adding the replica's row or the first
+/// heartbeat takes longer, the server tries another host.
 pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// TCP keepalive: idle time, interval, number of probes. The idle time and the probes together take
@@ -193,7 +193,7 @@ const _: () = {
     assert!((CONCURRENT_COUNTS as u64 + 1) * LIMITER.statement_ms < ms(COUNT_LIMIT));
     // After a request was counted, there is time left to read from the store.
     assert!(ms(DECISION_LIMIT) + ms(READ_LIMIT) < ms(REQUEST_TIMEOUT));
-    // No batch waits a second or longer. After such a wait, `count.sql` could wrongly conclude that
-    // the clock was set back.
+    // A batch of counts waits less than a second for a locked row. After a longer wait, `count.sql`
+    // could wrongly conclude that the clock was set back.
     assert!(LIMITER.statement_ms < 1_000);
 };

@@ -285,7 +285,8 @@ impl StagedCopy {
     }
 }
 
-/// Copies all pages of one snapshot. Concurrent commits neither appear in the copy nor restart it.
+/// Copies all pages of one snapshot. Concurrent commits neither appear in the copy nor restart the
+/// copying.
 fn copy_pages(
     source: &Connection,
     copy: &mut Connection,

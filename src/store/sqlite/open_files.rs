@@ -84,9 +84,9 @@ impl OpenFiles {
         };
     }
 
-    /// Fails if the store's file was overwritten or the log's index was replaced, because a
-    /// checkpoint could then damage the store. Succeeds if the store's file was moved or its log
-    /// was removed. The checkpoint then saves changes that only this process can still read.
+    /// Fails if the store's file was overwritten, or the log's index was removed or replaced,
+    /// because a checkpoint could damage the store. Succeeds if the store's file was moved or its
+    /// log was removed, because the checkpoint saves changes that only this process can still read.
     pub fn require_checkpointable(&self) -> Result<(), StoreError> {
         if self.store.displaced().is_some() {
             return Ok(());

@@ -1,5 +1,5 @@
 //! Moves the files of an old store to a new directory within the data directory, so that a restored
-//! store can take its place.
+//! store can take the old store's place.
 //!
 //! The data directory itself stays in place, because it may be a mount point or a symbolic link,
 //! such as systemd creates for `DynamicUser=`. The files are moved one by one, so a killed command

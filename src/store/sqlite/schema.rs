@@ -16,8 +16,8 @@ const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
 
 pub const NEWEST: i64 = MIGRATIONS.len() as i64;
 
-/// Returns true if the store has the newest version that this program supports. Fails if the store
-/// has a newer version.
+/// True if the store has the newest version that this program supports. Fails if this program is
+/// too old for the store.
 pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     Ok(read_known_version(connection, path)? == NEWEST)
 }
@@ -59,7 +59,6 @@ pub fn require_known(connection: &Connection, path: &Path) -> Result<(), StoreEr
     }
 }
 
-/// Like [`read_version`], but also fails if the version is newer than this program supports.
 fn read_known_version(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     match read_version(connection, path)? {
         found if found > NEWEST => {

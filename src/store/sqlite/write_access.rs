@@ -1,13 +1,13 @@
-//! Gives callers access to the only connection of this process that writes. A server waits for
-//! other writers for a few seconds at most, and a command for a minute at most.
+//! Gives callers access to the only connection of this process that writes. A server waits at most
+//! a few seconds for other writers. A command waits at most a minute.
 //!
 //! SQLite does not queue writers, so each writer polls. A busy server begins its next batch
 //! microseconds after the last one, so a command would rarely find the store unlocked. A waiting
-//! command therefore locks a file. A server that finds the file locked pauses before its next
-//! batch. Only one command at a time has this lock.
+//! command therefore locks a file, and a server that finds the file locked pauses before its next
+//! batch. Only one command at a time can lock the file.
 //!
-//! The system releases this lock (flock(2)) when its holder ends. A command that is suspended with
-//! the lock delays each batch by one pause.
+//! The system releases the file's lock (flock(2)) when the command ends. A command that is
+//! suspended with the lock delays each batch by one pause.
 
 use super::directory::INTENT_FILE_NAME;
 use super::open_files::OpenFiles;
@@ -60,8 +60,8 @@ pub struct WriteAccess {
     /// next batch.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True after a write of this server may have found the disk full. A checkpoint in `make_room`
-    /// resets this flag.
+    /// True if a write of this server failed, perhaps because the disk was full. A checkpoint in
+    /// `make_room` resets this flag.
     lacks_room: AtomicBool,
 }
 
@@ -123,8 +123,8 @@ impl WriteGuard<'_> {
         let intent = &self.access.intent;
         if self.is_server {
             self.make_room()?;
-            // If `intent` is locked, a command waits to write, so pause. If the file system does
-            // not support locks, do not pause.
+            // If `intent` is locked, a command waits to write. The pause lets the command write
+            // first.
             match intent.try_lock() {
                 Err(TryLockError::WouldBlock) => sleep(PAUSE),
                 _ => _ = intent.unlock(),

@@ -21,7 +21,7 @@ use testbed::{DataDir, Preload, ServerProcess};
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 
-/// The number of orders in the stores with which the start and cancellations are measured.
+/// The number of orders in the store when a server's start and its cancellations are measured.
 pub const MANY: u64 = 1_000_000;
 
 /// Ids of the orders that a single client cancels, enough for all rounds.

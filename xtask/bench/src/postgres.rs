@@ -26,8 +26,7 @@ pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// The end of the range of ids that servers cancel, exclusive. pgbench changes only orders with
-/// higher ids.
+/// Servers cancel only orders with ids below this one. pgbench changes only orders with higher ids.
 const LAST_CANCELLED: u64 = 700_000;
 
 /// The transaction that pgbench repeats. The transaction sets the change number, as a cancellation

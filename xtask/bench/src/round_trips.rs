@@ -14,13 +14,12 @@ use std::time::{Duration, Instant};
 use testbed::ServerProcess;
 use testbed::relay::{Fault, Relay};
 
-/// The time that the relay adds between a statement and its result. The rest of a request takes
-/// only a few milliseconds. So a request's duration divided by this time is about its number of
-/// round trips.
+/// The time that the relay adds to each round trip. A request otherwise takes only a few
+/// milliseconds, so its duration shows how many round trips it makes.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
-/// The number of times that a client performs its steps in one measurement (a [`Turn`]). The result
-/// is the median over all clients and repetitions.
+/// The number of times that each client performs its steps in a [`Turn`]. The turn's result is the
+/// median time of the last step, over all clients and repetitions.
 const REPETITIONS: usize = 5;
 
 /// The number of orders in the store. The clients cancel fewer orders than this.

@@ -7,7 +7,7 @@ use syn::Item;
 
 const STYLE: [&str; 4] = ["--edition", "2024", "--config", "use_small_heuristics=Max"];
 
-/// Prints a file with empty lines between its items, except between imports. Also separates the
+/// Prints a file with empty lines between its items, except between imports, and between the
 /// members of traits and implementations.
 pub fn print(file: syn::File) -> String {
     let (mut text, mut was_use) = (String::new(), false);

@@ -25,8 +25,6 @@ pub fn parse(text: &str) -> Result<Value, Refusals> {
     }
 }
 
-/// A reader of the value at the JSON pointer `pointer`. It records the pointers of duplicate keys
-/// in `duplicates`.
 struct ValueReader<'d> {
     pointer: String,
     duplicates: &'d RefCell<Vec<String>>,

@@ -149,7 +149,6 @@ pub struct Operation {
     /// The description, which becomes part of a doc comment.
     pub description: Option<String>,
     pub parameters: Vec<ParameterSet>,
-    /// The type of the request's JSON body; `None` if requests have no body.
     pub body: Option<Type>,
     /// Successes, by ascending status. Dropshot documents only the first.
     pub successes: Vec<Success>,

@@ -49,8 +49,8 @@ pub fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     document.pointer(reference.strip_prefix('#')?)
 }
 
-/// Returns `value` with each reference replaced by its target. A target that is an object also gets
-/// a member with the reference, which `component` reads.
+/// Returns `value` with each reference replaced by its target. If the target is an object, adds the
+/// member [`COMPONENT`], whose value is the reference.
 ///
 /// A reference stays if its target is not in the document. A reference within its own target also
 /// stays, because replacing it would never end.

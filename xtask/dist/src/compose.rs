@@ -1,5 +1,5 @@
 //! Checks the handbook's example compose.yaml. Services with our image must have the program's
-//! version and options that the program knows. Services that run the server also need valid
+//! version, and only options that the program knows. Services that run the server also need valid
 //! settings and the health check.
 
 use crate::tools::output;

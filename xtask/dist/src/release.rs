@@ -171,8 +171,8 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(&mut cyclonedx)?;
     let name = "store-orders-release.cdx.json";
     let document = std::fs::read_to_string(checkout.root.join(name))?;
-    // cargo-cyclonedx has written this file for every package of the workspace. Remove all these
-    // files.
+    // cargo-cyclonedx has also written a file of this name for every other package of the
+    // workspace.
     let mut metadata = checkout.command("cargo");
     metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;

@@ -24,7 +24,6 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Finds the tools on this machine. The error names a tool that is missing.
     pub fn find() -> anyhow::Result<Needs> {
         Ok(Needs { isolation: container::isolation()?, postgres: Installed::find()? })
     }
@@ -48,8 +47,6 @@ pub fn run(needs: &Needs, release: &Release, out: Out<'_>) -> anyhow::Result<u8>
     Ok(result.is_err().into())
 }
 
-/// Prints the claim if it holds. Otherwise fails with the claim and `otherwise`, which says what
-/// happened instead.
 fn claim(out: Out<'_>, claim: &str, holds: bool, otherwise: &str) -> anyhow::Result<()> {
     ensure!(holds, "{claim}\n  {otherwise}");
     writeln!(out, "✓ {claim}")?;

@@ -21,8 +21,6 @@ pub struct StoreUnderTest {
 }
 
 impl StoreUnderTest {
-    /// Creates a store in the database at `url`. The store contains the pending orders 1 to
-    /// `orders`.
     pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
         let store = StoreUnderTest::open(program, url)?;
         store.run(&["migrate"]).await?;

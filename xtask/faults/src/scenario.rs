@@ -18,8 +18,8 @@ use tokio::time::timeout;
 /// [`Scenario::with_fault_time`] extends the limit of chaos runs.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// The time that the runtime of an ended scenario waits for blocking calls that still run. The
-/// runtime then abandons them.
+/// After a scenario has ended, its runtime waits this long for running blocking calls. The runtime
+/// then abandons the calls.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state that all scenarios share.
@@ -117,7 +117,6 @@ impl Scenario {
         })
     }
 
-    /// Runs the scenario, repeats it if the machine stalled, and returns the exit status.
     fn run_until_conclusive(&self, tools: &Tools, out: &mut dyn Write) -> anyhow::Result<u8> {
         let _alone = self.is_timed.then(|| tools.machine.write());
         let _shared = (!self.is_timed).then(|| tools.machine.read());

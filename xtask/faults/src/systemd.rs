@@ -47,7 +47,7 @@ impl Machine {
         self.0.run(&format!("{SETUP}\n{command}"))
     }
 
-    /// Creates an account and issues a key for it. Returns the key's id and the key.
+    /// Returns the key's id and the key.
     fn issue_key(&self, account: &str, plan: &str) -> anyhow::Result<(String, String)> {
         self.operate(&format!("store-orders accounts create {account} --plan {plan}"))?;
         self.issue_another(account)
@@ -132,8 +132,9 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// that systemd makes for `DynamicUser=`.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the directory. Stop the server before the import, because an import
-    // of 2,000 orders beside a server makes several changes, but the runbook's sessions show one.
+    // The first start creates the directory. Stop the server before the import, because the
+    // runbook's example output shows one change. Beside a server, an import of 2,000 orders makes
+    // several changes.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(
@@ -191,8 +192,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
 }
 
 /// Checks that the unit's server waits for PostgreSQL, gets its secrets and loses no log line.
-/// systemd must still restart the server after more than five failures. A second server must run on
-/// the same machine.
+/// systemd, which gives up after five starts by default, must restart the server more often. A
+/// second server must run on the same machine.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";
     let machine = Machine::with_unit(tools, settings)?;

@@ -1,4 +1,4 @@
-//! Checks that each example of a parameter, a body or a header matches its schema.
+//! Checks the documents' examples of parameters, bodies and headers against the schemas.
 
 use super::document::excerpt;
 use super::inputs::{ALL_DOCUMENTS, Inputs, in_each_document};

@@ -53,7 +53,7 @@ fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> 
 }
 
 /// Returns the imports between the top-level modules of a crate. The root file of the crate is
-/// `name` in `directory`. Skips code that is compiled only for tests.
+/// `name` in `directory`. Skips modules and `use` declarations that are compiled only for tests.
 pub fn module_imports(directory: &Path, name: &str) -> anyhow::Result<Uses> {
     let (mut uses, root) = (Vec::new(), directory.join(name));
     read_file(&mut uses, &[], &root, root.parent().unwrap_or(directory))?;
@@ -123,8 +123,9 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Collects the top-level modules in paths that begin with `crate`, or with `super` repeated
-/// `depth` times. Reads tokens instead of expressions, to find paths in macro calls as well.
+/// Collects the top-level modules in paths from the crate's root. Such a path begins with `crate`,
+/// or with one `super` for each of the module's `depth` levels. Reads tokens, to find paths in
+/// macro calls too.
 fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
     let mut levels = 0;
     for token in tokens {

@@ -16,8 +16,8 @@ use std::sync::LazyLock;
 #[derive(Debug)]
 pub struct Inputs {
     pub repository: Repository,
-    /// The documents that the contract emits. Evaluated lazily, because emitting compiles the
-    /// generated files, which `--fix` may first have to rewrite.
+    /// The documents that dropshot emits from the generated types. Evaluated lazily, because
+    /// emitting compiles these types, and `--fix` may have to rewrite them first.
     pub emitted: LazyLock<Emitted, Box<dyn FnOnce() -> Emitted>>,
     pub published: anyhow::Result<Published>,
     pub history: anyhow::Result<History>,

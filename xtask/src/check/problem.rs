@@ -13,7 +13,6 @@ pub(super) const ABSENT: &str = "absent";
 /// lines can be very long. Other diffs are not cut, because a person must copy their lines.
 const MAX_CHARS: usize = 100;
 
-/// A place where a check found something other than expected, and the fix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// The file with the problem, or a place in the file, such as `FILE#POINTER` with a JSON

@@ -183,8 +183,8 @@ fn field_descriptions(document: &Value) -> impl Iterator<Item = (String, &str)> 
     })
 }
 
-/// Returns the default and the bounds of an integer, or the length bounds of a string. A pattern
-/// such as `{1,200}$` ends in the length bounds.
+/// Returns the default and the bounds of an integer, or the length bounds of a string. The length
+/// bounds come from the end of the pattern, such as `{1,200}$`.
 fn bounds(schema: &Value) -> Map<String, Value> {
     let number = |key: &str| Some((key.to_string(), schema.get(key)?.clone()));
     if schema["type"] == "integer" {

@@ -34,8 +34,6 @@ impl Direction {
     }
 }
 
-/// A place in the two compared documents, with its name in the changelog and the value in each
-/// document.
 #[derive(Clone, Debug)]
 pub(super) struct ComparedPlace<'a> {
     pub key: &'a str,
@@ -45,7 +43,8 @@ pub(super) struct ComparedPlace<'a> {
     /// The name in the changelog, such as `Order.id`, `listOrders 401`, `listOrders 200 Link` or
     /// `getPet petId`.
     pub name: String,
-    /// True if this place is a schema or a field. A dot then precedes the names of its fields.
+    /// True if this place is a schema or a field. In names, a dot separates such a place from its
+    /// fields.
     is_schema: bool,
 }
 
@@ -105,8 +104,8 @@ impl<'a> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
 
-    /// Returns the name of the component that this place refers to. If both documents have the
-    /// place, both must refer to the same component.
+    /// Returns the name of the component that this place refers to. Returns `None` if the two
+    /// documents refer to different components.
     pub fn component(&self) -> Option<&'a str> {
         let name = component(self.new.or(self.old)?)?;
         self.old.is_none_or(|old| component(old) == Some(name)).then_some(name)
@@ -181,8 +180,8 @@ impl Findings {
         self.flag(at, (set, Verdict::Addition), (unset, Verdict::Addition));
     }
 
-    /// Turns breaking changes into additions, except among the first `count` changes. Call this
-    /// function for parts of the published document that promised nothing.
+    /// Turns breaking changes into additions, except the first `count` changes, which were found
+    /// earlier. Call this after comparing a part of the published document that promised nothing.
     pub fn announce_since(&mut self, count: usize) {
         for change in self.changes.iter_mut().skip(count) {
             change.verdict = change.verdict.min(Verdict::Addition);

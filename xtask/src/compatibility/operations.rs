@@ -197,7 +197,7 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
 }
 
 /// A rule that compares the examples of a body. The names of an error's examples are error codes,
-/// so their removal is breaking. Other examples count only as text.
+/// so their removal is breaking. A change of other examples is only a change of text.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {
@@ -263,7 +263,7 @@ fn outcome(found: &mut Findings, at: &ComparedPlace<'_>) {
     });
 }
 
-/// Compares a response header. The changelog names a header of `components` without an operation,
+/// Compares a response header. If the header is in `components`, the changelog names no operation,
 /// because several operations may share the header.
 fn header(found: &mut Findings, header: &ComparedPlace<'_>) {
     let shared = header.component().map(|name| header.named(name));

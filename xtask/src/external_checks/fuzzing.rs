@@ -29,7 +29,7 @@ fn fuzz(document: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
     command.args(["--continue-on-failure", "--max-examples", MAX_EXAMPLES]);
     command.args(["--generation-database", ":memory:", "--no-color"]);
     if document.base_path != V1.base_path {
-        // `use_after_free` expects 404 after a DELETE, but in this version getOrder still returns
+        // `use_after_free` expects 404 after a DELETE, but in version 2 getOrder still returns
         // cancelled orders. The configuration file cannot exclude the check, because `--checks all`
         // overrides the file.
         command.args(["--exclude-checks", "use_after_free"]);

@@ -80,8 +80,8 @@ impl LiveServer {
     }
 }
 
-/// Returns orders with every id from [`FIRST_ORDER`] to 299, so that small random ids often name an
-/// order.
+/// Returns orders with every id from [`FIRST_ORDER`] to 299, so that the small random ids of
+/// schemathesis often name an order.
 fn orders() -> Value {
     let order = |id: i64| {
         let status = if id % 3 == 2 { "shipped" } else { "pending" };

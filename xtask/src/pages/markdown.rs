@@ -13,7 +13,6 @@ pub fn markup(text: &str) -> String {
     markup
 }
 
-/// Renders Markdown as HTML. `heading` renders a heading from its level and its text.
 pub fn with_headings(text: &str, heading: impl Fn(usize, &str) -> String) -> String {
     let (mut page, mut section, mut in_code) = (String::new(), String::new(), false);
     for line in text.lines() {

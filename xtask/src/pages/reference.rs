@@ -14,7 +14,7 @@ const TEMPLATE: &str = include_str!("reference.html");
 
 const LABEL: &str = "{label}";
 
-/// The placeholder in the template for the banner, which only pages of older versions have.
+/// The template's placeholder for the banner. Only pages of older versions have a banner.
 const BANNER: &str = "{banner}";
 
 /// Renders the page of a document. Operations have the same anchors as in Scalar, so that links

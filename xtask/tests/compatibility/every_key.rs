@@ -1,6 +1,6 @@
-//! Changes each place of version 1's document in turn, and checks the verdict of the comparison.
+//! Changes each place of version 1's document in turn, and compares the result with the original.
 //! The comparison must ignore changes of `info.version` and find all others. Outside of `info`,
-//! only changes of text for people are neutral.
+//! only changes of text for people may have the verdict `Neutral`.
 
 use super::TODAY;
 use crate::checkout::document;

@@ -10,8 +10,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The message `AuthenticationCleartextPassword` of PostgreSQL's protocol 3.0.
 const ASK_FOR_PASSWORD: [u8; 9] = [b'R', 0, 0, 0, 8, 0, 0, 0, 3];
 
-/// Accepts a client, requests its password, and returns the password. Closes the connection without
-/// a further reply.
 async fn receive_password(listener: &TcpListener) -> String {
     let (mut client, _) = listener.accept().await.unwrap();
     let length = client.read_u32().await.unwrap();

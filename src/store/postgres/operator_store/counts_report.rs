@@ -32,7 +32,6 @@ impl CountsReport for PostgresCountsReport {
     }
 }
 
-/// Reads how many requests of an account were counted in each window that is still open.
 async fn read_usage(client: &Client, account: i64) -> Result<AccountUsage, Error> {
     let query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, minute_closes,
                         minute_requests, day_closes, day_requests

@@ -143,8 +143,8 @@ impl Shared {
     /// Returns a refusal that does not depend on the account's counts. Such a refusal saves a round
     /// trip to PostgreSQL.
     fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
-        // With a daily limit of 0, the reset is always a day away. With a limit of 0 per minute,
-        // the reset can depend on the day's count.
+        // With a daily limit of 0, the reset is always a day away, so no count is needed. With a
+        // limit of 0 per minute, the reset can depend on the day's count.
         if request.limits.per_day == 0 {
             return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));
         }
@@ -176,8 +176,6 @@ fn is_session(current: &Current, session: &Arc<Session>) -> bool {
     current.as_ref().is_ok_and(|current| Arc::ptr_eq(current, session))
 }
 
-/// Waits for requests, and removes a batch with at most [`MAX_ACCOUNTS`] accounts from the queue.
-/// Returns `None` if the queue is closed.
 async fn next_batch(queue: &Queue) -> Option<Vec<WaitingRequest>> {
     let mut queue = queue.lock().await;
     let mut batch = vec![queue.recv().await?];

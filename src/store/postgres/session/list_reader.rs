@@ -74,8 +74,7 @@ fn select(commits: bool) -> String {
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// The position of the list in memory. List requests give it to [`ListReader::join`], and the
-    /// latest position counts.
+    /// The position of the list in memory that a list request last passed to [`ListReader::join`].
     list: Option<Position>,
 }
 

@@ -35,7 +35,7 @@ impl Maintenance {
 
     pub async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError> {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.into_iter().unzip();
-        // Check the minimum interval again, because another server may have recorded a use of the
+        // Check `MIN_USE_INTERVAL_MS` again, because another server may have recorded a use of the
         // key. Skip locked rows, because waiting for a row would delay all other keys.
         let update = "
             WITH free AS (SELECT keys.row, use.at

@@ -54,7 +54,7 @@ impl SessionState {
         }
     }
 
-    /// Records that the standby has the change with this number. The caller must know this from a
+    /// Records that the standby has the change with this number. Call this function only after a
     /// confirmed commit that made or saw the change.
     ///
     /// The mere end of a COMMIT is no proof, because the COMMIT may have stopped waiting for the
@@ -81,8 +81,8 @@ impl SessionState {
         }
     }
 
-    /// Checks an answer of the primary with `decide`. Fails if `decide` rejects the answer, or if
-    /// the session has ended.
+    /// Checks an answer of the primary with `decide`. Ends the session if `decide` finds that the
+    /// journal lacks a change that this server has seen.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,

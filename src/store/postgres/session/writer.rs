@@ -135,8 +135,8 @@ type Outcome = Result<CancelOutcome, NotExecuted>;
 enum Slot {
     /// Too little time was left to execute this cancellation.
     Expired,
-    /// The batch sends this cancellation, of the order with this id. The update decides the
-    /// outcome.
+    /// The batch sends this cancellation. The update decides the outcome. The number is the order's
+    /// id.
     Sent(i64),
     /// Not sent, because the batch already has a cancellation of this order. The outcome follows
     /// from the order's state after the update.
@@ -220,8 +220,8 @@ impl Batch {
     }
 }
 
-/// Cancels orders. A batch's statements are sent together, without waiting for replies. They are
-/// prepared when the session opens, because preparing a statement takes a round trip.
+/// Cancels orders. Sends the statements of a batch together, without waiting for replies. The
+/// session prepares the statements when it opens, because each preparation takes a round trip.
 pub struct BatchWriter {
     connection: Arc<Connection>,
     begin: Statement,
@@ -230,7 +230,8 @@ pub struct BatchWriter {
     lock: Statement,
     /// Cancels the orders of the batch that are still pending, and returns the state of each order
     /// (see `update_orders`). Parameters 1 to 4 are arrays with one element per order. Parameter 5
-    /// is the batch's id. Parameters 6 and 7 are the number and id of the last seen change.
+    /// is the batch's id. Parameters 6 and 7 are the number and id of the last change that this
+    /// server has seen.
     update: Statement,
     commit: Statement,
     /// Locked while a batch uses the connection, so that the statements of two batches do not mix.
@@ -269,8 +270,8 @@ impl BatchWriter {
         self.state.answer(limit, self.send(batch, limit)).await
     }
 
-    /// Sends the batch's transaction. Each wait for a lock must be shorter than `limit`, because
-    /// the connection counts as lost after `limit`.
+    /// Sends the batch's transaction. The waits for both locks together must be shorter than
+    /// `limit`, because the connection counts as lost after `limit`.
     async fn send(&self, batch: &Batch, limit: Duration) -> Result<CancelledBatch, StoreError> {
         let BatchWriter { begin, limit_lock_waits, lock, update, commit, .. } = self;
         let Connection { client, link, .. } = &*self.connection;

@@ -57,8 +57,8 @@ pub fn beginning(store: &ServedStore) -> anyhow::Result<Position> {
 
 pub type AccountsAndKeys = (BTreeMap<i64, Account>, HashMap<Digest, KeyRecord>);
 
-/// Returns the accounts and keys that changed after `after`. Also returns the position of the
-/// store's last change of accounts or keys.
+/// Returns the accounts and keys that changed since the position `after`. Also returns the position
+/// of the store's last change of accounts or keys.
 pub fn keys_since(
     store: &ServedStore,
     after: Position,
@@ -123,7 +123,6 @@ impl Follower {
         Ok(Follower { reached: beginning(store)?, list: BTreeMap::new() })
     }
 
-    /// Reads what has changed since the last call, in several reads if necessary.
     pub fn catch_up(&mut self, store: &ServedStore) -> anyhow::Result<()> {
         loop {
             let (changes, read) = changes_since(store, self.reached)?;

@@ -22,7 +22,8 @@ pub enum What {
     Begins(Beginning),
     /// A client is about to send a request, or the operator is about to run a command.
     Asks(Asked),
-    /// A response has arrived completely, or was lost, or a command has ended.
+    /// A request has ended, because its response arrived completely or was lost. Or a command has
+    /// ended.
     Gets {
         /// The [`Asked::op`] of the request or command.
         op: u64,
@@ -144,7 +145,7 @@ pub enum Answer {
     /// No response; the string says why. For example, the connection ended, or the client gave up.
     Lost(String),
     Done,
-    /// The command failed; the string says why. It may still have taken effect.
+    /// The command failed; the string says why. A failed command may have taken effect.
     Failed(String),
 }
 
@@ -156,8 +157,9 @@ pub struct Answered {
     /// `Retry-After`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// The seconds from the response's `Date` until the account's minute window closes. `None` if a
-    /// header is missing, or if the time is not plausible for a minute window.
+    /// The seconds from the response's `Date` to its `X-RateLimit-Reset`, when the account's minute
+    /// window closes. `None` if one of the two is missing, or if the time is not plausible for a
+    /// minute window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_in: Option<i64>,
     /// True for a 429 to a banned key.
@@ -174,8 +176,8 @@ pub struct FaultBegun {
     pub servers: Vec<String>,
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose request counts: those of the last second, and earlier unsaved
-    /// ones. The checker trusts the counts again a second after a standby is promoted, or when the
+    /// True if the fault may lose the request counts of the second before it, and earlier unsaved
+    /// counts. The checker trusts new counts a second after a standby is promoted, or when the
     /// servers' lists are compared, whichever comes first.
     #[serde(default)]
     pub may_lose_counts: bool,

@@ -128,8 +128,8 @@ impl Figures {
         }
     }
 
-    /// Returns a summary, then a line with the longest outages for each kind of fault. A kind has
-    /// no line if no request succeeded after any of its faults and before the next fault.
+    /// Returns a summary, then a line with the longest outages for each kind of fault. A kind gets
+    /// a line only if a request succeeded between one of its faults and the next fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

@@ -108,7 +108,7 @@ impl Journal {
         self.state.lock().checker.violations()
     }
 
-    /// True if there is a violation that a stall of the machine cannot explain.
+    /// True if there is a violation that no stall of the machine, however long, could explain.
     pub fn is_violated(&self) -> bool {
         self.state.lock().checker.certain() > 0
     }

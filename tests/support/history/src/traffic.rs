@@ -36,8 +36,8 @@ pub struct Traffic {
 }
 
 impl Clients {
-    /// Configures clients of the servers at `bases`. The checker of the recording allows 503s. The
-    /// store must contain pending orders with the ids 1 to `orders`.
+    /// Configures clients of the servers at `bases`. The servers may respond with 503. The store
+    /// must contain pending orders with the ids 1 to `orders`.
     pub fn new(bases: Vec<String>, key: &Key, orders: usize) -> Clients {
         let pending = (1..=orders).collect();
         Clients {

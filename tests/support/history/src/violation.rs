@@ -25,9 +25,9 @@ pub enum Rule {
     /// A list does not show an order whose cancellation got a 204 before the list was requested.
     #[strum(message = "a list that began after a 204 shows the id")]
     ListedAfter204,
-    /// An order does not come back after a list lacked the order or its cancellation got a 404. A
-    /// shipped order stays shipped. The rule covers later lists, pages and cancellations, and the
-    /// final table.
+    /// If a list lacks an order, or the order's cancellation gets a 404, the order does not come
+    /// back. A shipped order stays shipped. The rule covers later lists, pages and cancellations,
+    /// and the final table.
     #[strum(message = "a shipped or absent order comes back")]
     CameBack,
     /// If an order has disappeared from a client's list, the client's next list or page does not
@@ -68,13 +68,13 @@ pub enum Rule {
     /// Every server is ready again within 5 s after a fault was undone.
     #[strum(message = "a replica is not ready in time after a fault")]
     NotReady,
-    /// After a fault, a ready server refuses each kind of request with 503 for at most 5 s.
+    /// After a fault, a ready server may refuse each kind of request with 503, but for at most 5 s.
     #[strum(message = "a replica is ready and does not serve")]
     NotServing,
     /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.
     #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
-    /// Each response fits its request and the known state of the order. Lists show only known
+    /// Each response fits its request and what is known of the orders. Lists show only known
     /// orders. A 503 occurs only if the recording allows 503s.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,

@@ -58,8 +58,8 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (10_000, 50),
 ];
 
-/// The number of accounts in [`LIMITS`] whose clients use up a window and wait until the window
-/// ends.
+/// The number of accounts at the start of [`LIMITS`] whose clients use up a window and then wait
+/// for its end.
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
@@ -205,7 +205,7 @@ impl Workload {
         }
     }
 
-    /// Requests a page. Returns the answer, and the cursor of the next page. Returns no cursor
+    /// Requests a page. Returns the answer and the cursor of the next page. The cursor is `None`
     /// after the last page, or if the request failed.
     async fn send_page(
         &self,
@@ -233,8 +233,8 @@ impl Workload {
         (answer, next)
     }
 
-    /// Sends requests in pairs, because two servers may then count at the same time. After
-    /// [`REFUSALS`] refusals, waits until the window closes.
+    /// Sends requests in pairs, so that two servers may count at the same time. After [`REFUSALS`]
+    /// refusals, waits until the window closes.
     async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
         let mut random = self.random(100 + number);
@@ -359,7 +359,6 @@ impl Response {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns the [`Answer`] to a request for a list or page. `read` parses the body of a 200.
     fn read(&self, read: impl FnOnce(&[u8]) -> Answer) -> Answer {
         if self.status == 200 { read(&self.body) } else { self.status() }
     }

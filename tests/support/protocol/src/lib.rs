@@ -14,11 +14,11 @@
 //!
 //! 1. If a list is requested after a 204 to a cancellation, the list does not show the cancelled
 //!    order.
-//! 2. While a replica has a session, its list and its cached key contain only changes that are in
-//!    the journal of the session's server. The cached key contains every change of keys up to the
-//!    position that the cache claims. The list shows exactly the changes (steps of imports, and
-//!    cancellations) up to the position that the list claims. This promise does not cover a list or
-//!    cache of another history.
+//! 2. While a replica has a session, its list and its cached key reflect only changes that are in
+//!    the journal of the session's server. The cached key reflects every change of keys up to the
+//!    position of the cache. The list reflects exactly the changes (steps of imports, and
+//!    cancellations) up to the position of the list. This promise does not cover a list or cache of
+//!    another history.
 //! 3. A revoked key is accepted for a second at most.
 //! 4. A session never sends more concurrent queries than allowed.
 //!

@@ -11,8 +11,8 @@ use std::thread;
 /// the step that first reached the state. The initial state has the number `usize::MAX`.
 type Numbered = (usize, World);
 
-/// A broken promise, the number of the state before the step that broke it (see [`Numbered`]), and
-/// that step.
+/// A broken promise, and the step that broke the promise. The number identifies the state before
+/// the step (see [`Numbered`]).
 type BrokenAfter = (Broken, usize, Step);
 
 /// Returns the number of reachable states. If a step can break a promise, fails with a shortest
@@ -66,8 +66,8 @@ impl ReachedWorlds {
         self.0.iter().map(|part| part.lock().expect("a search panicked").len()).sum()
     }
 
-    /// Takes each step from each state of `level`, and returns the new states. Fails if a step
-    /// breaks a promise.
+    /// Takes each step from each state of `level`. Returns the states that no earlier step reached.
+    /// Fails if a step breaks a promise.
     fn next_worlds(
         &self,
         level: &[Numbered],
@@ -135,8 +135,8 @@ impl Hasher for Mixer {
         self.mix(value as u64);
     }
 
-    /// Hashes only one byte, because derived implementations of `Hash` pass the discriminant of a
-    /// small enum.
+    /// Derived `Hash` passes the discriminants of enums to this method. One byte is enough, because
+    /// the enums are small.
     fn write_isize(&mut self, value: isize) {
         self.write_u8(value as u8);
     }

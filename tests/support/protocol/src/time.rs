@@ -18,7 +18,7 @@ pub const EXPIRED: Tick = Tick(-2);
 pub const LONG_AGO: Tick = Tick(-3);
 
 impl Tick {
-    /// Returns the instant's new distance from now, after the clock has advanced by a tick.
+    /// Returns this instant as seen one tick later.
     pub fn older(self) -> Tick {
         Tick(self.0 - 1).max(LONG_AGO)
     }

@@ -97,8 +97,8 @@ pub enum Step {
         ends: bool,
     },
     /// A command commits a change and is acknowledged. If `ends` is true, the change revokes the
-    /// key. Otherwise, a change of orders is a step of an import, and a change of keys is another
-    /// change of the key.
+    /// key. Otherwise, `change_scope` decides: the change is a step of an import, or changes the
+    /// key in another way.
     Command {
         change_scope: ChangeScope,
         ends: bool,
@@ -164,9 +164,9 @@ impl Step {
             }
         }
         match change_scope {
-            // `ends` marks a change that cancels the order or revokes the key. In the model, a command
-            // can revoke the key but cannot cancel the order. So this branch has no `Step::Command`
-            // with `ends`.
+            // `ends` marks a change that cancels the order or revokes the key. In the model, a
+            // command can revoke the key but cannot cancel the order. So this branch has no
+            // `Step::Command` whose `ends` is true.
             ChangeScope::Orders => {
                 all.extend([Acknowledge, AcceptAnswer, Refresh, Publish]);
                 if scope.has_failovers {

@@ -67,7 +67,6 @@ impl Answer {
     }
 }
 
-/// Returns the status and code of the error response that a call got. Panics on any other result.
 pub fn error_of<T: std::fmt::Debug>(
     result: Result<store_orders_client::Response<T>, store_orders_client::Error>,
 ) -> (u16, String) {

@@ -40,8 +40,7 @@ pub struct TestSetup {
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
     pub(super) certificate: Option<TestCertificate>,
-    /// If set, the server uses this store instead of `store`. The test sets the faults of this
-    /// store.
+    /// If set, the server uses this store instead of `store`.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 

@@ -30,7 +30,8 @@ const PACKAGES_FILE: &str = "packages";
 /// Locked while an image is checked or built, so that concurrent tests do not build it twice.
 static IMAGE: Mutex<()> = Mutex::new(());
 
-/// The number of containers that this process has begun to boot. It makes their names unique.
+/// The number of containers that this process has begun to boot. This number makes the containers'
+/// names unique.
 static BOOTED: AtomicU32 = AtomicU32::new(0);
 
 impl Booted {

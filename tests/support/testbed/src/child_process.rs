@@ -54,7 +54,6 @@ impl ChildProcess {
         self.wait()
     }
 
-    /// Ends the process without giving it time to clean up (SIGKILL), and waits for its exit.
     pub fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;

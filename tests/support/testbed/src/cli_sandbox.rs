@@ -64,13 +64,14 @@ impl CliSandbox {
 
     /// Runs the commands of the session `expected`, and asserts that they print what the session
     /// shows. In the session, `! ` begins each line of standard error. If a command failed, its
-    /// exit status, such as `(3) `, replaces `! `.
+    /// exit status, such as `(3) `, replaces `! `. Without a message, the exit status is the last
+    /// line.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);
     }
 
-    /// Runs the commands of a document's session, and asserts that they print what the document
+    /// Runs the commands in a code block of a document, and asserts that they print what the block
     /// shows.
     #[track_caller]
     pub fn console(&self, console: &Console<'_>) {
@@ -82,7 +83,6 @@ impl CliSandbox {
         ServerProcess::start(&mut command, &self.path("log")).unwrap()
     }
 
-    /// Imports a pending order for each id. All are for one unit of pet 1.
     pub fn import_pending(&self, ids: impl IntoIterator<Item = i64>) {
         let rows: String = ids.into_iter().map(|id| format!("{id},1,1\n")).collect();
         let csv = format!("id,petId,quantity\n{rows}");

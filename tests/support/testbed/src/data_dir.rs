@@ -62,9 +62,9 @@ impl DataDir {
         Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
     }
 
-    /// Makes the program copy each file to `directory` just before the program syncs the file. So
-    /// the copies have what would survive a power cut. Write-only files are not copied, because the
-    /// library cannot read them.
+    /// Preloads the library `disk`, which copies each file to `directory` just before the file is
+    /// synced. So the copies have what would survive a power cut. The library cannot copy
+    /// write-only files.
     pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
         let library = disk.library().to_path_buf();
         self.variables = vec![("LD_PRELOAD", library), ("TESTBED_SYNCED", directory.to_path_buf())];
@@ -133,8 +133,8 @@ impl DataDir {
         self.start(&mut self.command(), flags)
     }
 
-    /// Starts a server with the default flags of [`DataDir::serve`], after the shell command
-    /// `shell`. Ignores [`DataDir::on_store`] and [`DataDir::keep_synced`].
+    /// Starts a server in a shell that first runs `shell`, such as `ulimit`. Adds the default flags
+    /// of [`DataDir::serve`], but ignores [`DataDir::on_store`] and [`DataDir::keep_synced`].
     pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         let mut command = self.program.command_after(shell);
         command.arg("--data-dir").arg(&self.path);

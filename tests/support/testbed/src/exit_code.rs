@@ -1,4 +1,4 @@
-//! Converts the result of a tool to an exit code, and prints the error.
+//! Converts a tool's result to an exit code. Prints the error of a tool that failed.
 
 use std::io::Write;
 use std::process::ExitCode;

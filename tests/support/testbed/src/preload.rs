@@ -14,8 +14,7 @@ pub struct Preload {
 }
 
 impl Preload {
-    /// Compiles a library that moves the wall clock by the number of seconds that [`Preload::set`]
-    /// sets.
+    /// Compiles a library that moves the wall clock. [`Preload::set`] sets the number of seconds.
     pub fn wall_clock() -> anyhow::Result<Preload> {
         Preload::compile(include_str!("set_clock.c"))
     }

@@ -31,9 +31,9 @@ pub enum Fault {
     CutAtCommit,
 }
 
-/// Reads, and may change, the bytes of one connection before the relay forwards them. If a method
-/// empties its buffer, the relay closes the connection. When the client or the server ends its
-/// direction of the connection, `request` or `answer` gets an empty buffer.
+/// Reads, and may change, the bytes of one connection before the relay forwards them. A method gets
+/// an empty buffer when the sender has ended its direction of the connection. If a method empties
+/// its buffer, the relay closes the connection.
 pub trait ReadAlong: Send + 'static {
     fn request(&mut self, _bytes: &mut Vec<u8>) {}
 

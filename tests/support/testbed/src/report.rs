@@ -31,7 +31,7 @@ impl Report {
     }
 
     /// Adds a measured time. When the report is written, the machine's longest stall extends
-    /// `bound`. If this stall is longer than `EXCUSING_STALL`, any time is excused.
+    /// `bound`. A stall longer than `EXCUSING_STALL` excuses every measured time.
     pub fn time(&mut self, what: impl Into<String>, taken: Duration, bound: Duration) {
         self.times.push((what.into(), taken, bound));
     }
@@ -59,8 +59,8 @@ impl Report {
         self.violations.is_empty() && are_in_time
     }
 
-    /// Returns the violations so far. Excludes times above their bounds, because only
-    /// [`Report::write`] turns these times into violations.
+    /// Returns the violations so far. Only [`Report::write`] adds a violation for a measured time
+    /// above its bound.
     pub fn violations(&self) -> Vec<&str> {
         self.violations.iter().map(|violation| violation.text.as_str()).collect()
     }

@@ -52,8 +52,8 @@ const LIMITED: SampleFault = SampleFault::Refusal(429, "rate_limit_exceeded");
 const UNAVAILABLE: SampleFault = SampleFault::Refusal(503, "service_unavailable");
 
 /// Runs the samples of one language, also with faults and wrong settings. `samples` contains the
-/// API version and the operation of each sample; `command` returns the command that runs it. Fails
-/// if a sample reacts wrongly, or never succeeds.
+/// API version and the operation of each sample; `command` returns a sample's command. Fails if a
+/// sample reacts wrongly, or never succeeds.
 pub fn run_samples(
     program: &Program,
     samples: &[(&str, &str)],

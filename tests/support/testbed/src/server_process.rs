@@ -1,4 +1,5 @@
-//! Starts a server in its own process, reads its address, and stops it by process id.
+//! Runs a server as a separate process. Reads the address that the server prints, and stops the
+//! server with a signal.
 
 use crate::child_process::{ChildProcess, Signal};
 use anyhow::{Context, bail};
@@ -63,7 +64,6 @@ impl ServerProcess {
         &self.printed
     }
 
-    /// Returns the rest of the first printed line that starts with `prefix`. Ignores indentation.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.printed.iter().find_map(|line| line.trim_start().strip_prefix(prefix))
     }

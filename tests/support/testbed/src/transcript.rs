@@ -72,8 +72,6 @@ pub(crate) struct Shell {
     pub errors: PathBuf,
 }
 
-/// Prepares a shell on this machine. The shell runs in `directory` and finds the program on its
-/// `PATH`.
 fn shell(program: &Path, directory: &Path, errors: &Path) -> Shell {
     let mut command = Command::new("sh");
     let program_directory = program.parent().unwrap().display();
@@ -196,8 +194,6 @@ fn normalize_run(text: &str) -> String {
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
         (r#"\b(pid |pid":)\d+"#, "${1}[PID]"),
         (r"/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
-        // Remove the end of messages about invalid arguments: the usage and the reference to
-        // `--help`.
         (r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n", ""),
         (r"(@@ )-\d+(?:,\d+)? \+\d+(?:,\d+)?( @@)", "${1}[LINES]${2}"),
         (r"(\()\d+( characters\))", "${1}[NUMBER]${2}"),
@@ -231,7 +227,7 @@ fn normalize_run(text: &str) -> String {
 /// - `$ ` begins a command, and `> ` each further line of the command.
 /// - `! ` begins a line of standard error.
 /// - If the command failed, its exit status, such as `(3) `, replaces `! `.
-/// - If it failed without a message, the exit status alone is the last line.
+/// - If the command failed without a message, the exit status alone is the last line.
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
     let commands = parse_commands(&expected.clone().into_data().to_string());

@@ -117,7 +117,8 @@ fn prepare_parameter(
     }
 }
 
-/// The closed enums of parameters. Each element has the schema of an enum and the name of its type.
+/// The closed enums of parameters: the schema of each enum, and the name of the Rust type for the
+/// enum.
 type ClosedEnums = Vec<(Value, String)>;
 
 /// Replaces the schema of a closed enum with a reference to a type. Parameters with the same schema
@@ -140,7 +141,6 @@ fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut C
     *schema = reference(&kind, &Value::Null);
 }
 
-/// True if the parameter lists its values (`enum`), and the extensible enum has all of them.
 fn has_all_values(extensible: &ExtensibleEnum, parameter: &Value) -> bool {
     let values = |schema: &Value, key: &str| schema.get(key).and_then(Value::as_array).cloned();
     let values_of_enum = values(&extensible.schema, "x-extensible-enum").unwrap_or_default();
@@ -243,8 +243,9 @@ fn remove_bounds(value: &mut Value) {
     }
 }
 
-/// Parts of descriptions about a value's text form. The client omits these parts, because callers
-/// pass Rust values. Each entry has the part's beginning, end and replacement.
+/// Parts of descriptions that explain a value's text form. The client's documentation replaces
+/// these parts, because callers pass Rust values. Each entry has the part's beginning, end and
+/// replacement.
 const TEXT_FORMS: [(&str, &str, &str); 2] =
     [(": a 64-bit integer in plain decimal", ".", "."), (" (RFC 3339, with any offset", ")", "")];
 

@@ -20,7 +20,6 @@ struct Parameter {
     is_reference: bool,
 }
 
-/// Returns the request types for the async methods of progenitor's client in `file`.
 pub fn request_types(file: &syn::File, input: &ProgenitorInput) -> TokenStream {
     let blocks = file.items.iter().filter_map(|item| match item {
         Item::Impl(block) if block.trait_.is_none() => Some(&block.items),
@@ -143,7 +142,6 @@ fn documented_parameter<'d>(
     parameters.into_iter().flatten().find(|value| has_name(value, "name", &parameter.to_string()))
 }
 
-/// Reads a parameter from an argument of progenitor's method. Returns `None` for `self`.
 fn parameter(argument: &FnArg) -> Option<Parameter> {
     let FnArg::Typed(argument) = argument else { return None };
     let Pat::Ident(name) = &*argument.pat else { return None };

@@ -15,8 +15,8 @@ struct MergedEnum {
     values: Vec<(String, String)>,
 }
 
-/// Returns the Rust source of all enums. If several versions list the same value, the description
-/// of the last version wins.
+/// Returns the Rust source of the extensible enums. If several versions list the same value, the
+/// description of the last version wins.
 pub fn values(versions: &[Version<'_>]) -> Result<String, Refusals> {
     let mut enums: Vec<MergedEnum> = Vec::new();
     for (name, property, schema) in

@@ -96,8 +96,6 @@ fn member(field: &Field, is_renamed: bool, is_received: bool) -> TokenStream {
     field_tokens(field, &serde, !field.is_required)
 }
 
-/// Writes a field with its attributes for serde and schemars. The attributes for schemars contain
-/// the bounds and the type of the emitted schema.
 fn field_tokens(field: &Field, serde: &[TokenStream], is_option: bool) -> TokenStream {
     let (name, about) = (&field.name, description(field.description.as_ref(), 4));
     let (rust, schema) = (rust_type(&field.ty), schema_type(&field.ty));

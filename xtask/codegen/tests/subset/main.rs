@@ -41,8 +41,8 @@ fn book(isbn: &str, title: &str) -> Book {
 
 impl Api for Library {
     type Context = ();
-    /// Stands in for the caller, which a middleware normally adds to the request's extensions.
-    /// Hyper itself adds `OnUpgrade` to requests for an upgrade.
+    /// Stands in for the caller, which a middleware normally adds to the request's extensions. The
+    /// tests need no middleware, because hyper itself adds `OnUpgrade` to requests for an upgrade.
     type Caller = OnUpgrade;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {

@@ -100,8 +100,6 @@ impl Container<'_> {
         Ok(child.wait_with_output()?)
     }
 
-    /// Like [`Container::run`], but returns only the standard output. If the exit status is not 0,
-    /// the error contains the arguments and the output.
     pub fn run_successfully(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
         let output = self.run(arguments, input)?;
         if !output.status.success() {

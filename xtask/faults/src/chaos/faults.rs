@@ -101,7 +101,7 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault may lose the request counts of the last second.
+    /// True if the fault may lose request counts that are not saved yet.
     pub fn may_lose_counts(self, topology: Topology) -> bool {
         match topology {
             Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),
@@ -109,7 +109,6 @@ impl FaultKind {
         }
     }
 
-    /// True if the server cannot save request counts to its disk during the fault.
     pub fn saves_no_counts(self) -> bool {
         matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
     }
@@ -153,8 +152,8 @@ impl FaultKind {
         }
     }
 
-    /// True if the fault must be alone in its group in every round. A fault at a COMMIT must be
-    /// alone only in the first round.
+    /// True if the fault must be alone in its group in every round of [`FaultSchedule`]. Faults at
+    /// a COMMIT must be alone too, but only in the first round.
     fn is_alone(self) -> bool {
         matches!(self.layer_and_duration().0, Layer::All | Layer::Disk)
     }

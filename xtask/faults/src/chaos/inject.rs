@@ -13,8 +13,7 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// After a promotion that cuts servers off, all servers but one cannot reach the old primary for at
-/// least this time.
+/// The minimum time for which a promotion cuts off all servers but one from the old primary.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.

@@ -1,5 +1,5 @@
 //! Negative controls: chaos runs with a seeded defect, which makes the service break a rule. The
-//! controls show that the history of a chaos run contains enough to detect the violation.
+//! controls show that the recorded events of a run are enough to detect the violation.
 //!
 //! The tested program is unchanged. With PostgreSQL, relays rewrite the statements that servers
 //! prepare. With an embedded store, syncs succeed without effect.

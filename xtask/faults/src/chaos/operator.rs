@@ -20,7 +20,7 @@ const ORDERS_PER_IMPORT: usize = 500;
 /// count.
 pub const VALID_KEYS: usize = 2;
 
-/// The operator ships two orders at a time. The lower id is this far above the id of the next order
+/// The operator ships two consecutive orders. The first is this many places after the next order
 /// that clients cancel.
 const AHEAD: usize = 15;
 

@@ -25,7 +25,7 @@ use tokio::time::sleep;
 
 const ORDERS: usize = 400;
 
-/// Time without faults at the beginning and at the end of the run.
+/// The run begins with this time without faults, and also ends with it.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
 /// The timeout of each of two waits after a fault: until the servers execute requests, and until
@@ -37,7 +37,8 @@ const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 /// shows whether the server can execute cancellations.
 const UNKNOWN_ORDER: usize = 0;
 
-/// Time within which the connections of ended sessions must be closed at the primary.
+/// At the end of a run, the connections of ended sessions at the primary must be gone within this
+/// time.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
@@ -50,7 +51,8 @@ const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 pub struct Plan {
     pub topology: Topology,
     pub seed: u64,
-    /// The time for which faults are injected. A slow machine may take up to twice this time.
+    /// The time for which faults are injected. A slow machine gets up to twice this time to inject
+    /// the same number of fault groups.
     pub duration: Duration,
     /// If set, every fault is of this kind.
     pub only_kind: Option<FaultKind>,
@@ -62,7 +64,8 @@ pub struct Plan {
     pub repeat_command: String,
 }
 
-/// Performs a chaos run, and reports and returns the violations. If the run fails, keeps its files.
+/// Performs a chaos run, and reports and returns the violations. Keeps the files of a failed run.
+/// Violations in a negative control are not a failure.
 pub async fn run(
     tools: &Tools,
     plan: &Plan,
@@ -180,8 +183,8 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // Only the check after all faults finds a lost cancellation. So the negative control
-            // for `CancellationLost` stops at a violation of any rule.
+            // A lost cancellation is found only by the check after all faults. The negative control
+            // for `CancellationLost` cannot wait for that rule here, so it stops at any violation.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };

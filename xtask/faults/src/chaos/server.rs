@@ -9,9 +9,9 @@ use testbed::relay::Relay;
 use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
-/// The maximum time that a chaos run waits for a server to become ready. At the start and in a
-/// rolling restart, a late server fails the run. After a fault, the run continues, and the check of
-/// the recorded history reports the late server.
+/// The maximum time that a chaos run waits for a server to become ready. A server that is late at
+/// the start or in a rolling restart fails the run. After other faults, only the check of the
+/// recorded history reports a late server.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Server {
@@ -33,7 +33,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Creates a server that is not started yet. Its logs are written to the directory `logs`.
+    /// Creates a server that is not started yet.
     pub fn new(
         name: &'static str,
         data: DataDir,
@@ -47,7 +47,6 @@ impl Server {
         Ok(Server { name, data, logs, replica, starts, preload, to_clients, to_store })
     }
 
-    /// Starts the server with a new log file. Directs the clients' relay to the server's port.
     pub fn start(&mut self) -> anyhow::Result<()> {
         self.starts += 1;
         std::fs::create_dir_all(self.data.path())?;

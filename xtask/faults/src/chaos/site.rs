@@ -235,15 +235,14 @@ impl Site {
         self.root.path().to_path_buf()
     }
 
-    /// Keeps the recording, the logs and PostgreSQL's data when the site is dropped. The disks of
-    /// an embedded store are still unmounted.
+    /// Makes the recording, the logs and PostgreSQL's data outlive the site. Dropping the site
+    /// unmounts the disks of an embedded store all the same.
     pub fn keep(&mut self) {
         self.databases.iter_mut().for_each(Databases::keep);
         self.root.disable_cleanup(true);
     }
 }
 
-/// Counts the bytes in which two files differ; a missing file counts as empty.
 fn differing_bytes(one: &Path, other: &Path) -> anyhow::Result<usize> {
     let read = |path: &Path| if path.exists() { std::fs::read(path) } else { Ok(Vec::new()) };
     let (one, other) = (read(one)?, read(other)?);

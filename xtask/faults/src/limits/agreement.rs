@@ -97,8 +97,8 @@ async fn with_clock(tools: &Tools) -> anyhow::Result<(Cluster, Postgres, Client)
     Ok((cluster, server, client))
 }
 
-/// Returns the in-memory limiter's decision at `now`, in microseconds. Each request gets a new key,
-/// so that the in-memory limiter bans no key. The SQL statement bans no keys either.
+/// Returns the in-memory limiter's decision. `now` is in microseconds. Each request gets a new key,
+/// because the in-memory limiter would ban a repeated key and the SQL statement bans none.
 async fn expected_decision(
     memory: &InMemoryRateLimiter,
     request: KeyedRequest,

@@ -1,5 +1,5 @@
-//! Tests three servers that share request counts in a database of their own, not the store's. The
-//! operator's commands must show the counts and bans.
+//! Tests three servers that share request counts in a limits database whose name is not the
+//! default. The operator's commands must show the counts and bans.
 
 use crate::replicas::{Replica, StoreUnderTest};
 use crate::scenario::Tools;
@@ -52,8 +52,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let answers = send(&replicas, key, REQUESTS).await?;
         let count = |status: u16| answers.iter().filter(|one| one.status() == status).count();
         let counts = (count(200), count(429));
-        // At most 60 requests may get a 200, and at most `REQUESTS - 60` may get a 429. Both counts
-        // may be lower, because a request that cannot be counted in time gets a 503.
+        // Both counts may be lower, because a request that cannot be counted in time gets a 503.
         let is_possible = counts.0 <= 60 && counts.1 <= REQUESTS - 60;
         report.expect(is_possible, || format!("200 and 429: {counts:?}"));
         report.expect_unless_stalled(counts == (60, REQUESTS - 60), || {

@@ -1,5 +1,5 @@
-//! Runs the conformance cases with a store in PostgreSQL. These are the cases for every kind of
-//! store, and the cases for PostgreSQL only. Each case has its own database.
+//! Runs the conformance cases with a store in PostgreSQL: those for every kind of store, and those
+//! for PostgreSQL only. Each case has its own database.
 
 use crate::replicas::blocking;
 use crate::scenario::{Scenario, Tools};

@@ -14,7 +14,8 @@ use tokio::time::sleep;
 
 const ORDERS: i64 = 2_000;
 
-/// The ids of the import that completes. The import is long enough to have many steps.
+/// The ids of the import that completes. The import has many steps, so that its orders can be
+/// cancelled meanwhile.
 const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
 /// The ids of the import that is killed. The import has many steps, so that it can be killed before
 /// its end.

@@ -47,9 +47,8 @@ impl Scene {
         Ok(Scene { store, replica, key, leaked })
     }
 
-    /// Makes five changes that the backup lacks: creates an account, issues a key for it, and
-    /// cancels three orders. Returns the key, and the entity tag of the server's list after the
-    /// changes.
+    /// Makes changes that the backup lacks. Returns the key that the restore loses, and the entity
+    /// tag of the server's list after the changes.
     async fn change_and_lose(&self) -> anyhow::Result<(Key, String)> {
         let lost = self.store.key("lost").await?;
         for id in 1..=3 {

@@ -33,7 +33,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// 1,048,576.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
-/// The directory of a case's own PostgreSQL servers, and the runtime for connections to them.
 pub struct OwnServers {
     runtime: Runtime,
     pub cluster: Cluster,
@@ -284,8 +283,8 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     let servers = OwnServers::new()?;
     let settings = [("wal_level", "logical")];
     let primary = servers.wait(servers.cluster.primary("primary", &settings))?;
-    // The test needs the warnings of PostgreSQL about the wraparound. Vacuum would end them by
-    // freezing rows of the catalogs. The slot keeps vacuum from freezing these rows.
+    // The test needs PostgreSQL's warnings about the wraparound. The replication slot keeps vacuum
+    // from freezing rows of the catalogs, because freezing would end the warnings.
     let slot = "SELECT pg_create_logical_replication_slot('old', 'pgoutput')";
     servers.wait(async { Ok(primary.admin("postgres").await?.batch_execute(slot).await?) })?;
     let port = primary.port;

@@ -1,4 +1,4 @@
-//! Each server has a row in the table `replicas`. The command `status` lists these rows.
+//! Cases about the table `replicas`. Each server has a row there, which the command `status` lists.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;

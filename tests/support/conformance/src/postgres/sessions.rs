@@ -143,7 +143,7 @@ pub fn locked_counts_refuse_requests_but_keep_the_session(
     let decision = database.counts()?.before_commit("LOCK TABLE limits_accounts", || {
         let began = Instant::now();
         let first = wait_blocking("an answer", EXTRA_LOCK_TIME, || Some(admit()))?;
-        // Keep sending until a statement's wait for the lock times out. The timeout must not end
+        // Send requests until a statement's wait for the lock times out. The timeout must not end
         // the session.
         while began.elapsed() < 2 * EXTRA_LOCK_TIME {
             admit();
@@ -310,7 +310,6 @@ pub fn changed_keys_are_read_while_a_pet_is_looked_up(
     Ok(())
 }
 
-/// Returns the values of these settings in the session of a command, separated by `|`.
 fn read_command_settings(url: &str, names: &[&str]) -> anyhow::Result<String> {
     let settings = "SELECT string_agg(current_setting(name), '|') FROM unnest($1::text[]) name";
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -19,7 +19,7 @@ pub struct Faults {
 pub struct Excuse {
     /// The additional time that the response may take.
     pub lasted: Duration,
-    /// True if the answer may be lost. Otherwise it may only be late.
+    /// True if the response may be lost. If false, the response may only be late.
     pub loses_answers: bool,
 }
 
@@ -58,8 +58,8 @@ impl Faults {
         interval.length().saturating_sub(faults)
     }
 
-    /// Returns the faults that overlap the interval, the last fault first. Each fault is extended
-    /// by `GRACE_NANOS` at both ends.
+    /// Extends each fault by `GRACE_NANOS` at both ends. Returns the faults that then overlap the
+    /// interval, the last fault first.
     fn overlapping(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
         let faults = self.past.iter().rev();
         let faults = faults.map(move |(fault, begun)| {

@@ -7,12 +7,12 @@ use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The maximum number of violations per rule in the report. The report counts the violations beyond
-/// this number, but omits exceeded time limits beyond it.
+/// The maximum number of violations per rule in the report. The report still counts further
+/// violations, but not further exceeded time limits.
 const MAX_KEPT: usize = 3;
 
-/// The maximum number of exceeded time limits that are kept per rule. At the maximum, those that
-/// stalls explain are removed. If there are none, new exceeded time limits are dropped.
+/// The maximum number of exceeded time limits that are kept per rule. At the maximum, the checker
+/// removes the entries that stalls explain. If no entry goes, the checker drops the new one.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// A server refuses requests if it has not read the store for this many nanoseconds.
@@ -34,7 +34,8 @@ impl Interval {
         self.to.min(other.to).saturating_sub(self.from.max(other.from))
     }
 
-    /// Adds up the overlaps with the other intervals. Time that is in two of them counts twice.
+    /// Adds up the overlaps with the other intervals. If two other intervals contain the same time,
+    /// the sum counts the time twice.
     pub fn overlaps<'a>(self, others: impl IntoIterator<Item = &'a Interval>) -> u64 {
         others.into_iter().map(|other| other.overlap(self)).sum()
     }
@@ -131,8 +132,8 @@ impl Findings {
         excused
     }
 
-    /// Returns at most [`MAX_KEPT`] violations of each rule. Omits violations that recorded stalls
-    /// explain.
+    /// Returns at most [`MAX_KEPT`] certain violations of each rule, and as many that a stall could
+    /// explain. Omits violations that recorded stalls explain.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();
         for (times, first) in self.found.values() {

@@ -122,7 +122,7 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// Records the start of a request or command, which may change or import orders from now on.
+    /// Records that a request or command may change or import orders from its start.
     pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {
@@ -180,9 +180,9 @@ impl Orders {
         }
     }
 
-    /// Uses a list that was requested at `begun` to resolve cancellations with an unknown outcome.
-    /// A cancellation executes within [`MAX_EXECUTION_TIME`], not counting faults and stalls. If
-    /// the list shows the order after that time, the cancellation never executed.
+    /// Resolves cancellations with an unknown outcome by the list that was requested at `begun`.
+    /// Without faults and stalls, a cancellation executes within [`MAX_EXECUTION_TIME`]. If a list
+    /// requested later still shows the order, the cancellation never executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,

@@ -15,8 +15,8 @@ const READY_WITHIN: Duration = Duration::from_secs(5);
 /// 503.
 const SERVES_WITHIN: Duration = Duration::from_secs(5);
 
-/// Maximum time until the lists of all servers agree, from the first comparison after a fault is
-/// undone.
+/// The lists of all servers must agree within this time. The time begins with the first comparison
+/// after a fault is undone.
 const AGREEMENT_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -48,7 +48,6 @@ impl Recovery {
         self.servers = servers;
     }
 
-    /// Records that a fault begins, and completes the checks of the previous fault.
     pub fn begin_fault(&mut self, name: &str, findings: &mut Findings) {
         self.close(findings);
         self.fault = name.to_string();
@@ -69,8 +68,8 @@ impl Recovery {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // Lists agree only if every server returns one. So after an agreement, a late report of
-        // readiness is no violation.
+        // Lists agree only if every server returns a list, which shows that every server is ready.
+        // So a later report of readiness is no violation.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }

@@ -1,12 +1,13 @@
 //! Checks the request windows of accounts whose limits the clients can reach. A window must not
-//! admit more requests than the limit, nor refuse requests below the limit. `tests/limits` and the
-//! scenario `limits::servers` of `cargo xtask faults` test bans.
+//! admit more requests than the limit, nor refuse requests below the limit. Bans are tested
+//! elsewhere: by `tests/limits` and by the scenario `limits::servers` of `cargo xtask faults`.
 //!
-//! A minute window is identified by its closing time, which is known only as a range, because the
-//! headers are rounded. A recording is shorter than a day, so an account has only one daily window.
+//! The closing time identifies a minute window. The closing time is known only as a range, because
+//! the headers are rounded. A recording is shorter than a day, so an account has only one daily
+//! window.
 //!
 //! The order of overlapping requests is unknown. So a response is a violation only if it is wrong
-//! in every possible order of the requests.
+//! in every possible order.
 
 use super::findings::{Findings, Interval};
 use crate::event::Answered;
@@ -40,8 +41,8 @@ pub struct Windows {
     /// Requests that were sent before this time are not added to `admitted`, because a fault may
     /// lose their counts. `u64::MAX` while a fault may lose counts.
     trusted_from: u64,
-    /// The time at which servers became unable to save counts. Has no meaning while counts are
-    /// saved.
+    /// The time at which servers became unable to save counts. Has no meaning while servers can
+    /// save counts.
     unsaved_from: u64,
     /// The time at which saving worked again; `u64::MAX` while it does not work.
     saved_from: u64,
@@ -51,10 +52,10 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// The times at which clients received the responses to requests that the daily window
-    /// certainly counted.
+    /// For each request that the day window certainly counted, the time at which the client
+    /// received the response.
     admitted: Vec<u64>,
-    /// Upper bound of the requests that the daily window has counted so far.
+    /// The maximum number of requests that the daily window may have counted so far.
     may_be_admitted: usize,
     windows: VecDeque<Window>,
     /// The requests of the last three minutes that a window has counted or may have counted.
@@ -133,7 +134,7 @@ impl Windows {
         account.may_be_admitted += 1;
     }
 
-    /// Checks the answer to a request. `status` is `None` if the answer was lost.
+    /// `status` is `None` if the answer was lost.
     pub fn check_answer(
         &mut self,
         operation: &Arc<Operation>,

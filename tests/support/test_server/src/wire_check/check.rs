@@ -124,8 +124,8 @@ impl WireCheck {
         promises.iter().filter(|one| !one.is_in(observed)).map(Promise::label).collect()
     }
 
-    /// Returns the operation's id, or [`NO_OPERATION`], and the documented responses to the
-    /// request. Returns `None` if the document describes no responses to it.
+    /// Returns the operation's id, or [`NO_OPERATION`], and the responses that the document
+    /// describes for the request. Returns `None` if the document describes none.
     fn responses_to<'a>(
         &'a self,
         subject: &Subject<'a>,
@@ -140,8 +140,7 @@ impl WireCheck {
 }
 
 /// If the description of an error code contains this text, only a proxy in front of the server
-/// sends the code. The sentence ends with `this.` in older documents, and with `this error.` in
-/// newer ones.
+/// sends the code. In newer documents, the word `error` follows the text.
 const PROXY_SENDS: &str = "A proxy in front of the service sends this";
 
 const NO_OPERATION: &str = "no operation";

@@ -1,7 +1,7 @@
 //! Parses requests and responses from the bytes of an HTTP/1.1 connection.
 //!
-//! Ignores bytes that cannot be parsed, because our code never sees such a request. hyper responds
-//! to it (`src/handbook/operating.md` lists these responses).
+//! Ignores a request that cannot be parsed, because hyper responds before our code sees the
+//! request. `src/handbook/operating.md` lists hyper's responses.
 
 use super::messages::{ReceivedResponse, SentRequest};
 use http::{HeaderMap, HeaderName, HeaderValue};

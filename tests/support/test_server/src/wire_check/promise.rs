@@ -48,8 +48,8 @@ impl<'a> Promise<'a> {
         format!("{}{}", self.place, self.what)
     }
 
-    /// True if the tests observed the promised part. A promise without an operation is an error
-    /// code. For such a promise, a response to any request counts.
+    /// True if the tests observed the promised part. A promise without an operation is about an
+    /// error code, which may occur in any response.
     pub fn is_in(&self, observed: &BTreeSet<String>) -> bool {
         match self.operation {
             Some(_) => observed.contains(&self.label()),

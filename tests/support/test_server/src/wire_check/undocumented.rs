@@ -6,8 +6,8 @@
 //!   deprecation headers.
 //! - The responses of the two rules above have the format of `Error`, and the headers that every
 //!   response has. 401, 429 and 5XX also have their documented headers.
-//! - A public page needs no key. A request to a public page gets 200, 304, 308 or 405, without rate
-//!   limit headers. If the response is 401, 404, 429 or 5XX, the page counts as an unknown path.
+//! - A public page needs no key. Usually, a public page responds with 200, 304, 308 or 405, without
+//!   rate limit headers. A 401, 404, 429 or 5XX is checked like the response of an unknown path.
 //! - Responses with the status 414 or 431 are not checked.
 //! - A response is not checked if dropshot or hyper may reject the request before our code runs.
 //!   Such a request has the method `CONNECT` or a method that is missing from `METHODS`. Or the
