@@ -29,7 +29,7 @@ use tokio::sync::Mutex;
 struct AdminState<'a> {
     /// `live`, `ready` or `unready`.
     state: &'static str,
-    /// The name of the [`readiness::Reason`] why the server is not ready.
+    /// The name of the [`readiness::Reason`]. Absent unless the server is unready.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use tokio::sync::Semaphore;
 
 pub struct ServerContext {
-    /// The list of orders in memory. Also executes cancellations.
+    /// Keeps the list of orders in memory, and executes cancellations.
     pub orders: Arc<OrderList>,
     pub store: Arc<dyn Store>,
     pub row_lookups: Arc<Semaphore>,

@@ -18,7 +18,7 @@ use prometheus::{HistogramOpts, Registry};
 pub struct Metrics {
     pub requests: Requests,
     pub rate_limited: RateLimitedRequests,
-    /// The number of cancellations in each successful batch. The writer records it.
+    /// The number of cancellations in each successful batch. The writer records each number.
     pub batches: Histogram,
     pub registry: Registry,
 }

@@ -133,7 +133,7 @@ pub struct RateLimitStatus {
     pub limit: u32,
     /// `X-RateLimit-Remaining`.
     pub remaining: u32,
-    /// The time until `X-RateLimit-Reset`.
+    /// The time until the moment that `X-RateLimit-Reset` names.
     pub resets_in: Duration,
 }
 
@@ -156,7 +156,7 @@ fn seconds_rounded_up(duration: Duration) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     Admitted(RateLimitStatus),
-    /// 429 `rate_limit_exceeded`: the account's requests in the given [`Window`] are used up.
+    /// 429 `rate_limit_exceeded`: the account or address has used up the given [`Window`].
     Limited(RateLimitStatus, Window),
     Banned {
         /// The status for the headers. During a ban, `resets_in` is the time until the ban ends.

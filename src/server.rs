@@ -58,7 +58,7 @@ pub struct Dependencies {
 
 pub struct Server {
     http: HttpServer<Arc<ServerContext>>,
-    /// `None` if the socket was not found, as on systems without /proc.
+    /// The socket of the API's listener. `None` if it was not found, as on systems without /proc.
     socket: Option<ListeningSocket>,
     admin: Option<HttpServer<Arc<AdminContext>>>,
     certificate: Option<Arc<ReloadableCertificate>>,
@@ -259,7 +259,7 @@ async fn open(
     })
 }
 
-/// Refuses new connections, and waits until the last request is answered.
+/// Refuses new connections, and waits until all requests are answered.
 async fn drain(http: HttpServer<Arc<ServerContext>>, socket: Option<ListeningSocket>) {
     let closing = http.close();
     tokio::pin!(closing);

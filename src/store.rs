@@ -66,7 +66,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// each request waits for the whole batch.
 pub const LARGEST_BATCH: usize = 1_024;
 
-/// The maximum number of concurrent single-row lookups of one server.
+/// The maximum number of single-row lookups that one server runs at the same time.
 pub const ROW_LOOKUPS: u32 = 16;
 
 /// The maximum time that the readiness check waits for the store. Each scrape of the metrics waits
@@ -108,8 +108,8 @@ pub struct Standbys {
 /// futures they start. A panic of the engine reaches the caller.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Queries the last changes. They reflect every commit before the call, by any process. `list`
-    /// is the last change that the caller's list reflects. The result may contain the orders that
+    /// Queries the last changes, including every commit before the call, by any process. `list` is
+    /// the last change that the caller's list reflects. The result may contain the orders that
     /// changed after `list`.
     ///
     /// Every list request makes this call, so an embedded engine does not allocate memory for the

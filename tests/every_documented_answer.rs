@@ -241,8 +241,8 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Operations may share a schema or a response. A part that is added to one must be unseen in
-    // each operation that uses it. Labels start with the operation, so return what precedes `part`.
+    // A part that is added to a shared schema or response must be unseen in each operation that
+    // uses it. Labels start with the operation, so return what precedes `part`.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

@@ -14,7 +14,7 @@ fn used_at(server: &TestServer, key: &Key) -> Option<i64> {
     record.key.used_at.map(|at| at / 1_000 - NOON.as_secs() as i64)
 }
 
-/// Waits until the store has the time `NOON` plus `seconds` as the key's last use.
+/// Waits until the store records that the key was last used `seconds` after `NOON`.
 async fn wait_until_recorded(server: &TestServer, key: &Key, seconds: i64) {
     let what = format!("last used at {seconds} s");
     wait_until(&what, || async { used_at(server, key) == Some(seconds) }).await;

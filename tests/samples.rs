@@ -11,7 +11,7 @@ use std::error::Error;
 use std::process::{Command, ExitCode};
 use testbed::{Program, run_samples};
 
-/// A sample's version, operation and program.
+/// The API version and operation of a sample, and its program.
 type Sample = (&'static str, &'static str, fn() -> Result<(), Box<dyn Error>>);
 
 include!("samples/generated.rs");

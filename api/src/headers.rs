@@ -16,7 +16,7 @@ pub static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remainin
 pub static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// The headers that announce the deprecation (RFC 9745) and the earliest removal (RFC 8594) of an
-/// operation. The server sends the dates that are examples in the document.
+/// operation. Their values are the example dates in the document.
 pub static ON_DEPRECATED: [(HeaderName, &str); 2] = [
     (HeaderName::from_static("deprecation"), v1::DEPRECATION_EXAMPLE),
     (HeaderName::from_static("sunset"), v1::SUNSET_EXAMPLE),

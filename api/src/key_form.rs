@@ -1,4 +1,4 @@
-//! The format of API keys, as in the document's `bearerFormat`.
+//! The format of API keys, as in `bearerFormat` of each document.
 
 pub const PRODUCTION_PREFIX: &str = "sto_live_";
 

@@ -63,7 +63,7 @@ pub trait ErrorBody: Serialize {
     /// Returns the documented error code, such as `not_found`.
     fn code(&self) -> &'static str;
 
-    /// The status of the response. The body repeats it.
+    /// The status of the response. The body repeats the status.
     fn status(&self) -> StatusCode;
 }
 

@@ -189,8 +189,8 @@ fn repeatable(name: &str) -> Option<String> {
     repeats.then(|| name.to_string())
 }
 
-/// The parameters of an operation. Invalid parameters become an inner [`Invalid`] instead of an
-/// extraction error.
+/// The parameters of an operation. Invalid parameters do not fail the extraction. The result then
+/// contains [`Invalid`].
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 
@@ -356,7 +356,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Returns a pattern. The generator has checked that the expression compiles.
+    /// Creates a pattern from the regular expression `text`. The generator checks that its patterns
+    /// compile.
     pub const fn new(text: &'static str) -> Pattern {
         Pattern { text, compiled: OnceLock::new() }
     }

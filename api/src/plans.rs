@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub struct PlanLimits {
     /// Requests in a window of 60 seconds.
     pub per_minute: u32,
-    /// Requests in a window of 86,400 seconds.
+    /// Maximum requests in a window of 86,400 seconds.
     pub per_day: u32,
 }
 

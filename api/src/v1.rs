@@ -209,7 +209,7 @@ pub struct Order {
     pub complete: bool,
 }
 
-/// A pet of the store. Deprecated, like the operation that returns it.
+/// A pet of the store. Deprecated, like the operation that returns pets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pet {
     /// Unique pet identifier.

@@ -96,7 +96,7 @@ Examples:
 /// `--per-minute` and `--per-day` are required for `enterprise`, and refused for other plans.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
-    /// The account's plan
+    /// The account's plan, which sets its limits
     #[arg(long, value_parser = values::plan())]
     plan: Plan,
     /// Maximum requests per minute; required for enterprise, and refused for other plans

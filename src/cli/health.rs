@@ -21,7 +21,7 @@ const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
 /// The minimum timeout. Even a server on the same machine may take this long to answer.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The maximum timeout. No container or script waits longer.
+/// The maximum timeout. No container or script needs a longer one.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 #[derive(Args, Debug)]
@@ -106,8 +106,8 @@ fn describe_state(status: u16, body: &str) -> String {
 }
 
 /// Sends `GET /readyz`, and returns the status and the body. For an unspecified address such as
-/// 0.0.0.0, the operating system connects to the loopback address. The waiting thread outlives a
-/// timeout.
+/// 0.0.0.0, the operating system connects to the loopback address. After a timeout, the thread that
+/// reads the response continues to wait.
 fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(send_request(&address)));

@@ -32,7 +32,7 @@ impl Options {
     /// may hold a lock for which a server waits.
     pub fn lower_priority(&self) {
         if self.store.store.is_some() {
-            // If this fails, the command runs at its usual priority.
+            // If the call fails, the command keeps its usual priority.
             let _ = rustix::process::nice(LOWER_PRIORITY_NICENESS);
         }
     }

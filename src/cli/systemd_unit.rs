@@ -33,10 +33,10 @@ impl SystemdUnitArgs {
 fn template() -> String {
     let (_, unit) = UNIT.split_once("\n\n").unwrap_or(("", UNIT));
     let unit = [
-        // Gives each instance its own user, state directory and data directory.
+        // This replacement gives each instance its own user, state directory and data directory.
         ("store-orders\n", "store-orders-%i\n"),
-        // Without `-` before the path, the environment file is required. Servers without settings
-        // would have the same ports.
+        // Removes `-` before the path, so that systemd requires the environment file. Instances
+        // without settings would all have the same ports.
         ("EnvironmentFile=-/etc/store-orders/", "EnvironmentFile=/etc/store-orders/%i."),
         ("an orders API server\n", "an orders API server (%i)\n"),
     ]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The settings of a command, in the order of declaration.
+/// The settings of a command, in the order in which the code declares them.
 #[derive(Debug)]
 pub struct EffectiveSettings(Vec<Setting>);
 

@@ -103,9 +103,9 @@ pub struct ServerConfig {
     pub serve_damaged: bool,
     /// Maximum memory in MiB for outdated lists that clients read slowly
     ///
-    /// A list is outdated if the orders have changed since its response began. If outdated lists
-    /// use more memory, the server cuts off their responses, beginning with the oldest list. The
-    /// newest outdated list is never cut off. Memory that several lists share counts for each list.
+    /// A list is outdated if the orders have changed since its response began. Above this maximum,
+    /// the server cuts off responses, beginning with the oldest list. It never cuts off the newest
+    /// outdated list. Memory that several lists share is counted once for each list.
     #[arg(
         long,
         value_name = "N",

@@ -1,4 +1,4 @@
-//! Defines the global settings that locate the store and the request counts.
+//! The settings that locate the store and the request counts. Every command has their flags.
 
 use super::invalid::InvalidSettings;
 use crate::store::postgres::{PostgresUrl, read_password};

@@ -155,7 +155,7 @@ impl InnerRouter {
 }
 
 impl ApiVersion {
-    /// Routes a request by its path below the base path.
+    /// Finds the route. `path` is the path below the base path.
     fn route(&self, method: &Method, path: &str) -> Route<'_> {
         if !is_plain(path) {
             let without_slash =

@@ -41,8 +41,9 @@ impl Middleware {
     }
 
     /// Handles a request, or responds with a 500 after a panic. Never returns an error, because
-    /// dropshot's response to an error would lack the API's headers. All steps share one future.
-    /// Separate futures would move `context` and `request`, which costs more than the steps do.
+    /// dropshot's response to an error would lack the API's headers. Everything runs in one future,
+    /// because passing `context` and `request` to further futures would cost more than the work in
+    /// them.
     async fn handle(
         self: Arc<Self>,
         context: DropshotContext,
@@ -109,9 +110,9 @@ impl Middleware {
     }
 }
 
-/// Authenticates and counts a request. A request with a valid key counts against the key's account,
-/// a request without one against the client's address. A request whose key cannot be checked now is
-/// not counted. If the request is refused, breaks with the response.
+/// Authenticates and counts a request. A request with a valid key counts against the key's account.
+/// Other requests count against the client's address, unless the key cannot be checked now. If the
+/// request is refused, breaks with the response.
 async fn admit(
     scope: &mut RequestScope,
     request: &RequestInfo,

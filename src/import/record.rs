@@ -76,7 +76,8 @@ pub enum Unknown {
 }
 
 impl Unknown {
-    /// Returns the names of the first ignored fields, at most `MAX_NAMES`.
+    /// Returns the names of up to [`MAX_NAMES`] ignored fields. Empty if unknown fields are
+    /// refused.
     pub fn ignored(self) -> BTreeSet<String> {
         match self {
             Unknown::Ignored(names) => names,

@@ -14,7 +14,6 @@ fn complaints<R>(parsed: &Parsed<R>) -> Vec<String> {
     parsed.bad.rows().map(|row| row.to_string()).collect()
 }
 
-/// Returns the messages about a file that has no valid row.
 fn complaint<R: Record>(text: &str) -> String {
     let parsed = parse::<R>(text.as_bytes(), Unknown::Refused).unwrap();
     assert!(parsed.rows.is_empty(), "{text} was accepted");

@@ -178,7 +178,8 @@ pub struct KnownKey {
     pub id: Arc<str>,
     pub account: Account,
     pub(super) row: i64,
-    /// Wall time in milliseconds from which the key is refused.
+    /// The key is refused from this wall time on, in milliseconds. `None` if the key does not
+    /// expire.
     expires_at_ms: Option<i64>,
     /// True if the operator revoked this key. Closing its account does not set this field.
     is_revoked: bool,

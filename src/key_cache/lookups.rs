@@ -31,7 +31,7 @@ pub struct Waiter {
     /// Sends the result to the waiting caller. Dropped without a result if the query failed.
     pub answer: oneshot::Sender<LookedUp>,
     /// True if the client's address is over its limit of requests without a valid key. Batches take
-    /// such a lookup only after all waiting lookups of addresses within this limit.
+    /// all other waiting lookups first.
     is_last: bool,
 }
 
@@ -60,8 +60,8 @@ impl Lookups {
         self.shed.insert(AddressKey::from(address), BootInstant::now() + lasts);
     }
 
-    /// Looks up the key with this digest. Returns `None` if the query fails. If `shed` contains the
-    /// address, the lookups of addresses that are not in `shed` go first.
+    /// Looks up the key with this digest. Returns `None` if the query fails. Lookups for an address
+    /// in `shed` come after all others that wait.
     pub async fn join(&self, digest: Digest, address: IpAddr) -> Option<LookedUp> {
         let (answer, receiver) = oneshot::channel();
         let is_shed = |until| BootInstant::now() < until;

@@ -44,7 +44,7 @@ impl RouteId {
     }
 }
 
-/// Counts requests. Clones share the counts.
+/// Counts the requests of each route. Clones share the counts.
 #[derive(Clone, Debug)]
 pub struct Requests {
     routes: Arc<[RouteMetrics]>,

@@ -80,8 +80,8 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the outdated lists whose responses the caller cuts off, the oldest first, so that at
-    /// most `bound` bytes remain. Never returns the newest outdated list, even if that list alone
+    /// Returns the oldest outdated lists, which the caller must cut off. The other outdated lists
+    /// hold at most `bound` bytes. Never returns the newest outdated list, even if that list alone
     /// is larger ([`SentLists::excess`]).
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)

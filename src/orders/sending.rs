@@ -245,9 +245,9 @@ impl Reader {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }
 
-    /// Returns a future of the page's compressed bytes. If the page is not compressed yet, the
-    /// future compresses it. At most one compression per processor runs at a time. Returns
-    /// [`CutOff`] if the list was cut off or the index is too high.
+    /// Returns a future of the page's compressed bytes, which compresses the page unless that is
+    /// already done. At most one compression per processor runs at a time. Returns [`CutOff`] if
+    /// the list was cut off or has no page `number`.
     pub fn deflate(
         &self,
         number: usize,
@@ -282,8 +282,6 @@ mod tests {
         state_and_readers(list, usize::MAX).1
     }
 
-    /// Reads a body to its end. Returns the body's pieces, and how often the body yielded to the
-    /// runtime.
     async fn pieces(mut body: ListBody) -> (Vec<Bytes>, usize) {
         let (mut pieces, mut pauses) = (Vec::new(), 0);
         while !body.is_end_stream() {

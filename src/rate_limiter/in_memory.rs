@@ -89,7 +89,7 @@ impl InMemoryRateLimiter {
         self.accounts.retain(|_, windows| windows.is_open(wall));
     }
 
-    /// Removes keys whose strikes and bans have no more effect.
+    /// Removes keys whose strikes and bans no longer have an effect.
     pub fn remove_expired_strikes(&self, monotonic: Timestamp) {
         self.keys.retain(|_, strikes| strikes.is_relevant(monotonic));
     }

@@ -65,7 +65,7 @@ impl BanRecorder {
     /// task logs the number of unwritten bans. Drop the sender of new bans first, because otherwise
     /// the wait lasts until the deadline.
     pub async fn finish(self, deadline: Instant) {
-        // An error means that the task has ended.
+        // Sending fails only if the task has already ended.
         let _ = self.deadline.send(deadline);
         // The only possible error is a panic, which the panic hook logs.
         let _ = self.task.await;

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// The number of connections that may wait to be accepted.
 const ACCEPT_QUEUE_LENGTH: i32 = 4_096;
 
-/// A duplicate of dropshot's socket.
+/// The listening socket, as a duplicate of dropshot's file descriptor.
 #[derive(Debug)]
 pub struct ListeningSocket(FileDescriptor);
 
@@ -74,7 +74,7 @@ impl ListeningSocket {
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         sockopt::set_tcp_user_timeout(&self.0, timeout.as_millis().try_into().unwrap_or(u32::MAX))?;
-        // While no byte is pending, keep-alive probes detect a vanished client.
+        // While no sent byte awaits its acknowledgment, keep-alive probes detect a vanished client.
         let idle = (timeout / 2).max(Duration::from_secs(1));
         sockopt::set_tcp_keepidle(&self.0, idle)?;
         sockopt::set_tcp_keepintvl(&self.0, (idle / 4).max(Duration::from_secs(1)))?;

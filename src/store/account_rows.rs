@@ -22,7 +22,7 @@ row! {
     pub struct Account {
         /// The account's id, which the store assigns and which also appears in logs.
         pub id: i64 = [id bigint],
-        /// Unique among all accounts.
+        /// Unique, even among closed accounts.
         pub name: Box<str> = [name text],
         pub plan: AccountPlan = [plan text, per_minute bigint, per_day bigint],
         pub created_at: DateTime<Utc> = [created_at text],

@@ -1,4 +1,4 @@
-//! Types for querying the last changes of a store.
+//! The store's answers to queries for its last changes, with the changed orders, accounts and keys.
 
 pub use super::agreement::position::{LastChanges, Position};
 pub use super::agreement::reading::OrdersRead;
@@ -45,7 +45,7 @@ pub struct LookedUpKeys {
 
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// The positions reflect every change that was committed before the query.
+    /// The last changes, at least up to every change that was committed before the query was sent.
     pub last_changes: LastChanges,
     /// The orders that changed after the position of the list in memory. `None` if no order
     /// changed, if too many changed, or if the query did not read orders.
@@ -67,7 +67,7 @@ pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 /// The answer to a freshness query. The embedded store answers at once, PostgreSQL later.
 #[derive(Clone, Debug)]
 pub enum Freshness {
-    /// The result was available immediately.
+    /// The store has already answered.
     Known(FreshnessReport),
     /// The answer is pending. A dropped sender means that the query failed.
     Awaited(watch::Receiver<FreshnessAnswer>),

@@ -63,7 +63,7 @@ impl Order {
         Order::new(id, 7, 1)
     }
 
-    /// Returns a query for the cancelled order with the id `$1`. Every engine accepts this query.
+    /// Returns a query for the cancelled order with the id `$1`, for SQLite and PostgreSQL.
     pub fn select_cancelled() -> String {
         let names = Order::names();
         format!("SELECT {names}, change_number FROM orders WHERE id = $1 AND status = 'cancelled'")
@@ -159,7 +159,7 @@ pub enum CancelOutcome {
 /// The reason why a batch did not execute a request to cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotExecuted {
-    /// By the time the store was able to write, the request's deadline had passed or was too near.
+    /// When the store was able to write, too little time was left before the request's deadline.
     #[error("the request's deadline had passed")]
     Expired,
     /// The order is pending, and may have changed after the request's `unchanged_since`.

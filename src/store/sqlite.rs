@@ -76,7 +76,7 @@ pub struct OpenStore {
     path: PathBuf,
     /// The only connection of this process that writes.
     writer: WriteAccess,
-    /// Reads all orders, or the changed ones. A read may take long.
+    /// Reads all orders, or those that changed after a position. Either read may take long.
     scanner: Mutex<Connection>,
     /// Reads keys. If this connection were shared with long reads of orders, reads of keys would
     /// wait and cached keys would expire.

@@ -140,10 +140,8 @@ impl Model {
         }
     }
 
-    /// Forgets closed windows and the bans' ends on the monotonic clock, as the server does.
-    ///
-    /// The server forgets a key once the key's strikes have expired and its ban has been over for a
-    /// day. The store keeps the ban.
+    /// Forgets closed windows, as the server does. Also forgets the end of a key's ban once the
+    /// key's strikes have expired and the ban has been over for a day. The store still has the ban.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

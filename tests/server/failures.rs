@@ -102,7 +102,6 @@ async fn unavailable_counts_are_logged_as_the_reason() {
         .await;
 }
 
-/// The log level `warn` must not hide the reason of a failure.
 #[tokio::test]
 async fn a_failure_is_logged_at_the_level_of_warnings() {
     let (data, key) = data_with(1);

@@ -169,7 +169,7 @@ async fn after_a_stop_the_stores_file_is_complete_without_the_wal() {
     assert_eq!(log.metadata().unwrap().len(), 0);
     drop(open);
 
-    // The open read transaction keeps the server from emptying the WAL.
+    // `reader` keeps a read transaction open, so the server cannot empty the WAL.
     let server = data.serve(&[]).unwrap();
     let reader = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM orders").unwrap();

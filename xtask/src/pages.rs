@@ -27,7 +27,7 @@ fn newest_stable(documents: &[Value]) -> (&'static Document, &Value) {
     versions.find(|(_, document)| is_stable(document)).unwrap_or((&V1, &Value::Null))
 }
 
-/// Returns the name of a version for readers, such as `v1 (older)`.
+/// Returns a version's name as pages show it, such as `v1 (older)`.
 fn label(version: &Document, newest: &Document) -> String {
     let mut before_newest = DOCUMENTS.iter().take_while(|other| other.module != newest.module);
     let is_older = before_newest.any(|other| other.module == version.module);

@@ -39,10 +39,10 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
 }
 
 /// Makes each change that `changes` returns, and passes the changed document to [`assert_noticed`].
-/// Returns the number of changes in the document with the fewest.
+/// Counts the changes of each document, and returns the lowest count.
 ///
-/// `changes` gets a pointer and the present value. It returns pairs of the pointer that the check
-/// must report and the new value.
+/// `changes` gets a pointer and the present value. For each change, it returns the pointer that the
+/// check must report, and the new value.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()
 }

@@ -22,8 +22,8 @@ pub struct Call {
     pub(crate) timeout: Option<Duration>,
     /// The permits for `max_in_flight` calls; `None` if there is no maximum.
     pub(crate) permits: Option<Arc<Semaphore>>,
-    /// The queue in which calls wait for the rate limit. All clients from one call of
-    /// `ClientBuilder::build` share this queue.
+    /// The queue in which calls wait for the rate limit. All clients that derive from one built
+    /// client share this queue.
     pub(crate) queue: Arc<CallQueue>,
     /// The permit that this call has taken from `permits`. The permit is released when the last
     /// clone of this field is dropped, usually after the body of the response was read.
@@ -34,7 +34,7 @@ pub struct Call {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) attempts: u32,
-    /// True if the server may have executed an earlier attempt than the last.
+    /// True if the server may have executed an attempt before the last one.
     pub(crate) may_be_done: bool,
     /// The head of the response to the last attempt, if there was a response.
     pub(crate) head: Option<Head>,

@@ -58,9 +58,9 @@ impl CallQueue {
         state.calls
     }
 
-    /// Waits until this call may send a request. If the rate limit is known to last beyond the
-    /// deadline, fails immediately with the limit's remaining time. Once the deadline has passed,
-    /// fails with zero.
+    /// Waits until this call may send a request. Fails immediately if the rate limit is known to
+    /// last beyond the deadline. The error is the remaining time of the limit, or zero once the
+    /// deadline has passed.
     pub(crate) async fn wait(
         &self,
         call: u64,

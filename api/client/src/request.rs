@@ -12,8 +12,9 @@ pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// Returns the request's [`Call`], at first a copy of the client's. Before sending, the module
-    /// `answer` replaces the copy, because each call needs its own permit and record of attempts.
+    /// Returns the request's [`Call`]. In a new request, this is a copy of the client's [`Call`].
+    /// The module `answer` replaces the copy before sending, because each call needs its own permit
+    /// and record of attempts.
     fn call(&mut self) -> &mut Call;
 
     /// Creates the tracing span of the call. The span's fields include the operation and the

@@ -1,4 +1,4 @@
-//! Notifies systemd, if it started the server with `Type=notify`.
+//! Tells systemd the server's state, if systemd started the server with `Type=notify`.
 
 use crate::orders::RunningBatch;
 use sd_notify::NotifyState;

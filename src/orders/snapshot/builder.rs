@@ -50,9 +50,9 @@ impl PagesBuilder {
         self.v1.push_run(separator, page.v1(), range);
     }
 
-    /// Adds a whole page. Shares the page where possible. Copies the orders if the unfinished page
-    /// has orders and enough room, or if the added page begins with another separator than required
-    /// here.
+    /// Adds a whole page, and shares the page if possible. Copies the page's orders if they fit
+    /// into an unfinished page with orders. Also copies them if the page begins with the wrong
+    /// separator.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.v1.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
         if self.orders.is_empty() || !fits {
@@ -96,8 +96,8 @@ impl PagesBuilder {
         if self.orders.is_empty() {
             return;
         }
-        // Do not copy a nearly full buffer. A copy has no spare capacity, but that saves at most an
-        // eighth of the buffer.
+        // Move a nearly full buffer instead of copying it. A copy without spare capacity would save
+        // at most an eighth of the buffer.
         let bytes = if self.v1.bytes.len() > self.sizes.page_bytes / 8 * 7 {
             std::mem::take(&mut self.v1.bytes)
         } else {

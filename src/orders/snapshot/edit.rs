@@ -1,4 +1,4 @@
-//! Creates a new snapshot from an old one and the changes since.
+//! Creates a new snapshot by applying changes to an old one.
 
 use super::builder::PagesBuilder;
 use super::encoded::append_json;

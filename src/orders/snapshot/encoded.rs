@@ -22,7 +22,7 @@ impl Encoded {
     pub fn new<T: Serialize>(orders: impl Iterator<Item = T>) -> Encoded {
         let mut encoded = Encoded::default();
         orders.for_each(|order| encoded.encode(b',', &order));
-        // A clone has no spare capacity, so it uses less memory.
+        // The clone uses less memory than the original, because its vectors have no spare capacity.
         encoded.clone()
     }
 

@@ -28,7 +28,7 @@ impl RunningBatch {
         self.began_nanos.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the age of the running batch; `None` between two batches.
+    /// Returns the time since the running batch began; `None` if no batch is running.
     pub fn age(&self) -> Option<Duration> {
         let began = Some(self.began_nanos.load(Ordering::Relaxed)).filter(|began| *began > 0)?;
         Some(self.epoch.elapsed().saturating_sub(Duration::from_nanos(began)))

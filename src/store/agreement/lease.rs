@@ -80,8 +80,8 @@ use std::ops::Add;
 use std::time::Duration;
 
 /// The duration of a lease, from the time at which its last confirmed heartbeat was sent. A
-/// server's first session waits this long, and so does each session to another primary, because
-/// leases on an old primary may still be valid.
+/// server's first session waits this long. So does a session to another primary than the previous
+/// session's, because leases on the old primary may still be valid.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
@@ -120,12 +120,12 @@ impl<T: Time> Lease<T> {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
-    /// Returns a time for a query that started at `asked`. The answer to the query includes every
-    /// change that was acknowledged before the returned time.
+    /// Returns a time for a query that started at `asked`. The query's answer includes every change
+    /// that was acknowledged before the returned time.
     ///
     /// The returned time is at most the send time of the last confirmed heartbeat, because the
-    /// primary may have been replaced later. Returns `None` before the first heartbeat is
-    /// confirmed.
+    /// primary may have been replaced after that heartbeat. Returns `None` before the first
+    /// heartbeat is confirmed.
     pub fn as_of(&self, asked: T) -> Option<T> {
         self.renewed.map(|sent| sent.min(asked))
     }
@@ -147,9 +147,9 @@ impl<T: Time> OldLeaseWait<T> {
     /// Returns the wait of a new session to `server`. `before` contains the server and the wait of
     /// the previous session.
     ///
-    /// The new session waits until the previous wait ends. If the previous session had another
-    /// server, or there was none, the new session also waits until [`LEASE`] after `opened`.
-    /// `opened` is the time of the session's first connection.
+    /// The new session waits until the previous wait ends. A first session, or a session to another
+    /// server than the previous one, also waits until [`LEASE`] after `opened`. `opened` is the
+    /// time of the session's first connection.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,

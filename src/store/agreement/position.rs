@@ -1,5 +1,5 @@
 //! Defines the position that a list, a cache or an answer of the store has reached. The transaction
-//! of a change also writes the change's number to the changed rows.
+//! of each change writes the change's number to the changed rows.
 
 /// The last change that a list, a cache or an answer includes. Orders have one position. Accounts
 /// and keys together have another.

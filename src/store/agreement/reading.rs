@@ -3,7 +3,7 @@
 
 use super::position::Position;
 
-/// The rows to read, of orders or of keys.
+/// Which rows to read: those of orders, or those of accounts and keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadScope {
     /// All rows except those of cancelled orders. The reader starts from an empty list or cache,

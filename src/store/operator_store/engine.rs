@@ -3,7 +3,7 @@
 use crate::store::statements::Statements;
 use crate::store::{ChangeScope, StoreError};
 
-/// The rows that a change reads and writes.
+/// The rows that a change may read and write.
 #[derive(Clone, Copy)]
 pub enum Scope<'a> {
     Orders(&'a [i64]),

@@ -158,7 +158,7 @@ pub async fn require_current(
             migrations.len()
         )));
     }
-    // If `oldest_program` cannot be parsed, a newer program wrote it.
+    // Refuse an unparsable `oldest_program`, because only a newer program can have written it.
     match parse_program(&recorded.oldest_program) {
         Ok(oldest) if oldest <= program => Ok(()),
         _ => Err(unusable(format!(

@@ -31,7 +31,7 @@ pub const UNFINISHED_REPLACEMENT: &str = ".store-orders-replaced";
 /// An empty file. Its modification time, which `backup` sets, is the time of the last backup.
 pub const LAST_BACKUP: &str = "last-backup";
 
-/// The ending of the write-ahead log's name.
+/// The suffix of the write-ahead log.
 pub const LOG: &str = "-wal";
 
 /// The suffix of the rollback journal. SQLite uses this journal outside WAL mode.

@@ -84,9 +84,9 @@ impl OpenFiles {
         };
     }
 
-    /// Fails if the store's file was overwritten, or the log's index was removed or replaced,
-    /// because a checkpoint could damage the store. Succeeds if the store's file was moved or its
-    /// log was removed, because the checkpoint saves changes that only this process can still read.
+    /// If the store's file was moved or removed, always succeeds, because only this process can
+    /// still save its changes. Otherwise fails if the file was overwritten, or the log's index was
+    /// removed or replaced, because a checkpoint could damage the store.
     pub fn require_checkpointable(&self) -> Result<(), StoreError> {
         if self.store.displaced().is_some() {
             return Ok(());

@@ -60,8 +60,8 @@ pub struct WriteAccess {
     /// next batch.
     intent: File,
     files: Arc<OpenFiles>,
-    /// True if a write of this server failed, perhaps because the disk was full. A checkpoint in
-    /// `make_room` resets this flag.
+    /// True if a write of this server failed with an error that a full disk may cause. A checkpoint
+    /// in `make_room` resets this flag.
     lacks_room: AtomicBool,
 }
 
@@ -279,7 +279,7 @@ mod tests {
     use std::time::Duration;
     use store_orders_api::plans::Plan;
 
-    /// Opens a server's store with the account that the commands change.
+    /// Opens a server's store, and creates the account that the tests' commands change.
     fn store(directory: &Path) -> SqliteStore {
         let store = SqliteStore::open(directory).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();

@@ -52,7 +52,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     ),
 )]
 struct Cli {
-    /// Run each closed loop for 120 ms instead of 700 ms
+    /// Run each load for 120 ms a round instead of 700 ms
     #[arg(long)]
     quick: bool,
     /// Number of measured rounds, after one round that only warms up

@@ -91,7 +91,6 @@ fn hundredths(value: f64) -> String {
     format!("{value:.2}")
 }
 
-/// Rounds to a whole number, with commas between thousands.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut formatted = String::new();

@@ -7,8 +7,8 @@ use syn::Item;
 
 const STYLE: [&str; 4] = ["--edition", "2024", "--config", "use_small_heuristics=Max"];
 
-/// Prints a file with empty lines between its items, except between imports, and between the
-/// members of traits and implementations.
+/// Prints a file. Separates items with empty lines, and also the members of traits and
+/// implementations. Imports stay together.
 pub fn print(file: syn::File) -> String {
     let (mut text, mut was_use) = (String::new(), false);
     for item in file.items {

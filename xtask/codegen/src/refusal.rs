@@ -22,7 +22,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// All refusals of a document, in the document's order.
+/// In the document's order.
 #[derive(Debug, thiserror::Error)]
 pub struct Refusals(pub Vec<Refusal>);
 

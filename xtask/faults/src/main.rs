@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use testbed::{Program, exit_code};
 
-/// Try Store Orders while disks, networks, databases and servers fail.
+/// Test Store Orders while disks, networks, databases and servers fail
 #[derive(Debug, Parser)]
 #[command(
     name = "faults",

@@ -47,7 +47,7 @@ impl Machine {
         self.0.run(&format!("{SETUP}\n{command}"))
     }
 
-    /// Returns the key's id and the key.
+    /// Creates an account with a key. Returns the key's id and the key.
     fn issue_key(&self, account: &str, plan: &str) -> anyhow::Result<(String, String)> {
         self.operate(&format!("store-orders accounts create {account} --plan {plan}"))?;
         self.issue_another(account)
@@ -132,9 +132,9 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// that systemd makes for `DynamicUser=`.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the directory. Stop the server before the import, because the
-    // runbook's example output shows one change. Beside a server, an import of 2,000 orders makes
-    // several changes.
+    // The first start creates the data directory. Stop the server before the import, because a
+    // running server would split the import into several changes. The runbook's example output
+    // shows one change.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(
@@ -191,8 +191,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that the unit's server waits for PostgreSQL, gets its secrets and loses no log line.
-/// systemd, which gives up after five starts by default, must restart the server more often. A
+/// Checks that the unit's server waits for PostgreSQL, gets its secrets and loses no log line. Also
+/// checks that systemd restarts the server more than five times, which is not systemd's default. A
 /// second server must run on the same machine.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";

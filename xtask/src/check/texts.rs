@@ -291,7 +291,7 @@ fn plan_table(plans: &Map<String, Value>) -> String {
     format!("{PLANS}\n|---|---|---|{rows}")
 }
 
-/// Formats `100000` as `100,000`, which is how the texts write it.
+/// Formats `100000` as `100,000`.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

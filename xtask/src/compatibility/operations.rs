@@ -196,8 +196,8 @@ fn responses(found: &mut Findings, responses: &ComparedPlace<'_>, becomes_condit
     });
 }
 
-/// A rule that compares the examples of a body. The names of an error's examples are error codes,
-/// so their removal is breaking. A change of other examples is only a change of text.
+/// A rule that compares the examples of a body. An error's examples are named after error codes, so
+/// removing one is breaking. A change of other examples is only a change of text.
 type ExamplesRule = fn(&mut Findings, &ComparedPlace<'_>);
 
 fn response(found: &mut Findings, at: &ComparedPlace<'_>, examples: ExamplesRule) {

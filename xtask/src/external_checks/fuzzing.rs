@@ -1,4 +1,4 @@
-//! Runs schemathesis against a live server for each version of the API.
+//! Runs schemathesis once for each version of the API, each time against a new server.
 
 use super::server::LiveServer;
 use super::setup::Setup;

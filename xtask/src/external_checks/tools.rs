@@ -84,8 +84,6 @@ impl Tools {
         command
     }
 
-    /// Fails if a program is missing, or if the installed tools are not those that are pinned now.
-    /// The error says how to install the tool.
     pub(super) fn check(&self, need: &Need) -> anyhow::Result<()> {
         match need {
             Need::Pinned => self.check_pinned(),

@@ -91,7 +91,7 @@ pub mod types {
             value.parse()
         }
     }
-    /// A pet of the store. Deprecated, like the operation that returns it.
+    /// A pet of the store. Deprecated, like the operation that returns pets.
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Pet {

@@ -2,9 +2,9 @@
 -- limits. Returns the counts from before the batch. Times are in microseconds.
 -- src/store/postgres/rate_limiter.rs explains why this is one statement.
 --
--- If an account has no row, its windows are empty, and `asked` computes the admitted requests. If
--- the account has a row, DO UPDATE locks the row, so no other batch can change its counts, and
--- computes the admitted requests as `given`.
+-- If an account has no row, its windows are empty, and `asked` computes the admitted requests.
+-- Otherwise, DO UPDATE locks the row and computes the admitted requests as `given`. The lock keeps
+-- other batches from changing the row's counts.
 --
 -- $1 contains the accounts and $2 their numbers of requests. $3 and $4 contain their limits per
 -- minute and per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED.

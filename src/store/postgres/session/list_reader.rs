@@ -74,7 +74,7 @@ fn select(commits: bool) -> String {
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// The position of the list in memory that a list request last passed to [`ListReader::join`].
+    /// The last position that a list request passed to [`ListReader::join`]. `None` is ignored.
     list: Option<Position>,
 }
 

@@ -250,7 +250,6 @@ impl Opener {
     }
 }
 
-/// Returns [`OpenError::Schema`] if `error` means that this program cannot use the store.
 fn unfit(error: StoreError) -> OpenError {
     match error {
         StoreError::Refused(_) | StoreError::Unusable(_) => OpenError::Schema(error),

@@ -135,8 +135,7 @@ type Outcome = Result<CancelOutcome, NotExecuted>;
 enum Slot {
     /// Too little time was left to execute this cancellation.
     Expired,
-    /// The batch sends this cancellation. The update decides the outcome. The number is the order's
-    /// id.
+    /// The batch sends the cancellation of the order with this id. The update decides the outcome.
     Sent(i64),
     /// Not sent, because the batch already has a cancellation of this order. The outcome follows
     /// from the order's state after the update.
@@ -228,10 +227,10 @@ pub struct BatchWriter {
     /// Sets the transaction's `lock_timeout`.
     limit_lock_waits: Statement,
     lock: Statement,
-    /// Cancels the orders of the batch that are still pending, and returns the state of each order
-    /// (see `update_orders`). Parameters 1 to 4 are arrays with one element per order. Parameter 5
-    /// is the batch's id. Parameters 6 and 7 are the number and id of the last change that this
-    /// server has seen.
+    /// Cancels the pending orders of the batch, and returns each order's state (see
+    /// `update_orders`). Parameters 1 to 4 are arrays with one element per order. Parameter 5 is
+    /// the batch's id. Parameters 6 and 7 are the change number and the id of the last change that
+    /// this server has seen.
     update: Statement,
     commit: Statement,
     /// Locked while a batch uses the connection, so that the statements of two batches do not mix.

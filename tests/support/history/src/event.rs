@@ -22,8 +22,7 @@ pub enum What {
     Begins(Beginning),
     /// A client is about to send a request, or the operator is about to run a command.
     Asks(Asked),
-    /// A request has ended, because its response arrived completely or was lost. Or a command has
-    /// ended.
+    /// A command has ended, or a request's response has arrived completely or was lost.
     Gets {
         /// The [`Asked::op`] of the request or command.
         op: u64,
@@ -94,7 +93,7 @@ pub struct Asked {
     /// The server's name; `None` for an operator's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The name of the key that was sent.
+    /// The name of the key that was sent; `None` for an operator's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     pub request: Request,
@@ -176,9 +175,9 @@ pub struct FaultBegun {
     pub servers: Vec<String>,
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose the request counts of the second before it, and earlier unsaved
-    /// counts. The checker trusts new counts a second after a standby is promoted, or when the
-    /// servers' lists are compared, whichever comes first.
+    /// True if the fault may lose unsaved request counts, and the counts of the second before the
+    /// fault. The checker trusts new counts again after the first of two events: the lists are
+    /// compared, or a second has passed since a promotion.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

@@ -58,8 +58,8 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (10_000, 50),
 ];
 
-/// The number of accounts at the start of [`LIMITS`] whose clients use up a window and then wait
-/// for its end.
+/// The clients of the first `WAITING` accounts in [`LIMITS`] use up a window, and then wait until
+/// the window ends.
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
@@ -84,7 +84,7 @@ pub struct Workload {
     pub servers: Vec<(String, String)>,
     /// A key of an account whose limits clients cannot reach.
     pub key: Key,
-    /// Keys of the accounts with the limits [`LIMITS`], in the same order.
+    /// One key per account. The accounts have the limits [`LIMITS`], in the order of [`LIMITS`].
     pub limited: Vec<Key>,
     pub pool: Pool,
     plain: Client,
@@ -163,7 +163,7 @@ impl Workload {
     /// the known list. Then sets `known` to the recorded list, or to `None` if no response with an
     /// entity tag arrived.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
-        // Half of the listers in `LOAD` accept gzip.
+        // The name of a lister ends with its number; half of the listers accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
         let before = known.take();
         let request = |base: &str| {
@@ -205,8 +205,8 @@ impl Workload {
         }
     }
 
-    /// Requests a page. Returns the answer and the cursor of the next page. The cursor is `None`
-    /// after the last page, or if the request failed.
+    /// Requests a page. Returns the answer and the cursor of the next page. The cursor is `None` if
+    /// the page is the last one, or if the request failed.
     async fn send_page(
         &self,
         client: &str,

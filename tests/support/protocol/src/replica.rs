@@ -260,8 +260,8 @@ impl Replica {
         Some(change)
     }
 
-    /// Adds a list request to the next query, which must then reflect `must_reflect`. The caller
-    /// includes the changes that earlier requests for this query need, except changes that the
+    /// Adds a list request to the next query, whose answer must then reflect `must_reflect`. The
+    /// caller must include what earlier requests of this query require, except changes that the
     /// store has lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
@@ -337,8 +337,9 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the next step of a read of rows. A read has one or more queries. A query begins and
-    /// ends with a step that asks PostgreSQL for the last changes. Every other step reads a page.
+    /// Takes the next step of a read of rows, which has one or more queries. The first and last
+    /// step of each query ask PostgreSQL for the last changes. The steps between them read one page
+    /// each.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -500,8 +501,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// Returns true if this replica still authorizes requests with a row from before the key's end.
-    /// `end` contains the changes that revoke the key.
+    /// Returns true if this replica still authorizes requests with a row that includes no change of
+    /// `end`. These changes revoke the key.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

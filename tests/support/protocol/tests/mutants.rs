@@ -120,7 +120,7 @@ fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Durat
     // the mutant.
     let broken = lines.map_while(Result::ok).find(|line| line.starts_with("broken promise: "));
     let elapsed = started.elapsed();
-    // Stop the search, because one broken promise is enough.
+    // One broken promise is enough to detect the mutant.
     let _ = searching.kill();
     searching.wait()?;
     Ok(broken.map(|_| elapsed))

@@ -1,4 +1,4 @@
-//! A log that tests can read.
+//! A server's log, kept in memory so that tests can read it.
 
 use slog::{Level, Logger};
 use std::io::Write;

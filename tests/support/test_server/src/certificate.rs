@@ -6,7 +6,7 @@ use store_orders::server::TlsFiles;
 pub struct TestCertificate {
     pub pem: String,
     pub der: Vec<u8>,
-    /// The certificate's private key, as PEM.
+    /// As PEM.
     pub key: String,
 }
 

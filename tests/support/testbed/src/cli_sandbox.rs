@@ -63,9 +63,7 @@ impl CliSandbox {
     }
 
     /// Runs the commands of the session `expected`, and asserts that they print what the session
-    /// shows. In the session, `! ` begins each line of standard error. If a command failed, its
-    /// exit status, such as `(3) `, replaces `! `. Without a message, the exit status is the last
-    /// line.
+    /// shows. `assert_session` explains the notation.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

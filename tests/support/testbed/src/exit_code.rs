@@ -1,4 +1,4 @@
-//! Converts a tool's result to an exit code. Prints the error of a tool that failed.
+//! Exit codes of the developer's tools: 2 if a tool could not do its work.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -98,7 +98,7 @@ fn unmount(path: &Path) {
     }
 }
 
-/// Keeps a disk full. Dropping this frees the space.
+/// Keeps a disk full until this value is dropped.
 pub struct Full {
     ends: Arc<AtomicBool>,
     ballast: PathBuf,

@@ -1,4 +1,4 @@
-//! Starts nginx as a child process.
+//! Starts nginx without a master process, as a child of the test.
 
 use crate::child_process::ChildProcess;
 use crate::wait::{WAIT_TIMEOUT, wait_blocking};

@@ -123,7 +123,8 @@ impl Relay {
         self.fault.send_replace(fault);
     }
 
-    /// True if [`Fault::CutAtCommit`] has closed a connection since it was set.
+    /// True if [`Fault::CutAtCommit`] has closed a connection since the last call of
+    /// [`Relay::set`].
     pub fn has_cut(&self) -> bool {
         self.has_cut.load(Ordering::SeqCst)
     }

@@ -1,5 +1,5 @@
-//! Runs a server as a separate process. Reads the address that the server prints, and stops the
-//! server with a signal.
+//! Runs a server as a separate process, to which tests can send signals. Reads the address that the
+//! server prints.
 
 use crate::child_process::{ChildProcess, Signal};
 use anyhow::{Context, bail};

@@ -117,8 +117,7 @@ fn prepare_parameter(
     }
 }
 
-/// The closed enums of parameters: the schema of each enum, and the name of the Rust type for the
-/// enum.
+/// The schema of each closed enum of a parameter, and the name of the Rust type for the enum.
 type ClosedEnums = Vec<(Value, String)>;
 
 /// Replaces the schema of a closed enum with a reference to a type. Parameters with the same schema

@@ -16,7 +16,7 @@ struct MergedEnum {
 }
 
 /// Returns the Rust source of the extensible enums. If several versions list the same value, the
-/// description of the last version wins.
+/// last of `versions` decides the value's description.
 pub fn values(versions: &[Version<'_>]) -> Result<String, Refusals> {
     let mut enums: Vec<MergedEnum> = Vec::new();
     for (name, property, schema) in

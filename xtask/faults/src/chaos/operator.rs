@@ -20,7 +20,7 @@ const ORDERS_PER_IMPORT: usize = 500;
 /// count.
 pub const VALID_KEYS: usize = 2;
 
-/// The operator ships two consecutive orders. The first is this many places after the next order
+/// The operator ships two consecutive orders. The first order is this far ahead of the next order
 /// that clients cancel.
 const AHEAD: usize = 15;
 

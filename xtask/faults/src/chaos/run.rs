@@ -25,7 +25,7 @@ use tokio::time::sleep;
 
 const ORDERS: usize = 400;
 
-/// The run begins with this time without faults, and also ends with it.
+/// The time without faults at the start of a run, and again at the end.
 const FAULT_FREE_TIME: Duration = Duration::from_secs(2);
 
 /// The timeout of each of two waits after a fault: until the servers execute requests, and until
@@ -37,8 +37,7 @@ const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 /// shows whether the server can execute cancellations.
 const UNKNOWN_ORDER: usize = 0;
 
-/// At the end of a run, the connections of ended sessions at the primary must be gone within this
-/// time.
+/// The maximum time from the end of a run until the primary has no connections of ended sessions.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
@@ -51,10 +50,9 @@ const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
 pub struct Plan {
     pub topology: Topology,
     pub seed: u64,
-    /// The time for which faults are injected. A slow machine gets up to twice this time to inject
-    /// the same number of fault groups.
+    /// The time for which faults are injected. A slow machine gets up to twice this time, so that
+    /// it can inject as many groups of faults as a fast one.
     pub duration: Duration,
-    /// If set, every fault is of this kind.
     pub only_kind: Option<FaultKind>,
     /// The seeded defects of a negative control. Other runs have none.
     pub seeded_defects: SeededDefects,
@@ -183,8 +181,8 @@ async fn inject_faults(
     let due = FaultSchedule::count_in(plan.duration);
     for (done, group) in FaultSchedule::new(plan.topology, plan.seed, plan.only_kind).enumerate() {
         let is_found = match plan.expected_rule {
-            // A lost cancellation is found only by the check after all faults. The negative control
-            // for `CancellationLost` cannot wait for that rule here, so it stops at any violation.
+            // Only the check after all faults finds a lost cancellation. So the negative control
+            // for `CancellationLost` stops at any violation.
             None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|violation| violation.rule == rule),
         };

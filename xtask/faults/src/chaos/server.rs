@@ -33,7 +33,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// Creates a server that is not started yet.
     pub fn new(
         name: &'static str,
         data: DataDir,

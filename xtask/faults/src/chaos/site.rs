@@ -173,7 +173,6 @@ impl Site {
         if self.seeded_defects.has_lying_disk { -2 } else { -3 }
     }
 
-    /// True if the last power cut discarded unsynced bytes.
     pub fn has_dropped(&self) -> bool {
         self.dropped.last().is_some_and(|bytes| *bytes > 0)
     }

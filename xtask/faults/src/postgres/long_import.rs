@@ -15,7 +15,7 @@ use tokio::time::sleep;
 const ORDERS: i64 = 2_000;
 
 /// The ids of the import that completes. The import has many steps, so that its orders can be
-/// cancelled meanwhile.
+/// cancelled before the import completes.
 const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
 /// The ids of the import that is killed. The import has many steps, so that it can be killed before
 /// its end.

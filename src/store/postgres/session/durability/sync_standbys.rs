@@ -1,4 +1,4 @@
-//! Parses the setting `synchronous_standby_names`.
+//! PostgreSQL's setting `synchronous_standby_names`: which standbys must confirm commits.
 
 /// The parsed setting: which standbys may confirm a commit, and how many of them must.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -136,7 +136,7 @@ impl Database<'_> {
         self.as_role(&self.server.role, work)
     }
 
-    /// Executes these statements as the owner.
+    /// Executes these statements as the database's owner.
     pub fn execute(&self, statements: &str) -> anyhow::Result<()> {
         self.with(async |client| {
             client.batch_execute(statements).await.with_context(|| statements.to_string())
@@ -237,7 +237,6 @@ impl Database<'_> {
         self.open(url, false, silent_for)
     }
 
-    /// Opens the store as a server with the setting `confirm-lists` does.
     pub fn server_that_confirms_lists(&self) -> anyhow::Result<ServedPostgres> {
         self.open(self.url().parse()?, true, SILENT_FOR)
     }

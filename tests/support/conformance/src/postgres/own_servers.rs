@@ -283,8 +283,8 @@ pub fn near_the_wraparound_of_transaction_ids_servers_and_commands_work(
     let servers = OwnServers::new()?;
     let settings = [("wal_level", "logical")];
     let primary = servers.wait(servers.cluster.primary("primary", &settings))?;
-    // The test needs PostgreSQL's warnings about the wraparound. The replication slot keeps vacuum
-    // from freezing rows of the catalogs, because freezing would end the warnings.
+    // The test needs PostgreSQL's warnings about the wraparound. Vacuum would end the warnings by
+    // freezing rows of the catalogs. The replication slot prevents this freezing.
     let slot = "SELECT pg_create_logical_replication_slot('old', 'pgoutput')";
     servers.wait(async { Ok(primary.admin("postgres").await?.batch_execute(slot).await?) })?;
     let port = primary.port;

@@ -7,12 +7,12 @@ use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The maximum number of violations per rule in the report. The report still counts further
-/// violations, but not further exceeded time limits.
+/// The report shows at most this many certain violations per rule, and as many exceeded time
+/// limits. The report counts only the further certain violations.
 const MAX_KEPT: usize = 3;
 
 /// The maximum number of exceeded time limits that are kept per rule. At the maximum, the checker
-/// removes the entries that stalls explain. If no entry goes, the checker drops the new one.
+/// removes entries that stalls explain. If stalls explain none, the checker drops the new entry.
 const MAX_KEPT_LATE: usize = 1_000;
 
 /// A server refuses requests if it has not read the store for this many nanoseconds.
@@ -132,8 +132,8 @@ impl Findings {
         excused
     }
 
-    /// Returns at most [`MAX_KEPT`] certain violations of each rule, and as many that a stall could
-    /// explain. Omits violations that recorded stalls explain.
+    /// Returns at most [`MAX_KEPT`] certain violations of each rule, and at most as many exceeded
+    /// time limits. Omits exceeded time limits that recorded stalls explain.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();
         for (times, first) in self.found.values() {

@@ -34,8 +34,8 @@ impl Keys {
         }
     }
 
-    /// Records that the command to revoke the key succeeded. From a second later on, every server
-    /// must refuse the key.
+    /// Records that the command to revoke the key succeeded. One second after the command ended,
+    /// every server must refuse the key.
     pub fn record_revocation(&mut self, key: &str, by: &Arc<Operation>) {
         if let Some(key) = self.keys.get_mut(key) {
             key.revoked.get_or_insert_with(|| Arc::clone(by));

@@ -122,7 +122,7 @@ impl Orders {
         self.known.insert(id);
     }
 
-    /// Records that a request or command may change or import orders from its start.
+    /// Records the start of a request or command, which may change or import orders from then on.
     pub fn record_request(&mut self, operation: &Operation) {
         let (op, begun) = (operation.asked.op, operation.begun);
         match &operation.asked.request {
@@ -180,9 +180,10 @@ impl Orders {
         }
     }
 
-    /// Resolves cancellations with an unknown outcome by the list that was requested at `begun`.
-    /// Without faults and stalls, a cancellation executes within [`MAX_EXECUTION_TIME`]. If a list
-    /// requested later still shows the order, the cancellation never executed.
+    /// Decides about cancellations with an unknown outcome, with the list `shown` that was
+    /// requested at `begun`. Without faults and stalls, a cancellation executes within
+    /// [`MAX_EXECUTION_TIME`]. If a list that is requested after this time shows the order, the
+    /// cancellation never executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,

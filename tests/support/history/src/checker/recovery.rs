@@ -68,8 +68,8 @@ impl Recovery {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        // Lists agree only if every server returns a list, which shows that every server is ready.
-        // So a later report of readiness is no violation.
+        // Once all lists have agreed, every server has been ready. So a report of readiness after
+        // the agreement is no violation.
         if !self.agreed {
             findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
         }

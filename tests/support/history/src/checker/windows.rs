@@ -55,7 +55,8 @@ struct Account {
     /// For each request that the day window certainly counted, the time at which the client
     /// received the response.
     admitted: Vec<u64>,
-    /// The maximum number of requests that the daily window may have counted so far.
+    /// The number of requests that the day window has counted so far, including those that it may
+    /// have counted.
     may_be_admitted: usize,
     windows: VecDeque<Window>,
     /// The requests of the last three minutes that a window has counted or may have counted.
@@ -63,7 +64,7 @@ struct Account {
 }
 
 struct Window {
-    /// The earliest and latest time at which the window may close.
+    /// The earliest and latest time at which the window may close, in nanoseconds of the recording.
     closes: (i64, i64),
     admitted: Vec<Arc<Operation>>,
 }
@@ -80,7 +81,7 @@ impl Windows {
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// Records that counts are no longer saved, beginning at `at`.
+    /// Records that servers save no counts from `at` on.
     pub fn stop_saving(&mut self, at: u64) {
         if self.are_saved(at) {
             self.unsaved_from = at;

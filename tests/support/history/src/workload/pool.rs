@@ -148,7 +148,7 @@ impl Pool {
         }
     }
 
-    /// Makes each client stop. A client first completes its current requests.
+    /// Tells the clients to stop. Each client first finishes the current pass of its loop.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }

@@ -124,8 +124,6 @@ impl WireCheck {
         promises.iter().filter(|one| !one.is_in(observed)).map(Promise::label).collect()
     }
 
-    /// Returns the operation's id, or [`NO_OPERATION`], and the responses that the document
-    /// describes for the request. Returns `None` if the document describes none.
     fn responses_to<'a>(
         &'a self,
         subject: &Subject<'a>,

@@ -35,7 +35,7 @@ impl Observer {
         self.shared.0.lock().exchanges.get_or_insert_default();
     }
 
-    /// Returns the requests and responses since [`Observer::keep_exchanges`].
+    /// Returns the requests and responses since the call of [`Observer::keep_exchanges`].
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.shared.0.lock().exchanges.clone().unwrap_or_default()
     }
