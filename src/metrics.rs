@@ -18,7 +18,8 @@ use prometheus::{HistogramOpts, Registry};
 pub struct Metrics {
     pub requests: Requests,
     pub rate_limited: RateLimitedRequests,
-    /// The number of cancellations in each successful batch. The writer records each number.
+    /// The sizes of successful batches, in cancellations. The writer of the list of orders records
+    /// the sizes.
     pub batches: Histogram,
     pub registry: Registry,
 }

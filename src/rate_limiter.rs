@@ -15,7 +15,7 @@
 //! opens the window by setting its end. Once the end has passed, the window is empty, so no timer
 //! has to clear it, and only these two values must be saved. One function without I/O,
 //! `AccountWindows::admit`, checks both windows of an account and, if both have room, counts the
-//! request in both. [`InMemoryRateLimiter`] calls it while the account's windows are locked.
+//! request in both. [`InMemoryRateLimiter`] calls `admit` while the account's windows are locked.
 //! Servers that share a store count in PostgreSQL, by the same rules.
 //!
 //! What is always true:
@@ -35,16 +35,16 @@
 //!   before, at most an hour. After 24 hours without a ban, the next one lasts 300 s again
 //!   (`Strikes::strike`).
 //! - A ban is checked before the windows, so requests during a ban add no strikes and do not
-//!   lengthen it. The server hands each ban on, to be written to the key's row ([`BegunBans`]),
-//!   where other servers find it as they find a revocation. [`KeyBan::number`] rises with each ban
-//!   and each `keys unban`, so a server can tell which of them is the latest.
+//!   lengthen the ban. The server hands each ban on, to be written to the key's row
+//!   ([`BegunBans`]), where other servers find it as they find a revocation. [`KeyBan::number`]
+//!   rises with each ban and each `keys unban`, so a server can tell which of them is the latest.
 //!
 //! What happens when something fails:
 //!
-//! - The server is killed: it loses the requests that it counted after the last complete write of
-//!   `limits.snapshot` began, usually less than a second of them. A thread writes the file half a
-//!   second after the previous write ([`CountsFile`]). All strikes are lost too, and the bans that
-//!   were not in the store yet. An orderly stop saves counts and bans a last time, but no strikes.
+//! - The server is killed: it loses the counts since the last complete write of `limits.snapshot`
+//!   began, usually those of less than a second. A thread writes the file half a second after the
+//!   previous write ([`CountsFile`]). All strikes are lost too, and the bans that were not in the
+//!   store yet. An orderly stop saves counts and bans a last time, but no strikes.
 //! - The disk is full or hangs: counting continues in memory, and the log warns that a restart
 //!   would lose the counts.
 //! - The file cannot be read at the start: the server starts with empty windows. Once it can read

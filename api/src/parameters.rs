@@ -189,8 +189,7 @@ fn repeatable(name: &str) -> Option<String> {
     repeats.then(|| name.to_string())
 }
 
-/// The parameters of an operation. Invalid parameters do not fail the extraction. The result then
-/// contains [`Invalid`].
+/// The parameters of an operation, or [`Invalid`]. Invalid parameters do not fail the extraction.
 #[derive(Debug)]
 pub struct Strict<P>(pub Result<P, Invalid>);
 
@@ -356,8 +355,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Creates a pattern from the regular expression `text`. The generator checks that its patterns
-    /// compile.
+    /// Creates a pattern from the regular expression `text`. The generator refuses documents with
+    /// patterns that do not compile.
     pub const fn new(text: &'static str) -> Pattern {
         Pattern { text, compiled: OnceLock::new() }
     }

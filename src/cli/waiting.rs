@@ -17,8 +17,8 @@ const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Interval between two lines about the progress if standard error is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Runs `work`, which may call its argument after each step. Prints one notice if the first call,
-/// or a later one, takes longer than `NOTICE_AFTER` to come.
+/// Runs `work`, which may call its argument after each step. Prints one notice as soon as `work`
+/// runs for `NOTICE_AFTER` without a call.
 pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     let (progress, receiver) = channel();
     let watch = move || loop {

@@ -45,7 +45,7 @@ pub struct LookedUpKeys {
 
 #[derive(Clone, Debug)]
 pub struct FreshnessReport {
-    /// The last changes, at least up to every change that was committed before the query was sent.
+    /// The last changes. They include every change that was committed before the query was sent.
     pub last_changes: LastChanges,
     /// The orders that changed after the position of the list in memory. `None` if no order
     /// changed, if too many changed, or if the query did not read orders.
@@ -67,7 +67,6 @@ pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 /// The answer to a freshness query. The embedded store answers at once, PostgreSQL later.
 #[derive(Clone, Debug)]
 pub enum Freshness {
-    /// The store has already answered.
     Known(FreshnessReport),
     /// The answer is pending. A dropped sender means that the query failed.
     Awaited(watch::Receiver<FreshnessAnswer>),

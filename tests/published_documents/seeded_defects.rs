@@ -119,8 +119,8 @@ fn response(exchanges: &[Exchange], method: &str, target: &str) -> ReceivedRespo
     exchanges.find(|(sent, _)| sent.target == target).unwrap().1.clone()
 }
 
-/// Replaces every response to a path that begins with `path` with the 404 of an unknown path. Keeps
-/// 401, 429 and 5xx, which do not depend on the path.
+/// Replaces the responses to paths that begin with `path` with the 404 of an unknown path.
+/// Responses with 401, 429 or 5xx stay, because they do not depend on the path.
 fn lose_path(exchanges: &mut [Exchange], path: &str) {
     let not_found = response(exchanges, "GET", "/v1/store");
     for (sent, received) in exchanges {

@@ -12,8 +12,8 @@ pub(crate) trait Request {
     /// The body of a successful response.
     type Value;
 
-    /// Returns the request's [`Call`]. In a new request, this is a copy of the client's [`Call`].
-    /// The module `answer` replaces the copy before sending, because each call needs its own permit
+    /// Returns the request's [`Call`]. A new request has a copy of the client's [`Call`]. Before
+    /// sending, the module `answer` replaces the copy, because each request needs its own permit
     /// and record of attempts.
     fn call(&mut self) -> &mut Call;
 

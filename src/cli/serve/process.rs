@@ -177,8 +177,8 @@ impl Process {
     }
 }
 
-/// Returns the last words of the error message after a second signal: on how many connections
-/// requests were aborted. The text is empty if no request was aborted.
+/// Returns the end of the error message after a second signal. The text names the number of
+/// connections on which requests were aborted. The text is empty if there are none.
 fn describe_cut_off(connections: usize) -> String {
     match connections {
         0 => String::new(),

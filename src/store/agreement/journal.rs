@@ -164,9 +164,9 @@ impl<I> Answer<I> {
         self.accept(history, seen)
     }
 
-    /// Returns the last changes for the key cache, and the time from [`Lease::as_of`] up to which
-    /// they are complete. Fails before the first confirmed heartbeat, or if the journal lacks the
-    /// last seen change.
+    /// Returns the last changes for the key cache, with the time that [`Lease::as_of`] returns. The
+    /// last changes are complete up to that time. Fails before the first confirmed heartbeat, or if
+    /// the journal lacks the last seen change.
     pub fn with_as_of<T: Time>(
         self,
         history: u64,

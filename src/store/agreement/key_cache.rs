@@ -60,8 +60,8 @@ pub struct ChangesAsOf<T> {
 
 impl<T: Time> ChangesAsOf<T> {
     /// Creates the result of a query for the last changes. With SQLite, `as_of` is the time at
-    /// which the query started. With PostgreSQL, `as_of` is not later than the last confirmed
-    /// heartbeat, because the primary may have been replaced after that heartbeat.
+    /// which the query started. With PostgreSQL, `as_of` is at most the send time of the last
+    /// confirmed heartbeat, because the primary may have been replaced after that heartbeat.
     pub fn new(last_changes: LastChanges, as_of: T) -> ChangesAsOf<T> {
         ChangesAsOf { last_changes, as_of }
     }

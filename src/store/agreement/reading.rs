@@ -3,7 +3,7 @@
 
 use super::position::Position;
 
-/// Which rows to read: those of orders, or those of accounts and keys.
+/// Which rows a list or cache must read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadScope {
     /// All rows except those of cancelled orders. The reader starts from an empty list or cache,

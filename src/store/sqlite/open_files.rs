@@ -84,9 +84,9 @@ impl OpenFiles {
         };
     }
 
-    /// If the store's file was moved or removed, always succeeds, because only this process can
-    /// still save its changes. Otherwise fails if the file was overwritten, or the log's index was
-    /// removed or replaced, because a checkpoint could damage the store.
+    /// Fails if a checkpoint could damage the store, because the store's file was overwritten, or
+    /// the log's index was removed or replaced. Always succeeds if the store's file was moved or
+    /// removed, because only this process can still save that file's changes.
     pub fn require_checkpointable(&self) -> Result<(), StoreError> {
         if self.store.displaced().is_some() {
             return Ok(());

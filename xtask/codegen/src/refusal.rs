@@ -22,7 +22,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// In the document's order.
+/// The refusals, in the order in which their places appear in the document.
 #[derive(Debug, thiserror::Error)]
 pub struct Refusals(pub Vec<Refusal>);
 

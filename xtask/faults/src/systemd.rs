@@ -191,9 +191,9 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that the unit's server waits for PostgreSQL, gets its secrets and loses no log line. Also
-/// checks that systemd restarts the server more than five times, which is not systemd's default. A
-/// second server must run on the same machine.
+/// Checks that the unit's server waits for PostgreSQL, gets its secrets and loses no log line.
+/// Checks that systemd restarts the server more than five times, unlike systemd's default. Checks
+/// that a second server can run on the same machine.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";
     let machine = Machine::with_unit(tools, settings)?;

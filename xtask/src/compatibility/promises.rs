@@ -34,7 +34,6 @@ pub(super) fn must_stay(operation: &Value, today: NaiveDate) -> bool {
     !is_unstable(operation) && !sunset_has_passed(operation, today)
 }
 
-/// True if a document has operations and all of them are unstable.
 pub(super) fn all_unstable(document: &Value) -> bool {
     let all = all_operations(document);
     !all.is_empty() && all.iter().all(|(_, operation)| is_unstable(operation))

@@ -74,7 +74,8 @@ fn select(commits: bool) -> String {
 #[derive(Default)]
 struct NextQuery {
     answer: watch::Sender<FreshnessAnswer>,
-    /// The last position that a list request passed to [`ListReader::join`]. `None` is ignored.
+    /// The position from the latest call of [`ListReader::join`] that passed a position. `None` if
+    /// no call passed one.
     list: Option<Position>,
 }
 

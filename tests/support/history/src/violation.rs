@@ -68,8 +68,7 @@ pub enum Rule {
     /// Every server is ready again within 5 s after a fault was undone.
     #[strum(message = "a replica is not ready in time after a fault")]
     NotReady,
-    /// After a fault, a ready server stops refusing requests with 503 within 5 s. The limit applies
-    /// to each kind of request.
+    /// After a fault, a ready server refuses requests of one kind with 503 for at most 5 s.
     #[strum(message = "a replica is ready and does not serve")]
     NotServing,
     /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.

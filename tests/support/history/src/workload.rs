@@ -84,7 +84,7 @@ pub struct Workload {
     pub servers: Vec<(String, String)>,
     /// A key of an account whose limits clients cannot reach.
     pub key: Key,
-    /// One key per account. The accounts have the limits [`LIMITS`], in the order of [`LIMITS`].
+    /// The keys of the accounts, one per account, in the order of [`LIMITS`].
     pub limited: Vec<Key>,
     pub pool: Pool,
     plain: Client,

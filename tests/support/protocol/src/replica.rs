@@ -337,9 +337,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the next step of a read of rows, which has one or more queries. The first and last
-    /// step of each query ask PostgreSQL for the last changes. The steps between them read one page
-    /// each.
+    /// Takes the next step of a read of rows. A read consists of one or more queries. The first and
+    /// last step of a query ask PostgreSQL for the last changes. Each other step reads one page.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -501,8 +500,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// Returns true if this replica still authorizes requests with a row that includes no change of
-    /// `end`. These changes revoke the key.
+    /// Returns true if this replica still authorizes requests with a row that includes none of the
+    /// changes in `end`. The changes in `end` revoke the key.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

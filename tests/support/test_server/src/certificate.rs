@@ -6,7 +6,7 @@ use store_orders::server::TlsFiles;
 pub struct TestCertificate {
     pub pem: String,
     pub der: Vec<u8>,
-    /// As PEM.
+    /// The private key, as PEM.
     pub key: String,
 }
 

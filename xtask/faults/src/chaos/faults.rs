@@ -225,7 +225,7 @@ impl FaultSchedule {
         FaultSchedule { topology, random, only_kind, remaining_kinds, rounds: 0 }
     }
 
-    /// Returns how many groups of faults fit into `time`, if each takes the average
+    /// Returns how many groups of faults fit into `time`, if each takes
     /// `FAULT_AND_RECOVERY_TIME`.
     pub fn count_in(time: Duration) -> usize {
         usize::try_from(time.as_secs() / FAULT_AND_RECOVERY_TIME.as_secs()).unwrap_or(usize::MAX)

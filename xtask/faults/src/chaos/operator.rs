@@ -20,8 +20,8 @@ const ORDERS_PER_IMPORT: usize = 500;
 /// count.
 pub const VALID_KEYS: usize = 2;
 
-/// The operator ships two consecutive orders. The first order is this far ahead of the next order
-/// that clients cancel.
+/// The operator ships two consecutive orders. The id of the first is this much higher than the id
+/// of the next order that clients cancel.
 const AHEAD: usize = 15;
 
 const PAUSE: Duration = Duration::from_millis(250);

@@ -53,7 +53,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
         (commands.replicas().ok()?.len() == 1).then_some(())
     })?;
     ensure!(commands.silent_replicas()?.is_empty());
-    // Wait for the next check for silent servers. It must not remove the running server.
+    // Wait for the next check for silent servers, because this check must not remove the running
+    // server.
     std::thread::sleep(Duration::from_secs(7));
     ensure!(commands.replicas()?.len() == 1 && database.session_backends()? == backends);
     Ok(store.require_ready()?)

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The report shows at most this many certain violations per rule, and as many exceeded time
-/// limits. The report counts only the further certain violations.
+/// limits. The report also gives the number of further certain violations, but not of further
+/// exceeded time limits.
 const MAX_KEPT: usize = 3;
 
 /// The maximum number of exceeded time limits that are kept per rule. At the maximum, the checker

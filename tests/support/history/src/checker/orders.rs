@@ -180,10 +180,10 @@ impl Orders {
         }
     }
 
-    /// Decides about cancellations with an unknown outcome, with the list `shown` that was
-    /// requested at `begun`. Without faults and stalls, a cancellation executes within
-    /// [`MAX_EXECUTION_TIME`]. If a list that is requested after this time shows the order, the
-    /// cancellation never executed.
+    /// Decides with the list `shown`, requested at `begun`, whether cancellations with an unknown
+    /// outcome executed. Without faults and stalls, a cancellation executes within
+    /// [`MAX_EXECUTION_TIME`] or never. So a cancellation never executed if a list that is
+    /// requested later shows the order.
     pub(super) fn resolve(
         &mut self,
         begun: u64,

@@ -55,8 +55,7 @@ struct Account {
     /// For each request that the day window certainly counted, the time at which the client
     /// received the response.
     admitted: Vec<u64>,
-    /// The number of requests that the day window has counted so far, including those that it may
-    /// have counted.
+    /// The number of requests that the day window has counted or may have counted so far.
     may_be_admitted: usize,
     windows: VecDeque<Window>,
     /// The requests of the last three minutes that a window has counted or may have counted.
