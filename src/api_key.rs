@@ -1,4 +1,5 @@
-//! Generates, validates and hashes API keys.
+//! Generates, validates and hashes API keys. The store saves only a key's SHA-256 digest, never the
+//! key.
 
 use clap::ValueEnum;
 use rand::RngExt;

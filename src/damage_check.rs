@@ -83,7 +83,7 @@ impl Inner {
             true => "orders may be missing from lists",
             false => "requests are answered with 503; serve_damaged would serve it all the same",
         };
-        // `damage` is still unset here, because no check starts once damage is known.
+        // `self.damage` is still unset here, because no check starts once damage is known.
         let damage = self.damage.get_or_init(|| damage);
         error!(log, "the store is damaged"; "damage" => damage, "effect" => effect,
             "fix" => "stop the server, run `store-orders check`, and restore a backup");

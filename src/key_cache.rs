@@ -62,8 +62,9 @@
 //! - No standby confirms the commit of `keys revoke`: the command fails, and a failover may undo
 //!   the revocation. The operator must then run the command again.
 //! - A failover lost changes: the server begins a new history, and the cache is emptied.
-//! - A virtual machine is paused together with its clock, or a replaced primary can still confirm
-//!   commits: a revoked key can work for longer (see `store/agreement/lease.rs`).
+//! - A virtual machine is paused together with its clock, a replaced primary can still confirm
+//!   commits, or a backup from before the revocation is restored: a revoked key can work for longer
+//!   (see `store/agreement/lease.rs`).
 //!
 //! A request whose key was accepted runs to its end, even if the key is revoked before that.
 //!

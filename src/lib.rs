@@ -16,7 +16,7 @@
 //! | [`config`] | settings: flags, environment, file, defaults |
 //! | [`store`] | the `Store` trait and its rows; SQLite and PostgreSQL behind it |
 //! | [`metrics`] | counters and histograms |
-//! | [`rate_limiter`] | rate limiting: windows, strikes, bans, and their persistence |
+//! | [`rate_limiter`] | rate limiting: windows, strikes, bans, and the file of the counts |
 //! | [`api_key`] | the format of API keys, and their digests |
 //! | [`log`] | JSON lines on standard error |
 //! | [`counter`] | counters that can be registered as metrics later |
@@ -77,13 +77,13 @@
 //! | window | a minute or day, opened by the first counted request after the previous one ended |
 //! | strike | a 429 at least 2 s after the key's first 429 in a minute; strikes lead to a ban |
 //! | ban | refuses a key for a time, after as many strikes as its account's limit per minute |
-//! | batch | the cancellations of one transaction; in the rate limiter, the requests of one count |
+//! | batch | cancellations that are executed together; in the rate limiter, requests that are counted together |
 //! | page | a part of the snapshot; in version 2, the orders that one response lists |
 //! | snapshot | an immutable list of all orders at one position; in `store`, what a query sees |
 //! | pending removals | cancelled orders that the snapshot still has |
 //! | refresh | brings the snapshot, or the cached keys, up to date |
 //! | change number | numbers the changes of orders, or of accounts and keys, in ascending order |
-//! | history | changes whose numbers can be compared; a server begins a new one if a failover lost changes |
+//! | history | changes whose numbers can be compared; a server begins a new one if changes may be lost |
 //! | position | a history and a change number: which changes a list, a cache or the store has |
 //! | freshness query | asks the store for its last changes, for the list requests that wait |
 //! | answer | what the store replies; what the client gets is a response |

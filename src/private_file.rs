@@ -74,7 +74,7 @@ pub fn require_one_name(path: &Path, file: &Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("{} {problem}", path.display())))
 }
 
-/// If root created the file or directory, makes the data directory's owner its owner. The server
+/// If root created the file or directory, gives it to the owner of the data directory. The server
 /// runs as that owner, and needs access to what root's commands create.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (directory, created) = (std::fs::metadata(directory)?, file.metadata()?);

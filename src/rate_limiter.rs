@@ -24,8 +24,8 @@
 //! - Windows use the wall clock, because it continues while no server runs. If the clock was set
 //!   back, a window's end may be further away than the window is long. The account's next request
 //!   then moves the end to one window length from now (`FixedWindow::remaining`), so that nobody is
-//!   locked out for longer. The window keeps its count. Setting the clock forward closes windows
-//!   early.
+//!   locked out for longer than that. The window keeps its count. Setting the clock forward closes
+//!   windows early.
 //! - Windows belong to the account, so another key gives no further quota. Strikes and bans belong
 //!   to the key.
 //! - A key's first 429 begins a minute of its own, independent of the windows. Later 429s in that

@@ -133,8 +133,10 @@ impl ReadAlong for CountPending {
 }
 
 /// Advances the server's clock and the paused clock of this runtime together, in steps of 0.1 s.
-/// Before each step, waits until no request is pending. Each `sleep` then lasts until all tasks are
-/// idle, because tokio advances the paused clock only then.
+///
+/// Tokio advances a paused clock as soon as all tasks are idle, even if a task waits for a response
+/// from the server. So before each step, this function waits until no request is pending. Each
+/// `sleep` then ends only when all tasks are idle.
 async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     const TICK: Duration = Duration::from_millis(100);
     loop {

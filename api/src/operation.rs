@@ -286,8 +286,9 @@ impl JsonSchema for Failure {
     }
 }
 
-/// Extracts sender and body together, because dropshot allows only one exclusive extractor per
-/// request. Extraction never fails, even if the body is invalid.
+/// Extracts the sender and the body together. Each is taken out of the request, so each needs an
+/// exclusive extractor. Dropshot allows only one per handler. Extraction never fails: if the body
+/// is invalid, `body` holds the reason.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
     /// The sender of the request. After authentication, [`Sender::caller`] returns the caller.

@@ -398,16 +398,16 @@ impl Parameters for ListOrdersHeader {
 pub enum ListOrdersSuccess {
     Ok {
         body: Json<Vec<Order>>,
-        /// `ETag`: Identifies what the response says (RFC 9110). The tag is the same from every
-        /// server. It is weak, because all encodings share it. Send the tag as `If-None-Match` the
-        /// next time.
+        /// `ETag`: Identifies the content of the response (RFC 9110). The tag is the same from
+        /// every server. It is weak, because all encodings share it. Send the tag as
+        /// `If-None-Match` the next time.
         etag: HeaderValue,
     },
     /// Nothing has changed since the response with this `ETag`
     NotModified {
-        /// `ETag`: Identifies what the response says (RFC 9110). The tag is the same from every
-        /// server. It is weak, because all encodings share it. Send the tag as `If-None-Match` the
-        /// next time.
+        /// `ETag`: Identifies the content of the response (RFC 9110). The tag is the same from
+        /// every server. It is weak, because all encodings share it. Send the tag as
+        /// `If-None-Match` the next time.
         etag: HeaderValue,
     },
 }
@@ -693,7 +693,7 @@ pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentE
     dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
 }
 
-/// Returns the document that dropshot emits from these types. `api/UPSTREAM.md` lists what
+/// Returns the document that dropshot emits from the types above. `api/UPSTREAM.md` lists what
 /// that document lacks.
 pub fn emitted() -> Result<Value, DocumentError> {
     let api = dropshot_api::stub_api_description().map_err(DocumentError::new)?;

@@ -898,7 +898,7 @@ pub fn api_description<A: Api>() -> Result<ApiDescription<A::Context>, DocumentE
     dropshot_api::api_description::<Served<A>>().map_err(DocumentError::new)
 }
 
-/// Returns the document that dropshot emits from these types. `api/UPSTREAM.md` lists what
+/// Returns the document that dropshot emits from the types above. `api/UPSTREAM.md` lists what
 /// that document lacks.
 pub fn emitted() -> Result<Value, DocumentError> {
     let api = dropshot_api::stub_api_description().map_err(DocumentError::new)?;

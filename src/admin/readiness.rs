@@ -296,11 +296,12 @@ mod tests {
             (1, change(0, 7), change(0, 5), 0),
             (4, change(0, 9), change(0, 6), 3),
             // Until now, the lag was that of change 7. The list is now at change 8, so it has
-            // change 7 but lacks change 9. The lag of change 9 starts at 0.
+            // change 7 but lacks change 9. A new lag begins now, although change 9 was stored by
+            // second 4.
             (5, change(0, 9), change(0, 8), 0),
             (6, change(0, 9), change(0, 8), 1),
-            // The list lacks the whole new history of the store, so the lag continues from second
-            // 5.
+            // The store has a new history, and the list has none of its changes. So the lag that
+            // began at second 5 continues.
             (8, change(1, 2), change(0, 8), 3),
             (9, change(1, 2), change(0, 8), 4),
             (10, change(1, 3), change(1, 2), 0),

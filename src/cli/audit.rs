@@ -30,7 +30,7 @@ pub struct Change<'a> {
     /// The id of the key that replaced `key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub successor: Option<&'a str>,
-    /// The imported or restored file.
+    /// The path of the imported or restored file, as the operator wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'a str>,
     /// The ids of the first and the last record in one step of an import.

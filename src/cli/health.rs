@@ -72,8 +72,9 @@ impl HealthArgs {
     }
 }
 
-/// Returns the admin address of the server that serves the data directory. Returns `None` if there
-/// is no such server, or if the store is in PostgreSQL.
+/// Returns the admin address that the server of the data directory has recorded. The value may be
+/// `off`. Returns `None` if no server is running there, if its record cannot be read, or if the
+/// store is in PostgreSQL.
 fn recorded_admin_listen(options: &Options) -> Option<AdminListen> {
     let StoreLocation::Directory(directory) = options.store.location().ok()? else { return None };
     let server = sqlite::running_server(&directory).ok()??;

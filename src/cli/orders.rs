@@ -161,7 +161,7 @@ impl OrdersCommand {
     }
 }
 
-/// The orders that `ship` or `cancel` changes.
+/// The arguments that select the orders for the commands `ship` and `cancel`.
 #[derive(Args, Debug)]
 pub struct OrderIds {
     /// Ids of the orders, or `-` to read them from standard input, one on each line

@@ -4,8 +4,8 @@ use crate::clock::Now;
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::time::Duration;
 
-/// Formats Unix milliseconds as RFC 3339 in UTC, to the second. A time outside the calendar stays a
-/// number.
+/// Formats Unix milliseconds as RFC 3339 in UTC, to the second. If chrono cannot represent the
+/// time, returns the milliseconds as a number.
 pub fn rfc3339(ms: i64) -> String {
     DateTime::<Utc>::from_timestamp_millis(ms)
         .map_or_else(|| ms.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))

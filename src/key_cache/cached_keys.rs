@@ -193,8 +193,9 @@ pub struct KnownKey {
 }
 
 impl KnownKey {
-    /// Creates a key's cache entry from the key's row. `before` is the key's previous entry. The
-    /// last use comes from `before`, because the store may not have that use yet.
+    /// Creates a key's cache entry from the key's row. `before` is the key's previous entry, if the
+    /// cache has one. In this case, the last use comes from `before`, because the store may not
+    /// have recorded that use yet.
     fn new(row: KeyRecord, read: Position, before: Option<&KnownKey>) -> KnownKey {
         let KeyRecord { key, account } = row;
         let used_at_ms = before.map_or(key.used_at.unwrap_or(0), KnownKey::used_at_ms);

@@ -20,7 +20,7 @@ const LINE_CAPACITY_BYTES: usize = 512;
 /// Longer paths are cut at this many characters in the log.
 const LOGGED_PATH_CHARS: usize = 200;
 
-/// Longer user agents are cut to this length in the log.
+/// The log cuts longer user agents to this many bytes. Invalid UTF-8 is replaced after the cut.
 const LOGGED_AGENT_BYTES: usize = 120;
 
 /// The maximum length of a run of letters and digits in a path or a user agent. The next two

@@ -22,8 +22,9 @@ const METHODS: [&str; 10] =
 /// The range of all valid status codes (RFC 9110, section 15).
 const STATUSES: Range<u16> = 100..600;
 
-/// The upper bounds of the latency histogram. They cover a short list, which takes about 11 µs, and
-/// a request that times out after 5 s.
+/// The upper bounds of the latency histogram's buckets. A request for a short list of orders takes
+/// about 11 µs, and falls into the first bucket. A request that times out after 5 s is still below
+/// the last bound.
 const LATENCY_BOUNDS_SECONDS: [f64; 18] = [
     0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
     0.5, 1.0, 2.5, 5.0, 10.0,

@@ -313,8 +313,8 @@ mod tests {
     async fn rows_in_the_answer_are_applied_without_reading_the_store() {
         let state = state();
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
-        // These rows still show order 7 as pending. So the refresh must apply the pending removals
-        // after the rows.
+        // In these rows, order 7 still has the status `pending`. So the refresh must apply
+        // `pending_removals` after the rows. Otherwise the list would contain order 7 again.
         let rows = vec![
             cancelled(3),
             Order::pending(7),

@@ -24,8 +24,8 @@
 //!   executed later get a 404.
 //! - No caller waits past its deadline, which is 5 s after its request arrived
 //!   ([`Writer::cancel`]). SQLite executes a request only if the batch gets the write lock before
-//!   the deadline. PostgreSQL may execute a batch late that was sent in time. So after a timeout,
-//!   only a request in the running batch may still be executed.
+//!   the deadline. PostgreSQL may execute a batch after the deadline, although it was sent before.
+//!   So after a timeout, only a request in the running batch may still be executed.
 //! - Batches of several servers cannot deadlock in PostgreSQL, because each batch takes the change
 //!   lock first and keeps it until its transaction ends (`LOCK_CHANGES` in
 //!   `store/postgres/journal.rs`).

@@ -192,7 +192,8 @@ pub struct OrderCounts {
 }
 
 row! {
-    /// Validated new values for a pending or shipped order. `None` leaves a field unchanged.
+    /// New values for an order, from a file of updates. `None` leaves a field unchanged. The values
+    /// are valid. Whether the order exists and is not cancelled is checked later.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct OrderUpdate {
         pub id: i64 = [id bigint],

@@ -1,6 +1,6 @@
 //! `cargo xtask check`: runs every check and prints the problems. With `--fix`, the command writes
 //! the fixes that can be generated, and prints only the problems that remain. `cargo xtask
-//! generate` runs two of these checks with `--fix`.
+//! generate` runs the checks `canonical` and `generated` with `--fix`.
 //!
 //! Callers rely on what a document in `spec/` promises, so the check must find where the code
 //! differs from the document. The obvious check generates the code again and compares it with the
@@ -17,8 +17,9 @@
 //! ```
 //!
 //! If the generator overlooks a `maximum`, the type has no bound, so the emitted document lacks the
-//! `maximum`. The check then names its JSON pointer. If the check passes, one of two statements is
-//! true of each leaf of the document, that is, of each value that contains no other value:
+//! `maximum`. The check then names its JSON pointer. If this comparison passes, one of two
+//! statements is true of each leaf of the document, that is, of each value that contains no other
+//! value:
 //!
 //! - Dropshot emits the leaf, with the same value. This covers paths, methods, parameters, types,
 //!   formats, bounds and required members. Of each operation's responses, dropshot emits only the
@@ -32,7 +33,8 @@
 //!
 //! For a time, the generated code contained parts of the document as constants, and added them to
 //! what dropshot emitted. The check then compared these parts with a copy of themselves, and could
-//! not fail.
+//! not fail. Today every emitted part has passed through a Rust type and schemars, so a part that
+//! either of them drops is missing.
 //!
 //! Types only declare what a server should do. To emit the document, the check runs the crate `api`
 //! in a separate process (`emitted.rs`), and never runs the server. Tests, which the check does not
@@ -50,7 +52,8 @@
 //! The checks themselves are tested with seeded defects. `xtask/tests/every_leaf.rs` changes each
 //! leaf, object and array of the documents, one at a time. The comparison must report the change.
 //! For a leaf that dropshot cannot emit, the rules of [`compatibility`](crate::compatibility) must
-//! report it. `xtask/tests/seeded_defects.rs` makes mistakes that a person might make, and
+//! report the edit, and the tests that `unemitted` lists cover the code.
+//! `xtask/tests/seeded_defects.rs` makes mistakes that a person might make, and
 //! `tests/wire_check.rs` sends responses that are wrong.
 //!
 //! Text is the weak point. Dropshot emits descriptions from the comments of the generated types.

@@ -1,4 +1,5 @@
-//! The command line of `cargo xtask`: commands, arguments and help texts.
+//! The command line of `cargo xtask`: commands, arguments and help texts. Also runs the selected
+//! command.
 
 use crate::emitted::{cargo_run, emitted};
 use crate::repository::Repository;

@@ -2,8 +2,9 @@
 //! breaking, addition or neutral.
 //!
 //! A program that was written for a published document must work until the operations that it calls
-//! may be removed. Whoever edits a document does not know these programs. So rules must decide
-//! whether an edit could break a program, and whether the edit needs a new version.
+//! may be removed, unless they were published as beta or experimental. Whoever edits a document
+//! does not know these programs. So rules must decide whether an edit could break a program, and
+//! whether the edit needs a new version.
 //!
 //! The obvious rule is a list of breaking changes: a field was removed, a new parameter is
 //! required. Then someone adds `nullable: true` to a field of a response. The list lacks this
@@ -23,8 +24,8 @@
 //! - The current document is compared with the newest published document of its major version. If
 //!   the main branch has this published document, it is read from git, as the main branch first had
 //!   it (`history`). So nobody can hide a change by editing a file in `spec/published`, and the
-//!   edit itself is a problem. In a shallow clone, the check says that it lacks the history, and
-//!   uses the files of the checkout.
+//!   check reports the edit. In a shallow clone, the check says that it lacks the history, and uses
+//!   the files of the checkout.
 //! - A neutral change needs a new patch version, and an addition a new minor version. If the newest
 //!   published version is a beta, such as 2.0.0-beta.6, both need the next beta
 //!   ([`Verdict::next_version`]). `check --fix` sets these versions. `CHANGELOG.md` must name each
@@ -68,10 +69,11 @@
 //!   new example is a new code and thus an addition, and removing an example is breaking.
 //! - **Names in generated clients** are promised, as the wire format is: `operationId`, tags,
 //!   titles of schemas, parameters (also path parameters), component schemas and security schemes.
-//!   There is one exception: if a `$ref` names a different schema of the same form, a type in
-//!   generated clients gets a new name, but the change counts as an addition. Replacing a `$ref`
-//!   with a copy of the schema is neutral, but removing the schema from `components` is breaking.
-//!   Renaming a response, a header or a parameter in `components` is neutral.
+//!   Two changes of a `$ref` are allowed, although they change the name of a generated type. Naming
+//!   a different schema of the same form is an addition. Replacing the `$ref` with a copy of the
+//!   schema is neutral, but removing the schema from `components` is breaking. The keys of
+//!   responses, headers and parameters in `components` may change, because only their contents are
+//!   promised.
 //! - **Promises for programs.** Limits in `x-plans` may rise, plans and values of
 //!   `x-extensible-enum` may be added, and the day of `x-sunset` may move to a later day. An
 //!   additional limit of a plan is breaking.

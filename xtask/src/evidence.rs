@@ -19,7 +19,8 @@ const NEVER_SEEN: &str = " was never seen";
 /// The maximum number of output lines shown if no line ends with [`NEVER_SEEN`].
 const MAX_LINES: usize = 40;
 
-/// A condition of publication. Returns the reasons not to publish, a line each.
+/// Checks one condition of publication. Returns the reasons not to publish, one line for each
+/// reason. The list is empty if the condition is met.
 pub type Condition = fn(&Repository) -> anyhow::Result<Vec<String>>;
 
 /// The conditions that `cargo xtask publish` checks. All must be met, because publication cannot be

@@ -1,8 +1,9 @@
 //! Generates code and pages, and returns them without writing a file:
 //!
-//! - the contract, the clients, and the samples in Rust for `tests/samples.rs`, from the documents
-//! - the client's README, from the documentation of the client's crate
-//! - the server's pages, from the changelog, the guide and the documents
+//! - from the documents: the contract in Rust (`api/src/vN.rs`), the clients, and the Rust samples
+//!   that `tests/samples.rs` includes
+//! - from the documentation of the client's crate: the client's README
+//! - from the changelog, the guide and the documents: the server's pages
 
 use crate::canonical_json;
 use crate::client_command::fill_in_client_command;

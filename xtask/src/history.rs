@@ -1,6 +1,6 @@
-//! Reads from git the first version of each published document on the main branch. `check` compares
-//! the files in `spec/published` with these versions. A checksum would prove less, because whoever
-//! edits a document can also edit its checksum.
+//! Reads the published documents from git, as they first were on the main branch. `check` compares
+//! the files in `spec/published` with these versions. Checksums in the repository would prove less,
+//! because whoever edits a document can also edit its checksum.
 
 use crate::published::{PUBLISHED, Published, version_of};
 use crate::repository::Repository;

@@ -52,8 +52,10 @@ pub fn put(
 }
 
 /// Returns the texts of the operation's sample files, from this version back to the earliest. A
-/// missing file counts as empty. The first code block in a language is used, so a file needs only
-/// the code blocks that differ from earlier versions.
+/// missing file counts as empty.
+///
+/// For each language, [`put`] takes the first code block that it finds in these files. So a
+/// version's file needs only the code blocks that differ from earlier versions.
 fn files(repository: &Repository, of: &Document, id: &str) -> anyhow::Result<Vec<String>> {
     let is_later = |version: &&&Document| version.base_path != of.base_path;
     let versions = DOCUMENTS.iter().rev().skip_while(is_later);

@@ -84,7 +84,8 @@ impl ClientBuilder {
         }
     }
 
-    /// Replaces the default [`RetryPolicy`].
+    /// Sets when a request is retried, and how long a call waits for the rate limit. Replaces the
+    /// default [`RetryPolicy`].
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self

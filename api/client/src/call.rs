@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The options of a call, and the record of its attempts. Clones share the record, so the code that
-/// awaits a request can read what the request's hook has recorded.
+/// The options of a call, and the record of its attempts. Clones share the record. So the code that
+/// awaits a request can read what `ClientHooks::exec`, which sends the request, has recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     pub(crate) policy: RetryPolicy,

@@ -16,10 +16,12 @@ pub enum ErrorKind {
     /// The call as a whole took longer than its
     /// [`call_timeout`](crate::ClientBuilder::call_timeout).
     CallTimeout,
-    /// The call would have waited too long for the rate limit, so it sent no request, or no further
-    /// one. See [`Error::retry_after`](crate::Error::retry_after).
+    /// The rate limit would have made the call wait beyond
+    /// [`RetryPolicy::total`](crate::RetryPolicy::total) or its
+    /// [`call_timeout`](crate::ClientBuilder::call_timeout). So the call sent no request, or no
+    /// further one. See [`Error::retry_after`](crate::Error::retry_after).
     ///
-    /// If the last response was a 429 that requires too long a wait, the kind is
+    /// If the last response was a 429 whose wait would exceed these limits, the kind is
     /// [`ErrorKind::Response`] instead. [`Error::is_rate_limited`](crate::Error::is_rate_limited)
     /// is true in both cases.
     RateLimit,

@@ -14,7 +14,7 @@
 //!
 //! PostgreSQL's timeline does not reveal lost changes reliably. The timeline also rises at
 //! promotions that lose nothing. Two standbys can be promoted to the same timeline. A restore into
-//! a running server does not change the timeline.
+//! a running PostgreSQL does not change the timeline.
 //!
 //! So each change adds a row with its number and a random id to the journal, the table `changes`,
 //! in the transaction that makes the change. A process remembers the last change that it has seen
@@ -34,10 +34,10 @@
 //! - A session follows one history. If the journal lacks the last seen change, the session ends
 //!   ([`AnswerRejected::OtherHistory`]). Only the opening of a session begins a new history
 //!   ([`Answer::opening`]).
-//! - A process does not remember a change of a new primary before this primary has confirmed a
-//!   commit ([`Opening::record`]). Otherwise it could remember a change that only a replaced
-//!   primary has. The next primary would lack this change, and the process would read all orders
-//!   again without need.
+//! - A primary to which a process has just connected may have been replaced already. So the process
+//!   remembers its changes only once this primary has confirmed a commit ([`Opening::record`]).
+//!   Otherwise the next primary could lack the remembered change, and the process would read all
+//!   orders again without need.
 //! - Numbers of different histories are never compared ([`Position`](super::position::Position)).
 //!
 //! What happens when something fails:
@@ -48,7 +48,8 @@
 //!   the journal (`remove_old`). It then reads everything again, which is slow but correct.
 //! - A process that restarts remembers nothing and reads everything.
 //!
-//! With SQLite the history is always 0, because there is no failover.
+//! With SQLite the history is always 0, because there is no failover, and no server may run during
+//! a restore.
 //!
 //! An earlier version numbered imported orders above the last change, and hid them until the whole
 //! import was stored. If a hidden order was cancelled, lists showed it later and never removed it,
@@ -140,8 +141,9 @@ pub struct Answer<I> {
 }
 
 impl<I> Answer<I> {
-    /// Creates an answer. `orders` and `keys` are the numbers of the last changes of orders and of
-    /// keys. `is_known` is true if the journal has the change that the query looked up.
+    /// Creates an answer. `orders` is the change number of the last change to an order. `keys` is
+    /// the change number of the last change to a key. `is_known` is true if the journal has the
+    /// change that the query looked up.
     pub fn new(last: Change<I>, orders: i64, keys: i64, is_known: bool) -> Answer<I> {
         Answer { last, orders, keys, is_known }
     }

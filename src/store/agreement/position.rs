@@ -28,11 +28,12 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the list's position after a batch's orders were removed from the list. `batch` has
-    /// the store's positions before and after the batch.
+    /// Returns the list's position after the orders of a batch were removed from the list. `batch`
+    /// has the store's positions before and after the batch, or is `None` if the batch cancelled no
+    /// order.
     ///
-    /// Returns `self` if `self` is not the position before the batch, because the list may lack an
-    /// earlier change.
+    /// Returns `self` if `batch` is `None`. Also returns `self` if `self` is not the position
+    /// before the batch, because the list may then lack an earlier change.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {
@@ -42,7 +43,8 @@ impl Position {
     }
 }
 
-/// The store's last change of orders, and its last change of accounts or keys.
+/// The store's last change of each scope. A server compares them with the changes that it has seen,
+/// to find out what to read again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastChanges {
     /// The last change of orders, such as an import, a shipment or a batch of cancellations.

@@ -151,7 +151,8 @@ fn bad_dates(
     Ok(bad)
 }
 
-/// Returns a warning if ids are outside the range that imports accept.
+/// Returns a warning that lists the rows of `table` whose id in `column` is outside the range that
+/// imports accept. Returns `None` if there are no such rows.
 fn large_ids(
     statements: &dyn Statements,
     table: &str,

@@ -142,7 +142,8 @@ async fn end_transaction<T>(
             if link.unconfirmed() == before { Ok(result) } else { Err(StoreError::Unconfirmed) }
         }
         Err(error) => {
-            // If the rollback fails, the transaction ends with the connection.
+            // Ignore an error of the rollback. PostgreSQL rolls back the transaction when the
+            // connection ends.
             let _ = transaction.rollback().await;
             Err(error)
         }

@@ -28,11 +28,12 @@
 //! ```
 //!
 //! Requests that wait at one server are counted as one batch. The statement counts as many requests
-//! of the batch as fit into both windows. It returns, for each account, the new counts minus the
-//! requests that it has counted, which are the counts before the batch. It also returns the time at
-//! which it has counted. From these, the server decides on one request after the other with
-//! [`AccountWindows::admit`], the function that the limiter in memory uses. So if the answer
-//! arrives in time, the server admits exactly as many requests as PostgreSQL has counted.
+//! of the batch as fit into both windows. The row also stores how many requests the last batch has
+//! counted (`admitted`). So for each account, the statement can return the new counts minus this
+//! number, which are the counts before the batch. It also returns the time at which it has counted.
+//! From these, the server decides on one request after the other with [`AccountWindows::admit`],
+//! the function that the limiter in memory uses. So if the answer arrives in time, the server
+//! admits exactly as many requests as PostgreSQL has counted.
 //! `xtask/faults/src/limits/agreement.rs` compares both limiters on 100,000 random requests.
 //!
 //! What is always true:

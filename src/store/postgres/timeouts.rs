@@ -171,7 +171,8 @@ const _: () = {
     // A lost peer is detected after the same time with and without unacknowledged data.
     let silent_ms = ms(KEEPALIVE_IDLE) + KEEPALIVE_RETRIES as u64 * ms(KEEPALIVE_INTERVAL);
     assert!(silent_ms == ms(UNACKNOWLEDGED_LIMIT));
-    // A server's lease expires before its row is removed.
+    // A server's lease expires before its row is removed, because commands do not wait for a server
+    // without a row.
     assert!(ms(LEASE) < ms(SILENT_FOR));
     // PostgreSQL ends the reader's slow statements before READ_LIMIT. It also ends a freshness
     // query's lock wait before READ_LIMIT. A reply after READ_LIMIT would end the session.

@@ -119,9 +119,11 @@ pub struct Replaced {
     pub old: Option<PathBuf>,
 }
 
-/// Restores a backup as the store of this directory, which must not have a store. No server can
-/// start until the restore ends. The restored store gets a new id. New accounts and keys skip the
-/// ids that the original store may have issued after the backup.
+/// Restores a backup into this directory. Fails if the directory already has a store. No server can
+/// start until the restore ends.
+///
+/// The restored store gets a new id. New accounts and keys skip the ids that the original store may
+/// have issued after the backup.
 pub fn restore(
     file: &Path,
     directory: &Path,

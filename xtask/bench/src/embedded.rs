@@ -16,8 +16,10 @@ use std::process::Command;
 use testbed::{DataDir, Preload, ServerProcess};
 
 /// For each list: the number of orders, the same number as text, the number of clients, and the
-/// server's minimum rate relative to bare dropshot. Fewer clients would leave the server idle. More
-/// clients would fill the socket buffers.
+/// server's minimum rate relative to bare dropshot.
+///
+/// The number of clients depends on the length of the list. Fewer clients would leave the server
+/// idle. More clients would fill the socket buffers.
 const LENGTHS: [(u64, &str, usize, f64); 3] =
     [(100, "100", 32, 0.75), (10_000, "10,000", 8, 1.1), (1_000_000, "1,000,000", 2, 1.0)];
 

@@ -136,8 +136,9 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     })
 }
 
-/// Measures lists and unknown paths (404), which the server counts in PostgreSQL. Also measures a
-/// key with zero limits (429), whose requests are not counted.
+/// Measures requests for the list and for an unknown path (404). The server counts these requests
+/// in PostgreSQL. Also measures requests with a key whose limits are zero (429), which are not
+/// counted.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

@@ -215,7 +215,8 @@ pub struct SharedErrors {
     pub variants: Vec<ErrorVariant>,
 }
 
-/// An error that a response can have. Each example of the response is one error.
+/// An error that a response can have. The document lists the errors of a response as its examples,
+/// so each example becomes one variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorVariant {
     /// The variant's name, the same as in the enum of error codes.

@@ -101,8 +101,8 @@ impl Replica {
         }
     }
 
-    /// Waits until the server is ready, and returns the waiting time. After `limit`, the error
-    /// tells why the server is not ready, and contains the server's log.
+    /// Waits until the server is ready, and returns the waiting time. Fails after `limit`. The
+    /// error says why the server is not ready, and contains the server's log.
     pub async fn ready(&self, limit: Duration) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let mut why = None;

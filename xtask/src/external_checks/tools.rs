@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The files of `tests/external_checks` that pin the tools.
+/// The files of `tests/external_checks` that decide what is installed: the pins of the tools, and
+/// the settings of npm.
 const PINS: [&str; 4] = ["requirements.txt", "package.json", "package-lock.json", ".npmrc"];
 /// A file in `target/external_checks`. It contains a copy of the pins of the installed tools.
 const STAMP: &str = "installed";

@@ -1,5 +1,5 @@
-//! Detects that a connection has ended, or that a commit on the connection may not have waited for
-//! the standby.
+//! Detects that a connection has ended. Also detects that a commit on the connection possibly did
+//! not wait for the standby.
 
 use crate::store::StoreError;
 use crate::store::postgres::error::unreachable_because;

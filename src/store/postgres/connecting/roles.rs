@@ -69,7 +69,8 @@ impl Role {
 
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
-/// Queries the last changes, reads the changed rows if they are few, and looks up keys.
+/// Asks for the store's last change of orders and its last change of accounts or keys. Reads the
+/// changed rows if they are few. Looks up keys.
 pub const FRESHNESS: Role = Role::new("store-orders freshness", timeouts::FRESHNESS, false);
 
 /// Reads single orders and pets. The role has a short statement timeout, because a late result

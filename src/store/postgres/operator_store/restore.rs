@@ -135,8 +135,8 @@ async fn copy_ids(transaction: &Transaction<'_>, backup: &Connection) -> Result<
     Ok(())
 }
 
-/// A running copy of rows into a table. If this value is dropped before [`TableCopy::finish`],
-/// nothing is written.
+/// A `COPY … FROM STDIN` in progress, which writes rows to a table. If this value is dropped before
+/// [`TableCopy::finish`], nothing is written.
 struct TableCopy {
     writer: Pin<Box<BinaryCopyInWriter>>,
 }

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use tokio_postgres::types::{ToSql, Type};
 
-/// The pause between two rounds of [`Maintenance::tidy`].
+/// The pause between two rounds of [`Maintenance::tidy`]. A round checks the schema version and the
+/// standbys, and removes old rows.
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct Maintenance {

@@ -105,8 +105,9 @@ impl SessionState {
         }
     }
 
-    /// Awaits `work`, which waits for a reply of PostgreSQL. Fails if the reply takes longer than
-    /// `limit`, or if the session has ended. A late reply or a lost connection ends the session.
+    /// Awaits `work`, which waits for a reply from PostgreSQL. Fails if the reply takes longer than
+    /// `limit`, or if the session has ended by the time the reply arrives. A late reply or a lost
+    /// connection ends the session.
     pub async fn answer<T>(
         &self,
         limit: Duration,

@@ -1,12 +1,13 @@
 //! Cancels a batch of orders in PostgreSQL, and learns the outcome even if PostgreSQL's answer to
 //! COMMIT is lost.
 //!
-//! A batch is one transaction in one round trip. BEGIN, the change lock, the update and COMMIT are
-//! sent without waiting for answers in between. If the connection breaks before the answers arrive,
-//! nobody knows whether the transaction was committed. The batch must not fail in this case.
-//! Otherwise its callers would get a 503 at every failover, although their orders may be cancelled.
-//! Executing the same transaction again is not enough. The second attempt would find the orders
-//! cancelled, and callers whose orders the first attempt cancelled would get a 404.
+//! Each attempt to execute a batch is one transaction in one round trip. BEGIN, the change lock,
+//! the update and COMMIT are sent without waiting for answers in between. If the connection breaks
+//! before the answers arrive, nobody knows whether the transaction was committed. The batch must
+//! not fail in this case. Otherwise its callers would get a 503 at every failover, although their
+//! orders may be cancelled. Executing the same transaction again is not enough. The second attempt
+//! would find the orders cancelled, and callers whose orders the first attempt cancelled would get
+//! a 404.
 //!
 //! So a [`Batch`] has a random id, and the update stores the id in each order that it cancels, in
 //! `orders.cancelled_in`. All attempts to execute the batch use this id. If an attempt finds an

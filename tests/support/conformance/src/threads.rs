@@ -1,4 +1,5 @@
-//! Joins the threads of test cases, and runs blocking work on a new thread.
+//! Joins threads of test cases, and turns a panic into an error. Also runs work that blocks on a
+//! Tokio runtime, which must not happen on a thread of another runtime.
 
 use anyhow::anyhow;
 use std::thread::ScopedJoinHandle;

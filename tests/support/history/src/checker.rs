@@ -201,7 +201,8 @@ impl Checker {
         let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
             // Excuse the lost response even if the client timed out. When a fault closes a
-            // connection, hyper can lose a request without an error (api/UPSTREAM.md).
+            // connection, hyper can lose a request without an error (api/UPSTREAM.md). The client
+            // then waits until its timeout.
             Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
             Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");

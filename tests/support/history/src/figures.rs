@@ -10,8 +10,9 @@ pub struct Figures {
     /// such as `lost`.
     pub answers: BTreeMap<(&'static str, String), u64>,
     pub faults: BTreeMap<String, u64>,
-    /// The longest outages for each kind of fault. If another fault begins before an outage ends,
-    /// the outage counts only for the other fault, from the start of the other fault.
+    /// The longest outages for each kind of fault. An outage counts for the latest fault only. If a
+    /// second fault begins during an outage, the outage is measured from the start of the second
+    /// fault.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,

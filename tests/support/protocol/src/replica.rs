@@ -152,7 +152,8 @@ pub enum KeyLookUp {
     #[default]
     None,
     Asked(Tick, Answer<u8>, Set),
-    /// For one step, a request is authorized with the row that the lookup returned.
+    /// A request is authorized with the row that the lookup returned. The state lasts for one step
+    /// of the model.
     Authorises(Set),
 }
 

@@ -26,15 +26,15 @@ pub struct ProgenitorInput {
 /// progenitor gets. The client does not check these limits, because the API may widen them later.
 const BOUNDS: [&str; 3] = ["minimum", "maximum", "pattern"];
 
-/// The schema of the error body. In the client, the body's `code` is a string, which a handwritten
-/// method converts to an enum.
+/// The name of the schema of the error body. Its `code` does not become an enum: in the client,
+/// `code` is a string, which a handwritten method converts to an enum.
 pub const ERROR: &str = "Error";
 
 /// An extensible enum that the schema of a property declares.
 struct ExtensibleEnum {
     name: String,
-    /// The name of the property that declares the enum. A parameter with the same name gets the
-    /// enum as its type if `has_all_values` is true for the parameter.
+    /// The name of the property that declares the enum. A parameter gets the enum as its type if it
+    /// has the same name and accepts only values of the enum.
     property: String,
     schema: Value,
 }

@@ -72,7 +72,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     let nested = shared.iter().map(|(shared, variant, _)| quote!(#variant(#shared),));
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // If all statuses of a shared error are 500 or above, handlers can return the error with `?`.
+    // Generates `From` for each shared error whose statuses are all 500 or above. So handlers can
+    // return such an error with `?`.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {

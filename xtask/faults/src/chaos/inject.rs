@@ -13,7 +13,8 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// The minimum time for which a promotion cuts off all servers but one from the old primary.
+/// Some promotions cut off the connections of all servers except one to the old primary. These
+/// connections stay cut off for at least this time.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.

@@ -50,7 +50,8 @@ impl Interval {
 pub struct Findings {
     found: BTreeMap<Rule, (usize, Vec<Violation>)>,
     late: BTreeMap<Rule, Vec<Late>>,
-    /// For each rule, the number of entries removed from `late`, because stalls explain them.
+    /// For each rule, the number of entries that were removed from `late` because stalls explain
+    /// them.
     excused: BTreeMap<Rule, usize>,
     stalls: Vec<Interval>,
 }
