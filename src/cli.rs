@@ -71,8 +71,8 @@ Exit status:
   3    the order, account or key that the command names does not exist
   4    the store is not there, or cannot be reached, opened, read or written
   129  SIGHUP ended a command
-  130  Ctrl-C ended a command, or a second Ctrl-C stopped a server at once
-  143  SIGTERM ended a command, or a second SIGTERM stopped a server at once"
+  130  Ctrl-C ended a command, or a second Ctrl-C stopped a server immediately
+  143  SIGTERM ended a command, or a second SIGTERM stopped a server immediately"
 )]
 pub struct Cli {
     #[command(flatten)]

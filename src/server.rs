@@ -41,7 +41,7 @@ const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 /// clients whose handshake has begun.
 ///
 /// An ignored client repeats its SYN after a second. The socket is closed by then, so the client is
-/// refused at once.
+/// refused immediately.
 const LAST_REQUESTS_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time for closing the admin listener, once the API's listener is closed.

@@ -26,7 +26,7 @@ pub struct Caller {
     /// The time by which the response is due. The middleware computes it when the request arrives.
     pub deadline: Instant,
     /// The result of the freshness query, or a receiver for it. `None` if the middleware sent no
-    /// query or the query failed at once.
+    /// query or the query failed immediately.
     pub freshness: Option<Freshness>,
 }
 

@@ -64,7 +64,7 @@ pub struct ChangedOrders {
 /// because all callers that wait for the query share the error.
 pub type FreshnessAnswer = Option<Result<FreshnessReport, Arc<StoreError>>>;
 
-/// The answer to a freshness query. The embedded store answers at once, PostgreSQL later.
+/// The answer to a freshness query. The embedded store answers immediately, PostgreSQL later.
 #[derive(Clone, Debug)]
 pub enum Freshness {
     Known(FreshnessReport),

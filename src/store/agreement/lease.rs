@@ -80,8 +80,8 @@ use std::ops::Add;
 use std::time::Duration;
 
 /// The duration of a lease, from the time at which its last confirmed heartbeat was sent. A session
-/// waits this long if it is a server's first session or uses another primary than the previous
-/// session. Older leases may still be valid during the wait.
+/// waits this long if it is a server's first session, or if its primary differs from that of the
+/// previous session. Older leases may still be valid during the wait.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
@@ -147,9 +147,9 @@ impl<T: Time> OldLeaseWait<T> {
     /// Returns the wait of a new session to `server`. `before` contains the server and the wait of
     /// the previous session.
     ///
-    /// The wait lasts at least until the previous wait ends. For a first session, or a session to
-    /// another server than before, the wait lasts at least until [`LEASE`] after `opened`. `opened`
-    /// is the time of the session's first connection.
+    /// The wait lasts at least until the previous wait ends. For a first session, or a session to a
+    /// different server, the wait lasts at least until [`LEASE`] after `opened`. `opened` is the
+    /// time of the session's first connection.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,

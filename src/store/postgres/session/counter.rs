@@ -36,8 +36,7 @@ impl Counter {
             decisions.map_err(engine_error("counted"))
         };
         let decisions = self.state.answer(COUNT_LIMIT, counted).await?;
-        // Check the lease again, because the reply may come from a primary that was replaced
-        // meanwhile.
+        // Check the lease again, because the primary may have been replaced before it answered.
         self.state.require_lease().map(|()| decisions)
     }
 
