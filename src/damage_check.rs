@@ -1,10 +1,11 @@
 //! Detects a damaged store. A damaged page of the database may hide rows, so lists would lack
 //! orders. Therefore a damaged store is served only if the operator allows that.
 //!
-//! Damage is found while the orders are read, or afterwards by SQLite's `quick_check` in the
-//! background. The check stops after ten seconds, because the write-ahead log grows during its read
-//! transaction. Checking a million orders takes about one second (55 MB/s, measured). A store in
-//! PostgreSQL has no such check, because PostgreSQL verifies pages itself if data checksums are on.
+//! The server finds damage while it reads the orders, or later by SQLite's `quick_check` in the
+//! background. The damage check stops after ten seconds, because the write-ahead log grows during
+//! its read transaction. A million orders take about one second (55 MB/s, measured). A store in
+//! PostgreSQL has no damage check, because PostgreSQL verifies pages itself if data checksums are
+//! on.
 
 use crate::log::ErrorChain;
 use crate::store::{Store, Structure};

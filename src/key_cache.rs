@@ -116,9 +116,9 @@ pub struct KeyCache {
     /// The time until which the cached keys are valid, in milliseconds after `opened`. The
     /// milliseconds include suspensions of the machine, because `opened` is a [`BootInstant`].
     valid_until_ms: AtomicU64,
-    /// The uses of keys that the store has not recorded yet. Maps the row of a key to the time of
-    /// its last use, in Unix milliseconds. The map is sorted by row, so that each transaction
-    /// changes few pages of the database.
+    /// The uses of keys that the store has not recorded yet. Maps a key's row number to the time of
+    /// its last use, in Unix milliseconds. Sorting by row number lets each transaction change few
+    /// pages of the database.
     uses: Mutex<BTreeMap<i64, i64>>,
 }
 
@@ -254,9 +254,9 @@ impl KeyCache {
         self.elapsed_ms() < self.valid_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. A separate thread does so,
-    /// because lists may keep the server's other threads busy. While a refresh is late, the cache
-    /// refuses all keys.
+    /// Refreshes the keys until the returned [`KeyRefresh`] is dropped. The refreshes have their
+    /// own thread, because lists may keep the other threads busy. After a second without a refresh,
+    /// the cache refuses all keys.
     pub fn keep_current(self: Arc<Self>, log: Logger) -> io::Result<KeyRefresh> {
         let (stop, stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_time().build()?;

@@ -1,8 +1,8 @@
 //! The metrics that the server updates while it runs. `admin` adds the metrics that each scrape
 //! computes from the server's state.
 //!
-//! A lock is taken only once for each counter, to register the counter's labels. Clients cannot
-//! create labels, because routes, methods and statuses come from fixed lists.
+//! Counting takes a lock only when a counter is used for the first time. Clients cannot create
+//! labels, because routes, methods and statuses come from fixed lists.
 
 mod rate_limited;
 mod requests;

@@ -219,10 +219,10 @@ pub trait Store: Send + Sync {
     /// higher `number`, the row's ban wins.
     async fn record_bans(&self, bans: Vec<NewBan>) -> Result<(), StoreError>;
 
-    /// Records when keys were last used. Each use has the key's row and a time in Unix
-    /// milliseconds. `uses` must contain at most one use per key.
+    /// Records when keys were last used. A use is the key's row and a time in Unix milliseconds.
+    /// `uses` must contain at most one use per key.
     ///
-    /// Skips uses within [`MIN_USE_INTERVAL_MS`] of the recorded one, and rows that another process
-    /// has locked.
+    /// Skips a use within [`MIN_USE_INTERVAL_MS`] of the key's recorded use. Skips rows that
+    /// another process has locked.
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError>;
 }

@@ -134,9 +134,8 @@ impl ReadAlong for CountPending {
 
 /// Advances the server's clock and the paused clock of this runtime together, in steps of 0.1 s.
 ///
-/// Tokio advances a paused clock as soon as all tasks are idle, even if a task waits for a response
-/// from the server. So before each step, this function waits until no request is pending. Each
-/// `sleep` then ends only when all tasks are idle.
+/// Tokio advances a paused clock as soon as all tasks are idle, even if a task waits for the
+/// server. So while a request is pending, this function yields in a loop and is never idle.
 async fn advance_clocks(clock: Arc<ManualClock>, pending: PendingRequests) {
     const TICK: Duration = Duration::from_millis(100);
     loop {
@@ -201,9 +200,9 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     // At 60 requests a minute, the last of the 200 requests are sent after 180 s. Jitter adds at
     // most a second per window. A ban would add five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
-    // In this test, the reset time and `Date` come from different clocks, so the client cannot
-    // compute when a window resets. For each of the three exhausted windows, it sends one request
-    // that the server refuses.
+    // The client tries once too early in each of the three exhausted windows. It cannot compute
+    // when a window resets, because in this test the reset time and `Date` come from different
+    // clocks.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

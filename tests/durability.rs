@@ -84,8 +84,7 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     assert_eq!(ids, (311..=320).collect::<Vec<i64>>());
 }
 
-/// Starts a server with 30 orders and cancels order 1. The returned client sends its requests
-/// through the wire check. The returned text is the address of the admin listener.
+/// Also returns the address of the admin listener.
 async fn serve_with_one_cancelled()
 -> (DataDir, Key, ServerProcess, (WireCheckProxy, Client), String) {
     let data = DataDir::temporary().unwrap();

@@ -128,8 +128,7 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
 }
 
 /// Collects both kinds of 429 of each operation: for an exhausted limit, and for a banned key. The
-/// account may send one request a minute. The ban begins when a request is refused [`BURST`] after
-/// the first refusal.
+/// limit is one request a minute, so one strike is enough for a ban.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in requests() {
@@ -242,8 +241,8 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // A part that is added to a shared schema or response must be unseen in each operation that
-    // uses it. Labels start with the operation, so return what precedes `part`.
+    // Returns the starts of the labels that end in `part`, such as `listOrders 200`. A new part of
+    // a shared component is unseen once in each operation that uses the component.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

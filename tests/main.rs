@@ -1,22 +1,16 @@
 //! Tests of the program from outside: its commands, the server over the wire, and the generated
 //! client.
 //!
-//! - `list_orders`, `order_pages`, `get_order`, `cancel_order`, `get_pet`: a file per operation.
-//!   `docs`: the public pages. `paths_and_methods`: unknown paths and unsupported methods.
-//!   `conditional`: entity tags. `traces`: the trace of a request in the log. `log_secrets`: no key
-//!   is in the log or in a response.
+//! - `list_orders`, `order_pages`, `get_order`, `cancel_order`, `get_pet`: one operation each.
+//! - `docs`, `paths_and_methods`, `conditional`, `odd_requests`: the public pages, unsupported
+//!   requests, entity tags, and invalid requests.
 //! - `authentication`, `last_used`, `limits`: keys and limits.
-//! - `odd_requests`: invalid and unusual requests. `cli`: the commands. `server`: running a server.
-//!   `durability`: crashes.
-//! - `client`: the generated client.
-//! - `every_documented_answer`: the responses match the documents, and every documented part occurs
-//!   in a response. `published_documents`: the responses also match each published document.
-//!   `wire_check`: tests of the check that compares responses with documents.
+//! - `traces`, `log_secrets`: a request's trace in the log. No key is in the log or in a response.
+//! - `cli`, `server`, `durability`: the commands, running a server, and crashes.
+//! - `every_documented_answer`, `published_documents`, `wire_check`: responses match the documents,
+//!   and every documented part occurs. `wire_check` tests the check itself.
 //!
-//! `tests/support` has the packages of tests: `testbed` starts the program, `test_server` is a
-//! server inside the test, `history` records and checks what clients saw, `conformance` tests the
-//! storage engines, and `protocol` model-checks the replicas' decisions. `xtask` uses some of them
-//! too. `tests/external_checks` has the files for `cargo xtask external-checks`.
+//! `tests/support` has the packages that the tests share, some of them with `xtask`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

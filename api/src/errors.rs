@@ -41,8 +41,8 @@ pub fn message(example: &str, numbers: &[&dyn Display]) -> String {
     message + rest
 }
 
-/// Bodies that do not depend on the request, by error code and path of the document. Encoding each
-/// body only once keeps 503s cheap while the store does not answer.
+/// Encoded bodies of errors, by error code and path of the document. Encoding each body once keeps
+/// 503s cheap while the store does not answer.
 static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|| {
     let plain = [
         (ErrorCode::InternalError, ServerError::INTERNAL_ERROR_EXAMPLE),

@@ -286,9 +286,9 @@ impl JsonSchema for Failure {
     }
 }
 
-/// Extracts the sender and the body together. Each is taken out of the request, so each needs an
-/// exclusive extractor. Dropshot allows only one per handler. Extraction never fails: if the body
-/// is invalid, `body` holds the reason.
+/// Extracts the sender and the body together. Both need an exclusive extractor, and dropshot allows
+/// only one per handler. Extraction never fails, because `body` holds the reason for an invalid
+/// body.
 #[derive(Debug)]
 pub struct Sent<B = NoBody> {
     /// The sender of the request. After authentication, [`Sender::caller`] returns the caller.

@@ -295,9 +295,8 @@ mod tests {
             (0, change(0, 5), change(0, 5), 0),
             (1, change(0, 7), change(0, 5), 0),
             (4, change(0, 9), change(0, 6), 3),
-            // Until now, the lag was that of change 7. The list is now at change 8, so it has
-            // change 7 but lacks change 9. A new lag begins now, although change 9 was stored by
-            // second 4.
+            // The list now has change 7, so the lag of change 7 ends. The lag of change 9 begins
+            // now, although change 9 was stored by second 4.
             (5, change(0, 9), change(0, 8), 0),
             (6, change(0, 9), change(0, 8), 1),
             // The store has a new history, and the list has none of its changes. So the lag that

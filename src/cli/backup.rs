@@ -1,6 +1,7 @@
 //! The commands `backup` and `restore`. `backup` copies an embedded store, even while a server uses
 //! the store. `backup` refuses a store in PostgreSQL, because PostgreSQL has its own tools for
-//! backups. `restore` creates a store from such a copy, either embedded or in PostgreSQL.
+//! backups. `restore` creates a store from the copy. The new store can be embedded or in
+//! PostgreSQL.
 
 use super::audit::{Change, record, record_in};
 use super::check::{CheckOutput, format_counts};

@@ -106,9 +106,9 @@ fn describe_state(status: u16, body: &str) -> String {
     }
 }
 
-/// Sends `GET /readyz`, and returns the status and the body. For an unspecified address such as
-/// 0.0.0.0, the operating system connects to the loopback address. After a timeout, the thread that
-/// reads the response continues to wait.
+/// Sends `GET /readyz`, and returns the status and the body. After a timeout, the thread that reads
+/// the response is abandoned. For an unspecified address such as 0.0.0.0, the operating system
+/// connects to the loopback address.
 fn query_readiness(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(send_request(&address)));

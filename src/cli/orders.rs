@@ -24,14 +24,13 @@ pub enum OrdersCommand {
     /// Import orders from a file
     ///
     /// The whole file is checked first. If a record is bad, or its id is already in the store,
-    /// nothing is imported. With --skip-existing, records whose id is in the store are skipped
-    /// instead.
+    /// nothing is imported. With --skip-existing, records whose id is in the store are skipped.
     ///
     /// The orders are then stored in steps of 10,000. While a server uses the store, a step has
-    /// only 500 orders, and a pause follows it, so that requests need not wait long. Lists contain
-    /// the orders of a step as soon as it has ended. An import that ends early prints how many
-    /// orders it has stored; to import the rest, run the same command again with --skip-existing.
-    /// If the data directory has no store yet, the import creates one and prints its location.
+    /// only 500 orders, and a pause follows it, so that requests need not wait long. As soon as a
+    /// step ends, lists contain its orders. An import that ends early prints how many orders it has
+    /// stored. To import the rest, run the same command again with --skip-existing. If the data
+    /// directory has no store yet, the import creates one and prints its location.
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row. The command recognizes the
     /// format by the content.
@@ -51,8 +50,8 @@ Examples:
     Import(ImportArgs),
     /// Mark orders as shipped, so that they can no longer be cancelled
     ///
-    /// All orders are checked first. If an order does not exist or is cancelled, no order is
-    /// marked. If there are many orders, they are marked in steps, as in an import.
+    /// If an order does not exist or is cancelled, no order is marked. Many orders are marked in
+    /// steps, which `orders import --help` describes.
     ///
     /// Orders that have already shipped stay as they are. The output lists the first 20 such
     /// orders, or all with --json.
@@ -90,9 +89,9 @@ Examples:
     /// shipDate and complete. A field that is absent, null or an empty cell keeps its value in the
     /// store.
     ///
-    /// The whole file is checked first. If a record is bad, or its order does not exist or is
-    /// cancelled, nothing is changed. If there are many orders, they are changed in steps, as in an
-    /// import. If an update ends early, run the same command again to change the rest.
+    /// If a record is bad, or its order does not exist or is cancelled, nothing is changed. Many
+    /// orders are changed in steps, which `orders import --help` describes. If an update ends
+    /// early, run the same command again to change the rest.
     #[command(after_help = "\
 Examples:
   store-orders orders update shipped.csv

@@ -13,9 +13,9 @@ Example:
 pub enum PetsCommand {
     /// Import pets from a file
     ///
-    /// The whole file is checked first. If a record is bad, or its id is already in the store,
-    /// nothing is imported. With --skip-existing, records whose id is in the store are skipped.
-    /// After the check, the pets are stored in steps, as in an import of orders.
+    /// If a record is bad, or its id is already in the store, nothing is imported. With
+    /// --skip-existing, records whose id is in the store are skipped. Pets are stored in steps,
+    /// which `orders import --help` describes.
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row. The content decides the
     /// format. A record has the fields id (an integer from -(2^53-1) to 2^53-1) and name.

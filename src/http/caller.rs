@@ -148,13 +148,11 @@ impl TrustedProxies {
         TrustedProxies(networks)
     }
 
-    /// Returns the client's address. This is the peer's address, unless the peer is a trusted
-    /// proxy.
+    /// Returns the client's address: the peer's address, or the address that trusted proxies report
+    /// in `X-Forwarded-For`.
     ///
-    /// For a trusted proxy, reads the entries of `X-Forwarded-For` from the last to the first.
-    /// Stops after the first address that is not a trusted proxy, because the sender at this
-    /// address can forge earlier entries. Stops before an unreadable entry. Returns the address
-    /// that was read last, or the peer's address if none was read.
+    /// The client is the last address in the header that is not a trusted proxy, because this
+    /// client can forge all earlier entries.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {

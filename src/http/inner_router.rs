@@ -134,8 +134,8 @@ impl InnerRouter {
         operations.map(|operation| operation.route_name.as_str())
     }
 
-    /// Routes a request. HEAD is routed as GET (RFC 9110, 9.3.2). Also returns the document of the
-    /// requested version, or of version 1 if the path is outside all versions.
+    /// Routes a request, HEAD as GET (RFC 9110, 9.3.2). A path outside all versions gets the
+    /// document of version 1.
     pub fn route(&self, method: &Method, path: &str) -> (&'static Document, Route<'_>) {
         let mut versions = self.versions.iter();
         let version =

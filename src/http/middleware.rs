@@ -199,9 +199,7 @@ async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body
     enforce(scope, None, decision, now)
 }
 
-/// Records the rate limit status for the response headers. Returns `Break` with a 503 if the
-/// limiter could not count the request, or with a 429 if the limiter refused the request. `plan` is
-/// `None` without a valid key.
+/// Records the rate limit status for the response headers. `plan` is `None` without a valid key.
 fn enforce(
     scope: &mut RequestScope,
     plan: Option<Plan>,

@@ -56,9 +56,9 @@ impl CachedKeys {
         *self.reflected.lock()
     }
 
-    /// Returns the keys from the rows of a lookup for `digests`. The rows reflect the position
-    /// `read`. Caches the keys unless the cache reflects later changes or another history. In any
-    /// case, caches each digest without a row as absent.
+    /// Returns the keys in `rows`, the result of a lookup for `digests` at the position `read`.
+    /// Caches the keys unless the cache reflects later changes or another history. Always caches
+    /// the digests without a row as absent, because each such entry records the position `read`.
     pub fn insert_looked_up(
         &self,
         digests: impl Iterator<Item = Digest>,

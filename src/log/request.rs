@@ -23,11 +23,12 @@ const LOGGED_PATH_CHARS: usize = 200;
 /// The log cuts longer user agents to this many bytes. Invalid UTF-8 is replaced after the cut.
 const LOGGED_AGENT_BYTES: usize = 120;
 
-/// The maximum length of a run of letters and digits in a path or a user agent. The next two
-/// constants allow longer runs of only digits or letters.
+/// The maximum length of a run of letters and digits in a path or a user agent. A longer run may be
+/// part of a key, so the whole path or user agent is withheld. A key id is logged, because its
+/// longest run has exactly this length.
 ///
-/// A longer run may be part of a key, so the whole path or user agent is withheld. A key id is
-/// logged, because its longest run has exactly this length.
+/// The next two constants apply instead to a run of only digits, and in a user agent to a run of
+/// only letters.
 const LONGEST_RUN: usize = 12;
 /// The maximum length of a run of only digits, such as an order id.
 const LONGEST_NUMBER: usize = 19;

@@ -80,9 +80,9 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the oldest outdated lists, which the caller must cut off. The other outdated lists
-    /// hold at most `bound` bytes. Never returns the newest outdated list, even if that list alone
-    /// is larger ([`SentLists::excess`]).
+    /// Returns the oldest outdated lists. The caller must cut off the returned lists, so that the
+    /// remaining outdated lists hold at most `bound` bytes. Never returns the newest outdated list,
+    /// for the reason in [`SentLists::excess`].
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
@@ -192,8 +192,8 @@ impl ReadRefresh {
     }
 }
 
-/// The maximum number of messages with orders that wait to be applied to the snapshot. The limit
-/// bounds the memory, because the store may send orders faster than the server applies them.
+/// The maximum number of messages that wait to be applied to the snapshot. Without this limit, a
+/// store that sends faster than the server applies could fill the memory.
 const BATCHES_AHEAD: usize = 4;
 
 async fn read_changes(

@@ -245,9 +245,9 @@ impl Reader {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }
 
-    /// Returns a future that resolves to the page's compressed bytes. The future compresses the
-    /// page only if no earlier call has done so. At most one compression per processor runs at a
-    /// time. Returns [`CutOff`] if the list was cut off or has no page `number`.
+    /// Returns a future that compresses the page with this index, unless the page is already
+    /// compressed. Fails at once if the list was cut off or the index is too high. Compressions
+    /// wait for a permit.
     pub fn deflate(
         &self,
         number: usize,

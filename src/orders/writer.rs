@@ -72,9 +72,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
-/// The maximum difference between the deadline of a batch's first request and the other deadlines.
-/// A batch in PostgreSQL fails at its earliest deadline, so a larger difference would fail requests
-/// that have time left.
+/// The maximum difference between the deadlines of a batch's first request and of any other request
+/// in the batch. A batch in PostgreSQL fails at its earliest deadline. So a request may fail this
+/// much too early.
 const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 
 /// While this many requests are waiting, further requests fail with [`CancelError::QueueFull`].
@@ -212,7 +212,8 @@ async fn run_writer(work: Work, mut queue: mpsc::Receiver<QueuedCancel>) {
 }
 
 /// Waits for the next batch. Returns an empty batch once the queue is closed and empty. Postpones a
-/// request if its deadline is too far from the first request's deadline.
+/// request whose deadline is more than [`MAX_DEADLINE_SPREAD`] from the deadline of the batch's
+/// first request.
 async fn next_batch(
     queue: &mut mpsc::Receiver<QueuedCancel>,
     postponed: &mut Option<QueuedCancel>,

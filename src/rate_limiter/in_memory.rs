@@ -116,8 +116,8 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Passes a window's 429 to the key's strikes, unless a limit of the account is zero. Logs and
-    /// records a new ban. Returns the key's ban, if any, instead of `decision`.
+    /// Treats a 429 as a possible strike of the key, unless a limit of the account is zero. If the
+    /// key is then banned, returns the ban instead of `decision`. Logs and records a new ban.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,

@@ -175,8 +175,8 @@ mod tests {
         ban_key(after(11), &mut elsewhere);
         elsewhere.apply_stored_ban(here.ban, after(12));
         assert_eq!(elsewhere, Strikes { closes_at: elsewhere.closes_at, ..here });
-        // If the operator lifts a ban while this server begins the next ban, the key's row and the
-        // next ban get the same number. The row must replace the next ban.
+        // Lifting a ban increments the number in the key's row. A ban that this server begins
+        // meanwhile gets the same number. The row must replace that ban.
         let lifted = KeyBan { number: 1, ..KeyBan::default() };
         here.apply_stored_ban(lifted, after(12));
         assert_eq!(here.ban, lifted);

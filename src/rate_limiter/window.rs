@@ -53,9 +53,8 @@ impl FixedWindow {
     }
 
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
-        // Record the end of the window even if the request is refused. After the clock was set
-        // back, `remaining` limits the end to one window length from `now`. If this end were not
-        // recorded, each refusal would compute a later one.
+        // Store the shortened end even if the request is refused. Otherwise, after the clock was
+        // set back, each refusal would move the end later.
         *self = self.remaining(now, window);
         let mut current = self.current(now, window);
         if let Some((status, window)) = current.exhausted(now, window, limit) {

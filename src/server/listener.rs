@@ -1,18 +1,17 @@
 //! Sets options of dropshot's listening socket, so that responses are sent without delay and
-//! stalled connections end. Also closes the socket early in a shutdown. Dropshot itself keeps the
-//! socket open until the last request is done. Until then, new clients could connect, but would
-//! only wait.
+//! stalled connections end.
 //!
-//! When a listening socket closes, the system resets the connections that are established but not
-//! yet accepted. The client of such a connection may have sent a request, and cannot know that
-//! nobody read the request. So the socket first ignores new connections for a moment, while the
-//! process accepts the established connections. A client whose packet was ignored sends the packet
-//! again after a second. By then the socket is closed, so the connection is refused before the
-//! client sends a request.
+//! Also closes the socket early in a shutdown, because dropshot keeps the socket open until the
+//! last request is done. Until then, new clients could connect, but would only wait.
 //!
-//! Dropshot does not expose the socket. On Linux, this module finds the socket among the process's
-//! files in /proc, and duplicates the socket. Accepted connections inherit the socket's options. On
-//! other systems, and without /proc, the options are not set, and the log says so.
+//! Closing a listening socket resets the connections that are established but not yet accepted.
+//! Their clients may have sent requests, and cannot know that nobody read them. So the socket first
+//! ignores SYN packets for a moment, while the process accepts the established connections. An
+//! ignored client repeats its SYN after a second, and is refused before it sends a request.
+//!
+//! Dropshot does not expose the socket. On Linux, this module finds and duplicates the socket
+//! through /proc. Without /proc and on other systems, the options are not set, and the log has a
+//! warning.
 
 use filedescriptor::FileDescriptor;
 use rustix::net::{Shutdown, sockopt};
@@ -68,9 +67,9 @@ impl ListeningSocket {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Sets the time after which the operating system ends the connection of a vanished client. On
-    /// Linux, also ends a connection whose client takes no bytes. Affects only connections that are
-    /// accepted from now on.
+    /// Makes the operating system end the connections of vanished clients after `timeout`. On
+    /// Linux, this includes clients that take no bytes. Affects only connections that are accepted
+    /// after this call.
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         sockopt::set_tcp_user_timeout(&self.0, timeout.as_millis().try_into().unwrap_or(u32::MAX))?;

@@ -53,8 +53,8 @@ pub struct ReloadableCertificate {
     reload_requested: Notify,
 }
 
-/// The versions of the certificate file and the key file when they were last read, and when they
-/// were last checked. A pair is `None` if the metadata of either file could not be read.
+/// The versions of the certificate file and the key file. `loaded` and `last_checked` are `None` if
+/// the metadata of either file could not be read.
 #[derive(Debug)]
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
@@ -170,8 +170,8 @@ impl ReloadableCertificate {
         }
     }
 
-    /// True if the files have changed since they were loaded, but not since the last check. A newer
-    /// change may be half done, because certificate and key are replaced one after the other.
+    /// True if the files differ from the loaded files, and are unchanged since the last check.
+    /// Before that, perhaps only one of the two files has been replaced.
     fn has_changed(&self) -> bool {
         let current = file_versions(&self.files);
         let mut seen_versions = self.versions.lock();

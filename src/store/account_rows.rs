@@ -200,7 +200,8 @@ pub fn select_keys(keys: &str) -> String {
 }
 
 /// Returns a query for the accounts and keys whose change number is above `after`, with the columns
-/// of [`KeyChange::read`]. A row beyond [`MAX_CHANGED_KEYS`] shows that too many have changed.
+/// of [`KeyChange::read`]. The query returns at most [`MAX_CHANGED_KEYS`] + 1 rows. The extra row
+/// shows that too many have changed.
 ///
 /// Sorting makes engines use the index on the change number, even if they misjudge the number of
 /// rows.

@@ -193,7 +193,7 @@ pub struct OrderCounts {
 
 row! {
     /// New values for an order, from a file of updates. `None` leaves a field unchanged. The values
-    /// are valid. Whether the order exists and is not cancelled is checked later.
+    /// are valid, but the order may be missing or cancelled.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct OrderUpdate {
         pub id: i64 = [id bigint],

@@ -195,8 +195,9 @@ impl Drop for OpenStore {
         if self.files.require_checkpointable().is_ok() {
             return;
         }
-        // By default, SQLite makes a checkpoint when the last connection closes. The store or its
-        // log index was replaced, so a checkpoint would damage the store that other processes use.
+        // By default, SQLite makes a checkpoint when the last connection closes. Prevent the
+        // checkpoint: the store's file was overwritten, or the log's index was removed or replaced,
+        // so a checkpoint could damage the store.
         let connections = [
             self.writer.connection_mut(),
             self.scanner.get_mut(),

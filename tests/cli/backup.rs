@@ -22,8 +22,8 @@ fn cancelled_ids(file: &Path) -> Vec<i64> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// Backs up a store while orders are cancelled. Waits after the first step until 20 more orders are
-/// cancelled. Returns the number of orders that were cancelled before the wait.
+/// Backs up a store. After the first step, waits for 20 more cancellations, so that the store
+/// changes during the backup. Returns the number of cancellations before the wait.
 fn copy_while_cancelled(directory: &Path, file: &Path, cancelled_count: &AtomicI64) -> i64 {
     let began = AtomicI64::new(0);
     let progress = |copied, all| {

@@ -38,10 +38,8 @@ struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// Returns the end of the window and the number of its requests. A closed window counts as a
-    /// new window that begins now.
-    ///
-    /// If the wall clock was set back, moves the end to at most `length` from now.
+    /// Returns the end of the window and the number of its requests. If the wall clock was set
+    /// back, moves the end to at most `length` from now.
     fn state_at(&mut self, wall: Time, length: Time) -> (Time, u32) {
         if self.has_closed(wall) {
             self.requests = 0;
@@ -140,8 +138,9 @@ impl Model {
         }
     }
 
-    /// Forgets closed windows, as the server does. Also forgets the end of a key's ban once the
-    /// key's strikes have expired and the ban has been over for a day. The store still has the ban.
+    /// Forgets an account's windows once both have closed, as the server does. Also forgets the end
+    /// of a ban that has been over for a day, once the key's strikes have expired. The store still
+    /// has the ban.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

@@ -69,8 +69,8 @@ pub struct BrowserArgs {
     pub pictures: Option<PathBuf>,
 }
 
-/// Runs the browser session in the given views. Only the view `settings` uses the server with
-/// `SETTINGS`. The session exits with 1 if it has findings, and with 2 if Chromium does not start.
+/// Runs the browser session in the given views. The session exits with 1 if it has findings, and
+/// with 2 if Chromium does not start.
 pub fn browse(
     arguments: &BrowserArgs,
     repository: &Repository,

@@ -31,14 +31,15 @@ enum Command {
     ///
     /// Each document in spec must be in canonical form and contain the code samples of
     /// spec/samples. Its examples must match their schemas, and its base URLs must end in its major
-    /// version. Its texts and spec/guide.md must repeat its plans, error codes and bounds
-    /// correctly. It must contain every value that the contract in api/src emits. It may contain
-    /// other values only if they are of a kind that dropshot cannot emit.
+    /// version. The texts and spec/guide.md must state the document's plans, error codes and bounds
+    /// correctly. Each document must contain every value that the contract in api/src emits. Other
+    /// values are allowed only if dropshot cannot emit their kind.
     ///
     /// Each document is also compared with the last published one. A breaking change requires a new
-    /// major version, an addition a new minor version, and any other change a new patch version. A
-    /// change of a beta requires the next beta, unless the change is breaking. CHANGELOG.md must
-    /// have a section for the new version that names each breaking change and each addition.
+    /// major version, even after a beta. After a beta, every other change requires the next beta.
+    /// Otherwise, an addition requires a new minor version, and any other change a new patch
+    /// version. CHANGELOG.md must have a section for the new version that names each breaking
+    /// change and each addition.
     ///
     /// The generated files must be up to date. No file in spec/published may have been changed or
     /// removed since it reached the main branch. The server's modules must import each other only
@@ -99,14 +100,11 @@ enum Command {
 
     /// Run third-party tools against the documents and the live server.
     ///
-    /// Redocly lints the documents, and kubernetes-validate validates the handbook's manifests.
-    /// schemathesis sends random requests to the server. The command also runs the code samples for
-    /// TypeScript, and clients that openapi-typescript and openapi-python-client generate. The
-    /// tools for these checks are pinned in tests/external_checks, and --install installs them.
+    /// Checks the documents, the handbook's files, the metrics, the code samples, the generated
+    /// clients and the console sessions. schemathesis sends random requests to the server.
     ///
-    /// The other checks need only packages of Debian. promtool checks the alerts and the metrics.
-    /// The command also runs the code samples for curl, the shell and Python, and the shell
-    /// sessions of the README, the guide and the handbook.
+    /// Some tools are pinned in tests/external_checks, and --install installs them. The other tools
+    /// are packages of Debian.
     ///
     /// The command fails if a check finds anything. The servers listen on the loopback interface
     /// and stop with the command.
@@ -142,16 +140,12 @@ enum Command {
 
     /// Test the public pages in a real browser.
     ///
-    /// Starts the server and headless Chromium, and visits /guide, /docs/v1, /docs/v2, /changelog
-    /// and /. Five views test desktop and phone widths in light and dark mode, and a tablet's width
-    /// in light mode. Each looks for the plans, the rate limit headers, the operations and the
-    /// deprecation. Each types a key into /docs/v1 and sends a request with the key. A console
-    /// error or a request to another server is a failure.
+    /// Starts the server and headless Chromium, and visits the public pages. Five views test
+    /// desktop, tablet and phone, in light or dark mode. A console error, a missing part or a
+    /// request to another server is a failure.
     ///
-    /// Three more views exist. `plain` reads /guide, /docs/v1 and /docs/v2 without JavaScript at
-    /// the width of a phone. `settings` looks for the operator's contact on /docs/v1.
-    /// `negative-controls` breaks /docs/v1 and /guide, and requires that the checks find each
-    /// defect.
+    /// `plain` tests a phone without JavaScript. `settings` looks for the operator's contact on
+    /// /docs/v1. `negative-controls` breaks pages, and requires that the checks find each defect.
     ///
     /// Needs the command chromium, and the tools that `cargo xtask external-checks --install`
     /// installs.

@@ -57,11 +57,10 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
     Ok(())
 }
 
-/// Runs the integration tests whose names contain `tests`, and passes `arguments` to the test
-/// program.
+/// Runs the integration tests whose names contain `tests`. Passes `arguments` to the test program.
 ///
-/// Returns no lines if tests ran and passed. After a failure, returns the documented parts that the
-/// tests never saw, or the end of the output if there are no such parts.
+/// Returns no lines if tests ran and passed. Otherwise returns the lines that end with
+/// `NEVER_SEEN`, or the last lines of the output.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,

@@ -1,8 +1,8 @@
 //! `cargo xtask external-checks`: runs third-party tools against the documents and a live server.
 //!
 //! Most of the tools are pinned in `tests/external_checks` and installed in
-//! `target/external_checks`. Node and npm must be installed first. promtool, curl, openssl, ss,
-//! nginx, systemd-analyze and Python come from packages of Debian.
+//! `target/external_checks`. The developer must install Node, npm, and the Debian packages with
+//! promtool, curl, openssl, ss, nginx, systemd-analyze and Python.
 
 mod clients;
 mod documents;

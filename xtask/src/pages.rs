@@ -15,9 +15,8 @@ use serde_json::Value;
 
 const SITE_BAR: &str = "{site}";
 
-/// Returns the newest version whose `info.version` is not a pre-release, and its document. If all
-/// versions are pre-releases, returns version 1 and null. `documents` are in the order of
-/// [`DOCUMENTS`].
+/// Returns the newest version that is not a pre-release, and its document. `documents` are in the
+/// order of [`DOCUMENTS`].
 fn newest_stable(documents: &[Value]) -> (&'static Document, &Value) {
     let is_stable = |document: &Value| {
         let version = document.pointer("/info/version").and_then(Value::as_str);

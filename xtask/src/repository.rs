@@ -75,8 +75,7 @@ impl Repository {
             .with_context(|| format!("cannot write {name}"))
     }
 
-    /// Reads all files of a directory. The keys of the result are the names of the files. Returns
-    /// no files for a missing directory. Fails if the directory contains a subdirectory.
+    /// Reads all files of a directory, by name. Fails if the directory contains a subdirectory.
     pub fn files(&self, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         let entries = match std::fs::read_dir(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -1,6 +1,6 @@
 //! Inserts the code samples into the documents as `x-codeSamples`. `spec/samples` has a file for
-//! each operation of each version. If a file has no code block for a language, the block of an
-//! earlier version applies.
+//! each operation of each version. If a file has no code block for a language, the block of the
+//! latest earlier version applies.
 
 use crate::client_command::fill_in_client_command;
 use crate::documents::{DOCUMENTS, Document};

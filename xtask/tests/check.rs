@@ -293,8 +293,8 @@ Drift
     );
 }
 
-/// Returns the problems that `check_texts` reports if the first `from` in `file` is replaced with
-/// `to`. `file` is the guide or a document. The file on disk does not change.
+/// Returns the problems that `check_texts` reports after one replacement in `file`, which is the
+/// guide or a document.
 fn texts_with(file: &str, from: &str, to: &str) -> String {
     let read = |name: &str| {
         let real = Repository::here().read(name).unwrap();

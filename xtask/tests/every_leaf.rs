@@ -22,9 +22,9 @@ fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// Asserts that a change at `pointer` is noticed. Either the check of `changed` reports places at
-/// `pointer` only, or it reports nothing and the compatibility rules find a change between `real`
-/// and `changed`.
+/// Asserts that a change at `pointer` is noticed. The check against the emitted document must
+/// report no other place. If this check reports nothing, the compatibility rules must find the
+/// change.
 #[track_caller]
 fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str) {
     let places = places(emitted, changed);
@@ -39,9 +39,9 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
 }
 
 /// Makes each change that `changes` returns, and passes the changed document to [`assert_noticed`].
-/// Counts the changes of each document, and returns the lowest count.
+/// Returns the number of changes of the document with the fewest.
 ///
-/// `changes` gets a pointer and the present value. For each change, it returns the pointer that the
+/// `changes` gets a pointer and the present value. `changes` returns pairs of the pointer that the
 /// check must report, and the new value.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     DOCUMENTS.into_iter().map(|source| each_change_of(source, &changes)).min().unwrap()

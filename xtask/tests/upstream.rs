@@ -1,5 +1,5 @@
-//! Checks `api/UPSTREAM.md`. The file must name the library versions in use. All files that it
-//! names must exist. Each row must name an upstream issue or say that none was found.
+//! Checks the tables of workarounds in `api/UPSTREAM.md`. They must name the library versions in
+//! use, existing files, and an upstream issue or "no issue found".
 
 use std::process::Command;
 use xtask::repository::Repository;

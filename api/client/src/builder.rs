@@ -161,11 +161,11 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the HTTP client to start from, for example with a proxy or a private certificate
+    /// Replaces the default HTTP client, for example to use a proxy or a private certificate
     /// authority. This crate adds the key, replaces the connect timeout and the read timeout, and
     /// turns off redirects.
     ///
-    /// This HTTP client sends a `User-Agent` only if you set
+    /// Your HTTP client sends a `User-Agent` only if you set
     /// [`user_agent`](reqwest::ClientBuilder::user_agent). The default HTTP client sends
     /// `store-orders-client/VERSION`.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {

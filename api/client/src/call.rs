@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The options of a call, and the record of its attempts. Clones share the record. So the code that
-/// awaits a request can read what `ClientHooks::exec`, which sends the request, has recorded.
+/// The options of a call, and the record of its attempts. Clones share the record:
+/// `ClientHooks::exec` writes the record, and the code that awaits the request reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     pub(crate) policy: RetryPolicy,

@@ -20,9 +20,8 @@ struct State {
     /// that began later.
     waiting: BTreeMap<u64, Waiting>,
     calls: u64,
-    /// The time until which the rate limit is exhausted, as last announced to the waiting calls. If
-    /// this time changes, all waiting calls are notified, because each compares the time with its
-    /// deadline.
+    /// The time until which the rate limit is exhausted, as last announced to the waiting calls.
+    /// `admit_calls` wakes all calls if the time changes.
     held_until: Option<Instant>,
 }
 
@@ -58,9 +57,9 @@ impl CallQueue {
         state.calls
     }
 
-    /// Waits until this call may send a request. Fails immediately if the rate limit is known to
-    /// last beyond the deadline. The error is the remaining time of the limit, or zero once the
-    /// deadline has passed.
+    /// Waits until this call may send a request. At the deadline, fails with zero. Fails earlier if
+    /// the rate limit is known to last beyond the deadline; the error is then the remaining time of
+    /// the rate limit.
     pub(crate) async fn wait(
         &self,
         call: u64,

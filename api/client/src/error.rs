@@ -104,11 +104,11 @@ impl Error {
         self.head().map(|head| head.status)
     }
 
-    /// True if the last response was a 429, or if the wait for the rate limit would have been too
-    /// long ([`ErrorKind::RateLimit`]).
+    /// True if the last response was a 429, or if the rate limit would have delayed the call beyond
+    /// its time limits ([`ErrorKind::RateLimit`]).
     ///
-    /// The API sends 429 with the code `rate_limit_exceeded` or `key_banned`.
-    /// [`retry_after`](Self::retry_after) returns the time to wait, if it is known.
+    /// A 429 has the code `rate_limit_exceeded` or `key_banned`. [`retry_after`](Self::retry_after)
+    /// returns the time to wait, if it is known.
     pub fn is_rate_limited(&self) -> bool {
         self.kind() == ErrorKind::RateLimit || self.status() == Some(StatusCode::TOO_MANY_REQUESTS)
     }

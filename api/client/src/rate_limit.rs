@@ -36,8 +36,8 @@ impl RateLimit {
     }
 
     /// Returns the time until the reset, by the server's clock if the response has `Date`. Returns
-    /// `None` if the reset has passed or is more than about a minute away. A later reset usually
-    /// ends a day window or a ban, for which calls do not wait.
+    /// `None` if the reset has passed or is more than [`MAX_RESET_DELAY`] away. A reset that far
+    /// away usually ends a day window or a ban, for which calls do not wait.
     pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let now = DateTime::<Utc>::from(server_now(headers));
         let resets_in = (self.reset - now).to_std().ok()?;

@@ -127,9 +127,9 @@ impl RateLimitState {
         self.in_flight.remove(&number);
     }
 
-    /// Updates the number of remaining requests. Responses may arrive out of order. So until the
-    /// limit resets, the response to a request that was sent before the last update can only lower
-    /// the number.
+    /// Updates the number of remaining requests. Until the limit resets, a response can raise the
+    /// number only if its request was sent after the last update. The reason is that responses may
+    /// arrive out of order.
     fn learn(&mut self, number: u64, now: Instant, remaining: u64, resets_at: Option<Instant>) {
         let is_later = self.learned_after.is_none_or(|sent| number > sent);
         let has_reset = self.resets_at.is_some_and(|at| at <= now);
@@ -141,8 +141,8 @@ impl RateLimitState {
     }
 
     /// Records a request without a response, or with a response that reports no limit. If the
-    /// server may have counted the request, lowers the known number of remaining requests by 1, but
-    /// not below 1.
+    /// server may have counted the request, lowers the known number of remaining requests by 1. The
+    /// number stays at least 1, because at 0 all calls would wait for the reset.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {

@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 /// Sends the request, and retries it as the retry policy of `call` allows. Each run of `execute` is
 /// one attempt. Records the attempts in `call`.
 ///
-/// The rate limit or the call's timeout may end the call while it waits. The function then records
-/// the reason in `call` and returns a placeholder error.
+/// If the rate limit or the call's timeout ends a wait, records the reason in `call` and returns a
+/// placeholder error.
 pub(crate) async fn send<F>(
     call: &Call,
     operation: &'static str,

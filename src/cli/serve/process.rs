@@ -177,8 +177,6 @@ impl Process {
     }
 }
 
-/// Returns the end of the error message after a second signal. The text names the number of
-/// connections on which requests were aborted. The text is empty if there are none.
 fn describe_cut_off(connections: usize) -> String {
     match connections {
         0 => String::new(),

@@ -22,7 +22,7 @@ pub struct ServedStore {
 impl ServedStore {
     /// Combines a store with a limiter that counts in memory and saves the counts to a file.
     /// `unauthenticated_per_minute` is the limit per address for requests without a valid key.
-    /// Blocks.
+    /// Blocks while reading the store and the counts file.
     pub fn embedded(
         store: SqliteStore,
         unauthenticated_per_minute: u32,

@@ -50,8 +50,8 @@ impl PagesBuilder {
         self.v1.push_run(separator, page.v1(), range);
     }
 
-    /// Adds a whole page. Shares the page, unless the page begins with the wrong separator or its
-    /// orders fit into the unfinished page. In these two cases, copies the orders.
+    /// Adds a whole page. Copies its orders only if the page begins with the wrong separator, or if
+    /// the orders fit into the unfinished page. Otherwise shares the page.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.v1.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
         if self.orders.is_empty() || !fits {

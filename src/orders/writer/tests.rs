@@ -11,8 +11,6 @@ use std::time::Instant;
 use tempfile::TempDir;
 use testbed::wait_until;
 
-/// Starts a writer for a store with pending orders 1 to 20. Returns the writer, the metric of its
-/// batch sizes, the list that it updates, and the store's directory.
 async fn writer() -> (Writer, Histogram, Arc<Mutex<ListInMemory>>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).unwrap();

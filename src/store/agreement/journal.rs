@@ -141,9 +141,8 @@ pub struct Answer<I> {
 }
 
 impl<I> Answer<I> {
-    /// Creates an answer. `orders` is the change number of the last change to an order. `keys` is
-    /// the change number of the last change to a key. `is_known` is true if the journal has the
-    /// change that the query looked up.
+    /// `orders` is the change number of the last change of orders. `keys` is that of accounts and
+    /// keys. `is_known` is true if the journal has the change that the query looked up.
     pub fn new(last: Change<I>, orders: i64, keys: i64, is_known: bool) -> Answer<I> {
         Answer { last, orders, keys, is_known }
     }

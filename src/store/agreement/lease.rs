@@ -79,9 +79,9 @@
 use std::ops::Add;
 use std::time::Duration;
 
-/// The duration of a lease, from the time at which its last confirmed heartbeat was sent. A session
-/// waits this long if it is a server's first session, or if its primary differs from that of the
-/// previous session. Older leases may still be valid during the wait.
+/// The duration of a lease, from the time at which the last confirmed heartbeat was sent. A
+/// server's first session, and a session to another primary, first wait this long, because older
+/// leases may still be valid.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
@@ -144,12 +144,11 @@ pub struct OldLeaseWait<T> {
 pub struct WaitIsOver(());
 
 impl<T: Time> OldLeaseWait<T> {
-    /// Returns the wait of a new session to `server`. `before` contains the server and the wait of
-    /// the previous session.
+    /// Returns the wait of a new session to `server`. `opened` is the time of the session's first
+    /// connection. `before` is the previous session's server and wait.
     ///
-    /// The wait lasts at least until the previous wait ends. For a first session, or a session to a
-    /// different server, the wait lasts at least until [`LEASE`] after `opened`. `opened` is the
-    /// time of the session's first connection.
+    /// The wait ends no earlier than the previous wait. In a first session, or after a change of
+    /// server, the wait also lasts at least until [`LEASE`] after `opened`.
     pub fn for_session<S: PartialEq>(
         opened: T,
         server: &S,

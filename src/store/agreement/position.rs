@@ -28,12 +28,12 @@ impl Position {
         self.history != other.history || self.number > other.number
     }
 
-    /// Returns the list's position after the orders of a batch were removed from the list. `batch`
+    /// Returns the list's position after the orders of a batch are removed from the list. `batch`
     /// has the store's positions before and after the batch, or is `None` if the batch cancelled no
     /// order.
     ///
-    /// Returns `self` if `batch` is `None`. Also returns `self` if `self` is not the position
-    /// before the batch, because the list may then lack an earlier change.
+    /// The position stays unless the list is at the position before the batch. Otherwise the list
+    /// may lack a change that precedes the batch.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

@@ -40,14 +40,12 @@ impl OrdersRead {
         OrdersRead { reached: before, is_all: before == last }
     }
 
-    /// Describes a read of one page of the rows that changed after the position `after`. The page
-    /// must not split the rows of a change.
+    /// Describes a read of one page of the rows that changed after the position `after`. `highest`
+    /// is the number of the last change on the page, or `None` if the page is empty. The page must
+    /// contain all rows of that change. `before` is the store's last change before the read.
     ///
-    /// `highest` is the number of the last change on the page, or `None` if the page is empty.
-    /// `before` is the store's last change before the read.
-    ///
-    /// A row that several changes have rewritten is only on the page of the latest change. So a
-    /// full page may lack such a row, which is then on a later page.
+    /// If a later change has rewritten a row, a full page may lack the row. A later page then has
+    /// the row.
     pub fn page(
         after: Position,
         before: Position,

@@ -49,10 +49,9 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// Returns the earliest time for the next query, if the last query was sent at `sent`. At most
-/// `most` queries may be in flight. The returned times spread `most` queries evenly over one round
-/// trip. If all of them were sent at once, the next request would wait almost a whole round trip
-/// until one of them ends. A pause shorter than [`TIMER_RESOLUTION`] is skipped.
+/// Returns the earliest time for the next query, if the last query was sent at `sent`. The returned
+/// times spread `most` queries, the maximum in flight, evenly over one round trip. If all were sent
+/// at once, a later list request could wait almost a whole round trip for the next query.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;
     if share < TIMER_RESOLUTION { sent } else { sent + share }

@@ -194,8 +194,8 @@ fn visit_in_pages(
     column: &str,
     visit: &mut dyn FnMut(i64, &Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    // Select all rows in pages, and let `visit` find the wrong values. A query for only the wrong
-    // values would read a whole sound table, because it would never reach its LIMIT.
+    // Select all rows in pages, so that each query is short. In a sound table, a query for only the
+    // wrong values would never reach its LIMIT, and would read the whole table.
     let query =
         format!("SELECT id, {column} FROM {table} WHERE id >= $1 ORDER BY id LIMIT {PAGE_ORDERS}");
     let mut from = Some(i64::MIN);

@@ -6,9 +6,8 @@ use tokio::task::yield_now;
 /// [`gather_requests`] might never return under steady load.
 const MAX_GATHERED: usize = 256;
 
-/// Waits for more requests, so that requests that arrive together share a statement. Stops when the
-/// other tasks have run and no request was added, or at [`MAX_GATHERED`]. `waiting` returns the
-/// number of waiting requests.
+/// Lets other tasks run until they add no more requests, or until [`MAX_GATHERED`] requests wait.
+/// `waiting` returns the number of waiting requests.
 pub async fn gather_requests(waiting: impl Fn() -> usize) {
     let mut before = 0;
     loop {

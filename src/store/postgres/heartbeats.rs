@@ -64,8 +64,7 @@ pub async fn seen_and_silent(
 /// Waits for heartbeats, and removes the rows of servers that send none. Fails if any server still
 /// has a row.
 ///
-/// A removed server may still run. The removed server's next heartbeat ends that server's session.
-/// The next session of that server reads the missed changes.
+/// A removed server may still run. Its next heartbeat then ends its session.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

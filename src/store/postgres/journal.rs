@@ -1,9 +1,8 @@
-//! The journal in the table `changes`. Each change takes the change lock and adds a row. The last
-//! row has the numbers of the last changes of orders and of keys. Each order, account and key has
-//! the number of its own last change.
+//! The journal in the table `changes`. Each change adds a row. The last row has the numbers of the
+//! last changes of orders and of keys.
 //!
-//! When a server looks up the last row, the server also looks up the last change that it has seen.
-//! [`agreement::journal`](journal) says why.
+//! When a server reads the last row, the server also checks that the journal has the last change
+//! that the server has seen. [`agreement::journal`](journal) says why.
 
 use super::error::{lock_error, read_error, require_one_row, unreachable_because, write_error};
 use super::rows::value;
@@ -127,15 +126,15 @@ pub async fn record_change(
 }
 
 /// Adds the next change to the journal. If `$1` is true, the change concerns orders, otherwise
-/// accounts and keys. Inserts NULL as the change number, which aborts the transaction, in these
+/// accounts and keys. Aborts the transaction, by inserting NULL as the change number, in these
 /// cases:
 ///
-/// - One of the orders `$2` has a change number above `$3`.
-/// - The change concerns accounts and keys, and `$4` is not the last such change in the journal.
+/// - One of the orders `$2` has changed after the change `$3`.
+/// - `$1` is false, and `$4` is not the last change of accounts or keys in the journal.
 /// - The table `change_lock` is empty, so the transaction holds no lock.
 ///
-/// In the first case, ignores a damaged order whose change number is above the journal's last
-/// number. Without this exception, nobody could change a damaged order.
+/// A change number above the journal's last number is damage. The first case ignores such an order,
+/// because otherwise nobody could change the order.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (change_number, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM change_lock) AND ($1 OR keys = $4) AND NOT EXISTS (
@@ -146,8 +145,8 @@ pub const RECORD_UNLESS_CHANGED: &str = "
            CASE WHEN $1 THEN keys ELSE change_number + 1 END
     FROM changes ORDER BY change_number DESC LIMIT 1";
 
-/// Removes some old rows of the journal. `floor` is the result of the previous call, at first 0.
-/// The search starts above `floor`, to skip dead rows that an old transaction keeps in the table.
+/// Executes `REMOVE_OLD`. Pass the previous result as `floor`, or 0 in the first call. The search
+/// skips rows up to `floor`, because an old transaction can keep removed rows in the table.
 pub async fn remove_old(client: &Client, floor: i64) -> Result<i64, StoreError> {
     let rows =
         client.query_typed(REMOVE_OLD, &[(&floor, Type::INT8)]).await.map_err(write_error)?;

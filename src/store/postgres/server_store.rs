@@ -42,12 +42,12 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the store. If the store cannot be reached, keeps trying in the background. Fails if
-    /// the operator must act before another attempt can succeed.
+    /// Opens the store. If the store cannot be reached, this function still succeeds, and a task
+    /// keeps trying. Fails if the operator must act before another attempt can succeed.
     ///
-    /// With `confirms_lists`, every freshness query of a list request makes a commit that the
-    /// standby must confirm. Servers without heartbeats for `silent_for`, normally
-    /// [`SILENT_FOR`](super::SILENT_FOR), are removed from the table `replicas`.
+    /// With `confirms_lists`, every freshness query makes a commit that the standby must confirm.
+    /// Servers without heartbeats for `silent_for`, normally [`SILENT_FOR`](super::SILENT_FOR), are
+    /// removed from the table `replicas`.
     pub async fn open(
         url: PostgresUrl,
         confirms_lists: bool,

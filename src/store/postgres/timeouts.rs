@@ -39,8 +39,8 @@ pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 /// Pause after a failed attempt to open a session, and before a batch is sent again.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// A batch is sent only if at least this much time remains until its deadline. With less time, the
-/// answer would probably be late. A late answer ends the session.
+/// A batch is sent only if at least this much time remains until the earliest deadline in the
+/// batch. A late answer ends the session.
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time that a batch waits for each of its two locks, the change lock and an order's
@@ -183,10 +183,9 @@ const _: () = {
     // Removing old rows and recording the uses of keys share a connection. Both finish within
     // `MAINTENANCE_LIMIT`, even if each needs two slow statements.
     assert!(2 * 2 * MAINTENANCE.statement_ms < ms(MAINTENANCE_LIMIT));
-    // Polls of changed keys share a connection with freshness queries. Even if all freshness
-    // queries wait for a lock, one after another, a poll waits for less than `LEASE`, which is a
-    // second. Cached keys are valid for a second. After a longer wait they would have expired, and
-    // requests would get a 503.
+    // A poll of changed keys may wait for all freshness queries, because polls and freshness
+    // queries share a connection. The wait must be shorter than a second. Otherwise cached keys
+    // would expire, and requests would get a 503.
     assert!(MAX_LIST_QUERIES as u64 * FRESHNESS.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // A batch is counted in time even if it waits for all other batches and a removal of expired

@@ -59,9 +59,9 @@ pub fn in_transaction<T>(
     result
 }
 
-/// Recognizes errors that show damage. Any other error becomes a failed read, because most
-/// statements read. If a statement does something else, the caller must name the action with
-/// `doing`.
+/// Recognizes errors that show damage. The message of any other error says that the store cannot be
+/// read. If a statement does something other than read, the caller must name the action with
+/// [`doing`].
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         let is_damage = match &source {

@@ -1,13 +1,11 @@
-//! Gives callers access to the only connection of this process that writes. A server waits at most
-//! a few seconds for other writers. A command waits at most a minute.
+//! Gives callers access to the only connection of this process that writes.
 //!
-//! SQLite does not queue writers, so each writer polls. A busy server begins its next batch
-//! microseconds after the last one, so a command would rarely find the store unlocked. A waiting
-//! command therefore locks a file, and a server that finds the file locked pauses before its next
-//! batch. Only one command at a time can lock the file.
+//! SQLite does not queue writers, so each writer polls. A busy server begins a batch microseconds
+//! after the previous one, so a command would rarely find the store unlocked. A waiting command
+//! therefore locks a file, which makes a server pause before each batch.
 //!
-//! The system releases the file's lock (flock(2)) when the command ends. A command that is
-//! suspended with the lock delays each batch by one pause.
+//! The lock (flock(2)) also ends if the command is killed. A suspended command may keep the lock,
+//! but then only delays each batch by one pause.
 
 use super::directory::INTENT_FILE_NAME;
 use super::open_files::OpenFiles;
@@ -144,9 +142,8 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // If the file `-shm` was replaced, its locks no longer exclude other processes, and another
-        // process may be writing to the log. So check this before the first write. After a failed
-        // check, the rollback then writes nothing.
+        // If the file `-shm` was replaced, its locks do not exclude other processes. Check the file
+        // before the first write, so that a failed check rolls back nothing.
         self.access.files.require_index()?;
         Ok(transaction)
     }
@@ -175,9 +172,9 @@ impl WriteGuard<'_> {
         }
     }
 
-    /// If a server's write failed and the disk may be full, makes a checkpoint now, because
-    /// emptying the log frees space. If this checkpoint fails, the server makes another one before
-    /// its next write.
+    /// Call this after a failed write. If a server's disk may be full, makes a checkpoint, because
+    /// a checkpoint frees the space of the write-ahead log. If the checkpoint fails, the server
+    /// repeats it before the next write.
     pub fn handle_error(&self, error: &StoreError) {
         if self.is_server && has_no_room(error) {
             self.access.lacks_room.store(true, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 //
 // - `plain` disables scripts.
 // - `settings` checks that a page shows the operator's settings.
-// - `negative-controls` runs the negative controls.
+// - `negative-controls` checks that seeded defects are found.
 //
 // Exits with 1 after printing problems, and with 2 if Chromium does not start.
 

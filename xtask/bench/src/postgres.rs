@@ -136,9 +136,8 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     })
 }
 
-/// Measures requests for the list and for an unknown path (404). The server counts these requests
-/// in PostgreSQL. Also measures requests with a key whose limits are zero (429), which are not
-/// counted.
+/// Compares PostgreSQL with an embedded store. The list and an unknown path (404) need a count of
+/// the request. A key whose limits are zero (429) needs none.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

@@ -31,9 +31,8 @@ pub struct SqliteCommits {
     milliseconds: u64,
 }
 
-/// Returns a [`Turn`] that measures commits per second. Each call starts a process that cancels
-/// `orders` in the store `file` for at most `span`. A later call continues after the cancelled
-/// orders.
+/// Returns a [`Turn`] that measures commits per second. Each call of the turn starts a process that
+/// cancels orders for at most `span`. The next call continues after the cancelled orders.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,

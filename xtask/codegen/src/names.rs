@@ -19,11 +19,8 @@ pub fn shouty(name: &str) -> Option<Ident> {
     identifier(name, &name.to_shouty_snake_case())
 }
 
-/// Returns `converted` as an identifier. A keyword becomes a raw identifier, such as `r#type`.
-///
-/// Returns `None` if `name` or `converted` has unsupported characters, or if `converted` does not
-/// begin with a letter. Also returns `None` for a keyword such as `self`, which cannot be a raw
-/// identifier.
+/// Returns `converted` as an identifier. A keyword becomes a raw identifier, such as `r#type`. A
+/// keyword that cannot be raw, such as `self`, gives `None`.
 fn identifier(name: &str, converted: &str) -> Option<Ident> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let is_separator = |letter: char| "-_. ".contains(letter);

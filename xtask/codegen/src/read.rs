@@ -271,9 +271,6 @@ impl<'a> Reader<'a> {
         name
     }
 
-    /// Reserves `name`, the Rust form of `text`, for a new type or constant. Refuses `node` if the
-    /// generated code or another place in the document uses the name already. Also refuses `node`
-    /// if `text` has no Rust form.
     fn claim_name(&mut self, node: &Node<'_>, name: Option<Ident>, text: &str) -> Option<Ident> {
         let name = self.require_name(node, name, text)?;
         let other = self.names.insert(name.to_string(), node.pointer.clone());

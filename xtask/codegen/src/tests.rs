@@ -73,8 +73,8 @@ fn find_ignored(document: &Value, changes: &[(String, Value)]) -> Vec<String> {
     })
 }
 
-/// Returns a key for the kind of value at `pointer`. The generator treats all values with the same
-/// key alike. So the tests change only the first value with each key.
+/// Returns a name for the kind of value at `pointer`. The generator treats values of one kind
+/// alike, so the tests change only the first value of each kind.
 fn construct(document: &Value, pointer: &str) -> String {
     let mut tokens = pointer.rsplit('/').map(|token| match token.parse::<u32>() {
         Ok(0..100) => "N",

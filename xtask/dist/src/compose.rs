@@ -1,6 +1,5 @@
-//! Checks the handbook's example compose.yaml. Services with our image must have the program's
-//! version, and only options that the program knows. Services that run the server also need valid
-//! settings and the health check.
+//! Checks the handbook's example compose.yaml. Each service with our image must run the program's
+//! version and use only known options. Each server also needs valid settings and the health check.
 
 use crate::tools::output;
 use anyhow::{Context, ensure};
@@ -33,8 +32,8 @@ pub fn check(page: &str, program: &Program, version: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Checks that the program knows the options of a service. The help of the service's command must
-/// list every flag in the command, and every `STORE_ORDERS_*` variable in the service's settings.
+/// Checks that the help of the service's command lists the service's flags and `STORE_ORDERS_*`
+/// variables.
 fn check_options(
     command: &[&str],
     settings: &[(&str, &str)],

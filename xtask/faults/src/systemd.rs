@@ -132,9 +132,8 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// that systemd makes for `DynamicUser=`.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the data directory. Stop the server before the import, because a
-    // running server would split the import into several changes. The runbook's example output
-    // shows one change.
+    // The first start creates the data directory. Stop the server before the import, because beside
+    // a server the command imports in several changes. The runbook's example shows one change.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(
@@ -192,8 +191,8 @@ async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()>
 }
 
 /// Checks that the unit's server waits for PostgreSQL, gets its secrets and loses no log line.
-/// Checks that systemd restarts the server more than five times, unlike systemd's default. Checks
-/// that a second server can run on the same machine.
+/// Checks that systemd keeps restarting a failing server, and that a second server can run beside
+/// the first.
 async fn unit(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let settings = "STORE_ORDERS_STORE=postgres://store@127.0.0.1:1/orders\n";
     let machine = Machine::with_unit(tools, settings)?;

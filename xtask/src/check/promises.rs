@@ -43,9 +43,9 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Checks that no base path was removed too early. `base_paths` are the paths that are still
-/// served. Returns a problem for every removed path whose newest published document has operations
-/// that must still be served on the day `today`.
+/// Checks that no base path was removed too early. A removed path is published, but not in
+/// `base_paths`. Its removal is too early if an operation of its newest document must still be
+/// served on the day `today`.
 pub fn check_served(
     base_paths: &[&str],
     published: &Published,
@@ -193,9 +193,9 @@ fn low_version(
     })
 }
 
-/// Checks that the changelog names each addition and each breaking change, in the section of the
-/// version to be published. `least` is the lowest version that the changes allow. The version to be
-/// published is `version`, or `least` if `version` is too low.
+/// Checks that the changelog names each addition and each breaking change. `least` is the lowest
+/// version that the changes allow. If `version` is lower, the section of `least` must contain the
+/// names.
 fn missing_entries(
     text: &str,
     version: &Version,

@@ -211,8 +211,6 @@ impl Findings {
     }
 }
 
-/// Formats a value for the description of a change. A long value is cut off with `…`, so that the
-/// description stays readable. `None` means that the document does not have the value.
 pub(super) fn shorten(value: Option<&Value>) -> String {
     const MAX_CHARS: usize = 40;
     let text = value.map_or("absent".to_string(), Value::to_string);

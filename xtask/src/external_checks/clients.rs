@@ -1,6 +1,6 @@
-//! Runs generated clients in TypeScript and Python against a live server. Each language has one
-//! program, which is called the session. A session lists and cancels orders, and provokes 401, 404,
-//! 409 and 429 responses.
+//! Runs a TypeScript and a Python program with generated clients against a live server. Each
+//! program, called a session, lists and cancels orders, and provokes 401, 404, 409 and 429
+//! responses.
 
 use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;

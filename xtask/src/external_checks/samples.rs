@@ -73,8 +73,8 @@ fn findings(
 /// The name of each sample: the version, such as `v2`, and the operation.
 type Names = Vec<(&'static str, String)>;
 
-/// Writes each operation's sample in a language to a file, such as `v2/getOrder.py`. Returns the
-/// directory and the names of the samples. Fails if an operation has no sample in the language.
+/// Writes the operations' samples in `language` to files such as `v2/getOrder.py`. Fails if an
+/// operation has no such sample.
 fn extract(setup: &Setup, language: &str, extension: &str) -> anyhow::Result<(PathBuf, Names)> {
     let (directory, mut extracted) = (setup.tools.installed("samples"), Vec::new());
     for of in DOCUMENTS {

@@ -43,9 +43,7 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// Applies `change` to each place in the document except the root, each time in a new copy. Calls
-/// `check` with the place's pointer and the worst verdict, or `None` if the comparison finds no
-/// change.
+/// `check` gets the worst verdict on each change, or `None` if the comparison finds no change.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);

@@ -65,8 +65,8 @@ async fn a_wait_beyond_the_policy_fails_at_once_and_nothing_is_sent() {
     assert_eq!(began.elapsed(), Duration::from_secs(100));
     assert_eq!(server.requests().len(), 1);
 
-    // Move the clock to 182 s after the 429. Its `Retry-After` is 300 s. With jitter, at most 119 s
-    // remain, and the retry policy allows a wait of 120 s.
+    // After 182 s, at most 119 s of the 429's `Retry-After` remain: 118 s, and up to 1 s of jitter.
+    // The retry policy allows a wait of 120 s.
     tokio::time::advance(Duration::from_secs(82)).await;
     client.list_orders().await.unwrap();
 }

@@ -7,15 +7,15 @@ use crate::store::postgres::timeouts::{
 };
 use std::fmt::Write as _;
 
-/// Settings on which correctness and latency depend:
+/// Settings on which correctness and latency depend. Three have special reasons:
 ///
 /// - `client_min_messages`: a higher level would hide the warning that the wait for the standby was
 ///   cancelled.
 /// - `jit` is off, because it delayed a batch by 130 ms.
 /// - Parallel workers are off, because starting them would delay a list.
 ///
-/// `default_transaction_read_only` is not in the list, because a value here would override the
-/// operator's value. Operators use this setting to keep servers from writing to a primary.
+/// `default_transaction_read_only` is not set here, because operators use it to keep servers from
+/// writing to a primary.
 const SETTINGS: [(&str, &str); 8] = [
     ("client_min_messages", "warning"),
     ("synchronous_commit", "on"),

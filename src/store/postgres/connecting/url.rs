@@ -193,9 +193,9 @@ impl FromStr for PostgresUrl {
         }
         let without_tls = format!("postgres://{location}?{}", others.join("&"));
         let config: Config = without_tls.parse().map_err(|error: tokio_postgres::Error| {
-            // The cause may quote an unknown parameter, which may be the rest of a password after
-            // an unencoded `&`. So omit the cause if the query may contain a password. Keep a cause
-            // that begins with `invalid value`, because such a cause does not quote the value.
+            // The cause may quote an unknown parameter. With an unencoded `&` in the password, this
+            // parameter is the rest of the password. A cause that begins with `invalid value`
+            // quotes nothing.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let is_safe =
                 |cause: &String| cause.starts_with("invalid value") || !query.contains("password");

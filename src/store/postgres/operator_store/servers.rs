@@ -44,9 +44,9 @@ impl PostgresOperatorStore {
         rows.iter().map(replica).collect()
     }
 
-    /// Waits until every server has sent a heartbeat to this primary, but at most for the duration
-    /// of a lease. Afterwards, no server has a valid lease on a replaced primary. So lists and key
-    /// lookups include everything that was committed on this primary before the call.
+    /// Waits until every server has sent a new heartbeat to this primary, but at most for the
+    /// duration of a lease. Afterwards, no server has a valid lease on a replaced primary. So lists
+    /// and key lookups include everything that was committed on this primary before the call.
     pub(super) fn await_heartbeats(&self) {
         let until = Instant::now() + LEASE;
         let connection = self.connection.lock();

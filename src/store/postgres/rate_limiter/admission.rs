@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-/// The maximum number of accounts in a batch. The result has about 80 bytes per account, and must
-/// fit into the buffers of a socket. Otherwise PostgreSQL would wait, before the commit, for the
-/// server to read the result. If the server were suspended, PostgreSQL could not commit.
+/// The maximum number of accounts in a batch. The result has about 80 bytes per account and must
+/// fit into the buffers of a socket. Otherwise, PostgreSQL would wait before the commit until the
+/// server reads the result. A suspended server would then keep rows locked, and other servers could
+/// not count.
 pub const MAX_ACCOUNTS: usize = 500;
 
 /// The maximum number of expired rows that one statement removes. With this number, the statement

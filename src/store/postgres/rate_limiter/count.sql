@@ -2,9 +2,8 @@
 -- limits. Returns the counts from before the batch. Times are in microseconds.
 -- src/store/postgres/rate_limiter.rs explains why this is one statement.
 --
--- If an account has no row, its windows are empty, and `asked` computes the admitted requests.
--- Otherwise, DO UPDATE locks the row and computes the admitted requests as `given`. The lock keeps
--- other batches from changing the row's counts.
+-- For an account without a row, `asked` computes the admitted requests. For an account with a row,
+-- DO UPDATE locks the row and computes the admitted requests as `given`.
 --
 -- $1 contains the accounts and $2 their numbers of requests. $3 and $4 contain their limits per
 -- minute and per day. The limits are columns only so that DO UPDATE can read them from EXCLUDED.
@@ -30,10 +29,9 @@ SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted
     CASE WHEN c.day_closes > now THEN least(c.day_closes, now + 86400000000)
          WHEN given > 0 THEN now + 86400000000 ELSE c.day_closes END,
     day_used + given, given, now
-    -- Another batch may have counted while this batch waited for the row. If the row's time is
-    -- later than this batch's time, this batch uses the row's time. But if the row is ahead by more
-    -- than a second, the clock was set back, because no batch waits that long. This batch then uses
-    -- its own time. OFFSET makes PostgreSQL evaluate the expression once.
+    -- A row's time is later if another batch counted while this batch waited for the row. Then this
+    -- batch uses the row's time. A lead of more than a second means that the clock was set back,
+    -- because no batch waits that long. OFFSET makes PostgreSQL evaluate the expression once.
     FROM (SELECT CASE WHEN c.counted_at - excluded.counted_at BETWEEN 0 AND 1000000
                       THEN c.counted_at ELSE excluded.counted_at END AS now OFFSET 0) n,
     LATERAL (SELECT CASE WHEN c.minute_closes > now THEN c.minute_requests ELSE 0 END

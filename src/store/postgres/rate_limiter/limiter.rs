@@ -143,8 +143,8 @@ impl Shared {
     /// Returns a refusal that does not depend on the account's counts. Such a refusal saves a round
     /// trip to PostgreSQL.
     fn refusal(&self, request: &KeyedRequest, now: Now) -> Option<Decision> {
-        // With a daily limit of 0, no count is needed, because the reset is always a day away. With
-        // a limit of 0 per minute, the reset can depend on the day's count.
+        // A daily limit of 0 refuses every request, with a reset a day away, whatever the counts
+        // are. With a limit of 0 per minute, the reset can depend on the day's count.
         if request.limits.per_day == 0 {
             return Some(AccountWindows::default().admit(Timestamp::default(), request.limits));
         }

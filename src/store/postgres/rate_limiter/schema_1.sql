@@ -5,8 +5,9 @@
 -- The tables have their own database in the store's cluster, because their rows are updated often.
 -- A long snapshot of the same database (pg_dump) would keep the old versions of these rows.
 
--- The table has one row. oldest_program is the oldest program that may use these tables. store_id
--- is the store whose requests are counted here, or NULL until a server has used the tables.
+-- The table has one row. oldest_program is the lowest version of the program that may use these
+-- tables. store_id identifies the store whose requests are counted, and is NULL until a server has
+-- used the tables.
 CREATE TABLE limits_schema (
     only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     version        integer NOT NULL CHECK (version > 0),
@@ -14,15 +15,11 @@ CREATE TABLE limits_schema (
     store_id       text
 );
 
--- The minute and day windows of each account. counted_at is the time at which the account's last
--- batch was counted. counted_at decreases only if the clock was set back (see count.sql).
+-- The minute and day windows of each account. counted_at and admitted describe the account's last
+-- batch. per_minute and per_day exist only so that count.sql can read the limits from EXCLUDED.
 --
--- admitted is the number of requests that the account's last batch admitted. count.sql subtracts
--- admitted to return the counts before the batch. per_minute and per_day exist only so that
--- count.sql can read the limits from EXCLUDED.
---
--- Pages are filled to only 30 %, because every batch needs room for HOT updates. Vacuum starts at a
--- fixed number of dead rows, even if the table is large.
+-- Pages are filled to only 30 %, because a HOT update needs room in the row's page. Vacuum starts
+-- at a fixed number of dead rows, even if the table is large.
 CREATE TABLE limits_accounts (
     account         bigint PRIMARY KEY,
     minute_closes   bigint NOT NULL,

@@ -120,9 +120,8 @@ CREATE TABLE keys (
 CREATE INDEX keys_by_account ON keys (account);
 CREATE INDEX keys_by_change ON keys (change_number);
 
--- The servers that use this store. Each heartbeat locks the server's own row, to test whether the
--- server can write. About every 10 seconds, or earlier if the address or the list has changed, a
--- heartbeat updates the row instead. Times are by the database's clock.
+-- The servers that use this store. Times are by the database's clock. Most heartbeats only lock the
+-- server's row, because each update leaves a dead row.
 CREATE TABLE replicas (
     id                 text        PRIMARY KEY,
     program            text        NOT NULL,

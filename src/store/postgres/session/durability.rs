@@ -36,12 +36,11 @@ pub struct Settings {
 }
 
 impl Durability {
-    /// Reads the durability of commits, and checks whether commits are stuck. An open session needs
+    /// Reads the durability of commits, and checks whether a commit is stuck. An open session needs
     /// no such check, because hanging heartbeats end the session.
     ///
-    /// The check ignores the operator's commands, whose statements may run for long. PostgreSQL
-    /// shows only when a statement began, so a long statement that has just begun to wait would
-    /// look stuck.
+    /// The check ignores the operator's commands. PostgreSQL shows when a statement began, not when
+    /// its wait began, so a long statement could look stuck.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
             "SELECT EXISTS (SELECT FROM pg_stat_activity

@@ -116,8 +116,8 @@ impl Heartbeat {
             let is_changed = written.as_ref() != Some(&values);
             let interval = if is_changed { CHANGED_ROW_INTERVAL } else { ROW_INTERVAL };
             let row = (written_at.elapsed() >= interval).then_some(&values);
-            // An error needs no handling here. A late reply has ended the session, so this function
-            // returns below. After an error that PostgreSQL reports, a later heartbeat can still
+            // Ignore an error. If the reply was late, `answer` has ended the session, and the check
+            // below returns. After an error that PostgreSQL reports, a later heartbeat can still
             // renew the lease.
             let beat = self.state.answer(READ_LIMIT, self.beat(row)).await;
             if beat.is_ok() && row.is_some() {

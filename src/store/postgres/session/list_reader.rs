@@ -49,11 +49,10 @@ const IS_LOCKED: &str = "is_locked";
 /// - the orders that changed after the change `$3`, or no orders if `$3` is NULL
 /// - whether the statement locked the row of the replica `$4`
 ///
-/// The statement returns at most one order more than [`MAX_CHANGED_ORDERS`]. If this extra order is
-/// present, the result is incomplete.
+/// If there are more than [`MAX_CHANGED_ORDERS`] orders, further changed orders may be missing.
 ///
-/// If `commits` is true, the statement locks the row. The commit then waits for the standby,
-/// because the lock writes to the WAL. The lock does not conflict with the heartbeat's lock.
+/// If `commits` is true, the statement locks the row. The lock writes to the WAL, so the
+/// statement's commit waits for the standby. The lock does not conflict with the heartbeat's lock.
 fn select(commits: bool) -> String {
     let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
     format!(
@@ -145,10 +144,9 @@ impl ListReader {
         drop(self.queries.lock().take());
     }
 
-    /// Sends queries and answers list requests until the session ends. If `commits` is true, each
-    /// query also locks the row of this replica ([`select`]). The lock writes to the WAL, so the
-    /// query's commit waits for the synchronous standby. If the standby does not confirm the
-    /// commit, the query fails.
+    /// Sends freshness queries for the list requests until the session ends. If `commits` is true,
+    /// each query also locks the row of this replica ([`select`]). The lock writes to the WAL, so
+    /// the query fails unless the synchronous standby confirms its commit.
     pub async fn answer_requests(&self, connection: &Connection, commits: bool) {
         if let Err(error) = self.answer_until_ended(connection, commits).await {
             self.state.end(&ErrorChain(&error));

@@ -46,9 +46,8 @@ pub struct Opener {
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
-    /// Tries to open the first session. Fails if this attempt fails and no later attempt can
-    /// succeed. Otherwise starts a task that opens a session whenever there is none. The receiver
-    /// has the current session, or the reason why there is none.
+    /// Opens sessions until the server stops. Fails only if the first attempt fails and no later
+    /// attempt can succeed.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = match self.open(None).await {
             Ok(first) => Ok(first),
@@ -132,7 +131,7 @@ impl Opener {
     }
 
     /// Opens a session to the first host that claims to be the primary and confirms a commit. The
-    /// claim alone is not enough, because a replaced primary may still make it.
+    /// claim alone is not enough, because a replaced primary may still claim to be the primary.
     async fn open_at_primary(
         &self,
         before: Option<&Session>,

@@ -322,9 +322,9 @@ impl BatchWriter {
         Ok(CancelledBatch { outcomes: batch.outcomes(&states), positions })
     }
 
-    /// Accepts the batch's change as the last seen change and records the change as confirmed.
-    /// `row` is a result of the statement `update`. Returns the positions before and after the
-    /// batch, or `None` if this attempt cancelled nothing.
+    /// Records the batch's change as seen and confirmed. Returns the positions before and after the
+    /// batch, or `None` if this attempt cancelled nothing. `row` is a row that the statement
+    /// `update` returned.
     fn accept_change(&self, row: &Row) -> Result<Option<(Position, Position)>, StoreError> {
         let Some(number) = value(row, 3)? else { return Ok(None) };
         // If `accept` fails, the session ends although this attempt was committed. The next attempt

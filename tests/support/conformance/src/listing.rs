@@ -18,11 +18,6 @@ pub fn last_changes(store: &ServedStore) -> anyhow::Result<LastChanges> {
     Ok(block_on(store.query_freshness(None)?.wait())?.last_changes)
 }
 
-/// Returns the id of a changed order, and a line for its new state:
-///
-/// - pending: the order's JSON in version 1 of the API
-/// - shipped: this JSON and ` shipped`
-/// - cancelled: `-` and the id, because lists no longer show the order
 fn format_change(order: &Order) -> anyhow::Result<(i64, String)> {
     let json = serde_json::to_string(&v1::Order::from(order))?;
     let text = match order.status {

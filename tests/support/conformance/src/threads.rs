@@ -1,5 +1,5 @@
-//! Joins threads of test cases, and turns a panic into an error. Also runs work that blocks on a
-//! Tokio runtime, which must not happen on a thread of another runtime.
+//! Joins threads, and turns a panic into an error. Also runs work on a new thread, because blocking
+//! on a Tokio runtime panics on another runtime's thread.
 
 use anyhow::anyhow;
 use std::thread::ScopedJoinHandle;

@@ -179,9 +179,8 @@ impl Checker {
         }
     }
 
-    /// Checks that a server responded in time. A 503 needs `Retry-After`. A 503 is a violation
-    /// unless [`Beginning`](crate::event::Beginning) has `may_be_unavailable` or a stall explains
-    /// the 503. Skips operators' commands, which no server answers.
+    /// Checks that a server responded in time, and that a 503 is permitted and has `Retry-After`.
+    /// Skips operators' commands, which no server answers.
     fn check_delivery(&mut self, operation: &Arc<Operation>, answer: &Answer) {
         let Some(server) = &operation.asked.server else { return };
         let interval = Interval { from: operation.begun, to: operation.ended() };

@@ -176,8 +176,8 @@ pub struct FaultBegun {
     #[serde(default)]
     pub loses_no_answers: bool,
     /// True if the fault may lose unsaved request counts, and the counts of the second before the
-    /// fault. The checker trusts new counts again once the lists are compared, or a second after a
-    /// promotion.
+    /// fault. Counts after the fault may also be lost, until the lists are compared or until a
+    /// second after a promotion.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

@@ -161,8 +161,7 @@ impl Workload {
     }
 
     /// Requests the list, with `If-None-Match` if `known` is set. Records a 304 as a response with
-    /// the known list. Then sets `known` to the recorded list, or to `None` if no response with an
-    /// entity tag arrived.
+    /// the known list. Leaves `known` empty unless a response with an entity tag arrives.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // The name of a lister ends with its number; half of the listers accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
@@ -380,8 +379,8 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Returns the seconds from `Date` until the minute window ends. Rounding and a slightly old `Date`
-/// can give -1 to 62. Other results are `None`, because they come from a day window or a changed
+/// Returns the seconds from `Date` until the minute window ends. The range is wider than 0 to 60,
+/// because of rounding and a slightly old `Date`. Other results come from a day window or a changed
 /// clock.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;

@@ -14,11 +14,10 @@
 //!
 //! 1. If a list is requested after a 204 to a cancellation, the list does not show the cancelled
 //!    order.
-//! 2. While a replica has a session, its list and its cached key reflect only changes that are in
-//!    the journal of the session's server. The cached key reflects every change of keys up to the
-//!    position of the cache. The list reflects exactly the changes (steps of imports, and
-//!    cancellations) up to the position of the list. This promise does not cover a list or cache of
-//!    another history.
+//! 2. While a replica has a session, its list and its cached key reflect only changes in the
+//!    journal of the session's server. The list reflects exactly the changes of orders up to the
+//!    list's position. The cached key reflects every change of keys up to the cache's position.
+//!    Lists and caches of another history are exempt.
 //! 3. A revoked key is accepted for a second at most.
 //! 4. A session never sends more concurrent queries than allowed.
 //!

@@ -262,8 +262,8 @@ impl Replica {
     }
 
     /// Adds a list request to the next query, whose answer must then reflect `must_reflect`. The
-    /// caller must include what earlier requests of this query require, except changes that the
-    /// store has lost.
+    /// value replaces that of the query's earlier requests. So the caller must include the changes
+    /// that those requests require, except changes that the store has lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -309,10 +309,8 @@ impl Replica {
         Some(())
     }
 
-    /// Compares the list with the accepted answer, as planned by `ListState::plan`. If the list is
-    /// up to date, it is sent. If pending removals or the rows in the answer are enough, they are
-    /// applied. Otherwise, the replica begins to read rows. If `in_pages` is true, each part of the
-    /// read is a later step. Otherwise, this step includes the whole read.
+    /// Brings the list up to date as `ListState::plan` decides. If rows must be read, `in_pages`
+    /// makes each part of the read a later step. Otherwise this step includes the whole read.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
@@ -338,8 +336,8 @@ impl Replica {
         Some(())
     }
 
-    /// Takes the next step of a read of rows. A read consists of one or more queries. The first and
-    /// last step of a query ask PostgreSQL for the last changes. Each other step reads one page.
+    /// Takes the next step of a read. Before the first page of a query, and after its last page, a
+    /// step asks PostgreSQL for the last changes. Each other step reads one page.
     pub fn read(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Reading(mut reading, answered) = std::mem::take(&mut self.list) else {
             return None;
@@ -469,8 +467,8 @@ impl Replica {
         Some(())
     }
 
-    /// Reads the answer to the key lookup. The key enters the cache unless the cache reflects later
-    /// changes than the answer. A recent answer authorizes the request in either case.
+    /// Reads the answer to the key lookup. A recent answer authorizes the request even if the key
+    /// does not enter the cache.
     pub fn enter_key(&mut self) -> Option<()> {
         let KeyLookUp::Asked(asked, answer, key) = std::mem::take(&mut self.look_up) else {
             return None;

@@ -1,6 +1,6 @@
 //! Searches the model for broken promises. Each search covers only a [`Scope`], because the whole
-//! model would take too long. The longest search takes a minute, so it runs only nightly. The other
-//! searches find all mutants in `tests/mutants.rs`.
+//! model would take too long. The longest search takes a minute and runs only nightly. The other
+//! searches are enough to detect every mutant in `tests/mutants.rs`.
 
 use crate::hosts::ChangeScope;
 use crate::search::search;

@@ -76,8 +76,8 @@ pub enum Step {
     Tick,
     /// A standby with the leader's journal up to `up_to` becomes the leader. A promotion adds 1 to
     /// the last timeline number that the standby knows. If `has_followed` is false, the standby
-    /// does not know the old leader's timeline, so its new timeline gets the same number as the old
-    /// leader's.
+    /// does not know the old leader's timeline. The old and the new timeline then have the same
+    /// number.
     Promote {
         up_to: u8,
         has_followed: bool,
@@ -97,8 +97,8 @@ pub enum Step {
         ends: bool,
     },
     /// A command commits a change and is acknowledged. If `ends` is true, the change revokes the
-    /// key. Otherwise, `change_scope` decides: the change is a step of an import, or changes the
-    /// key in another way.
+    /// key. Otherwise, the change is a step of an import (`Orders`), or another change of the key
+    /// (`Keys`).
     Command {
         change_scope: ChangeScope,
         ends: bool,
@@ -357,9 +357,8 @@ impl World {
         let queries_keys = self.replica.queries_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
-            // If `running` is true, the rows are restored while PostgreSQL runs. The model allows
-            // this only while no query runs. A real restore locks the rows for longer than a query
-            // may take, so the query would fail.
+            // While PostgreSQL runs, the model restores rows only if no query is under way. A real
+            // restore locks the rows, and a query under way would time out.
             (Some(session), true) if session.under_way() > 0 || queries_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),

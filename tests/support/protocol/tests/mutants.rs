@@ -1,18 +1,14 @@
-//! Negative controls of the search. Each mutant is a copy of the server's decisions in which one
-//! wait, comparison or action is missing or wrong. So the mutant breaks a promise, and the search
-//! must find the broken promise.
+//! Negative controls of the protocol model's search. Each mutant is a copy of `src/store/agreement`
+//! in which one wait, comparison or action is missing or wrong. The search must find a promise that
+//! the mutant breaks.
 //!
 //! No mutant removes the following code, because no promise breaks without it:
 //! - `read.max` in `page`, `Opening::record` for the first change, and the comparisons in `publish`
-//!   that decide whether `position` moves. Without one of these, replicas read lists again and
-//!   again or reject all answers. The tests of `list.rs` and the conformance tests of PostgreSQL
-//!   then fail.
+//!   that decide whether `position` moves. The tests of `list.rs` and the conformance tests of
+//!   PostgreSQL check this code.
 //! - `is_all` after a read of all rows. Without it, a list may show only some of the orders that
-//!   one transaction imported. But the list still contains all changes up to the position that it
-//!   claims.
-//! - `is_awaited` and `record_answer` in `shared_queries.rs`. Without `is_awaited`, replicas send
-//!   queries that no request needs. Without `record_answer`, queries stop after the first few. The
-//!   test of `shared_queries.rs` fails in both cases.
+//!   one transaction imported.
+//! - `is_awaited` and `record_answer`. The test of `shared_queries.rs` checks both.
 //!
 //! Two other mutants are left out because they do not compile. One would keep `next` in
 //! `shared_queries.rs`, and one would call `Opening::record` before the commit is confirmed.

@@ -56,8 +56,7 @@ impl CommandOutput {
         text.to_string()
     }
 
-    /// Asserts that a server failed to start, and that the last line of its log has the error. The
-    /// server's exit status must be 4 if its store cannot be used, otherwise 1. Returns the error.
+    /// Asserts that a server failed to start. Returns the error in the last line of its log.
     pub fn failed_server(self) -> String {
         assert_eq!(self.stdout, "", "{}", self.stderr);
         let lines: Result<Vec<Value>, _> = self.stderr.lines().map(serde_json::from_str).collect();

@@ -1,20 +1,13 @@
-//! Starts the program for tests and tools, and provides its orders, keys and clock.
+//! Starts the program for tests and tools, and simulates faults of disks, clocks and networks.
 //!
-//! - [`Program`] is the built program. [`CliSandbox`] is a directory to run it in, and [`DataDir`] is
-//!   a data directory to fill with the operator's commands. [`ServerProcess`] is a running server.
-//! - [`assert_text`] compares strings. `CliSandbox::session` compares the output of commands.
-//!   [`Console`] is a session that a document shows.
-//! - [`until_conclusive`] repeats a measurement if the machine stalled and so distorted it.
-//!   [`Report`] collects numbers and violations.
-//! - [`wait_blocking`] and [`wait_for`] poll for a condition.
-//! - [`relay`] forwards connections. It can simulate faults of the network, and record or change
-//!   the bytes. [`Preload`] simulates faults of the disk and the clock. [`SmallDisk`] can be full.
-//! - [`seed()`] is the seed of random inputs.
-//! - [`run_samples`] runs the documents' sample programs against a server. [`run_curl_commands`]
-//!   runs the documents' curl commands.
-//! - [`postgres`] starts database servers. [`Authority`] issues certificates for them.
-//! - [`start_nginx`] starts nginx as the proxy in front of servers. [`Booted`] is a container with
-//!   systemd.
+//! - [`Program`] is the built program. [`CliSandbox`] is a directory to run it in, and [`DataDir`]
+//!   is a data directory to fill with the operator's commands. [`ServerProcess`] is a running
+//!   server.
+//! - [`Console`] is an example of commands and output in a document. [`run_samples`] and
+//!   [`run_curl_commands`] run other examples.
+//! - [`relay`] forwards connections, and simulates faults of the network. [`Preload`] simulates
+//!   faults of the disk and the clock. [`SmallDisk`] simulates a full disk.
+//! - [`until_conclusive`] repeats a measurement if the machine stalled.
 //!
 //! Nothing here depends on the library, so `xtask` runs even while the server does not compile.
 #![expect(clippy::new_without_default, reason = "`new` creates a directory, a key or a thread")]

@@ -142,8 +142,8 @@ impl Shell {
     }
 }
 
-/// Puts each JSON value that a document shows over several lines on one line, as programs print it.
-/// Such a value begins at a line with only `{` or `[`, and ends at the line with the closing
+/// Joins the lines of each JSON value, because documents wrap JSON but programs print it on one
+/// line. A value begins at a line with only `{` or `[`, and ends at the line with the closing
 /// bracket.
 fn with_compact_json(text: &str) -> String {
     let block = Regex::new(r"(?ms)^(?:\{$.*?^\}|\[$.*?^\])$").unwrap();
@@ -185,10 +185,10 @@ fn replace_all(text: String, patterns: &[(&str, &str)]) -> String {
     })
 }
 
-/// Replaces values that differ between runs with names, such as `[PORT]`.
+/// Replaces each value that differs between runs. Most values become a name, such as `[PORT]`.
 ///
-/// Replaces keys, key ids and hashes with repeated digits instead, such as `222`. Equal values get
-/// equal digits. The length stays the same, so tables keep their column widths.
+/// Keys, key ids and hashes become repeated digits, such as `222`. Equal values get equal digits.
+/// The length stays the same, so tables keep their column widths.
 fn normalize_run(text: &str) -> String {
     let patterns = [
         (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),

@@ -33,8 +33,8 @@ pub const ERROR: &str = "Error";
 /// An extensible enum that the schema of a property declares.
 struct ExtensibleEnum {
     name: String,
-    /// The name of the property that declares the enum. A parameter gets the enum as its type if it
-    /// has the same name and accepts only values of the enum.
+    /// The name of the property that declares the enum. A parameter with this name gets the enum as
+    /// its type if the enum has all values of the parameter.
     property: String,
     schema: Value,
 }
@@ -121,7 +121,8 @@ fn prepare_parameter(
 type ClosedEnums = Vec<(Value, String)>;
 
 /// Replaces the schema of a closed enum with a reference to a type. Parameters with the same schema
-/// share a type, named after the first operation and parameter, as in `ListBooksGenre`.
+/// share a type. The first of these parameters and its operation name the type, as in
+/// `ListBooksGenre`.
 fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut ClosedEnums) {
     let name = parameter["name"].as_str().unwrap_or_default().to_upper_camel_case();
     let Some(schema) = parameter.get_mut("schema").filter(|schema| schema.get("enum").is_some())

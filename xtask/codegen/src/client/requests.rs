@@ -176,8 +176,8 @@ fn is_identifier(ty: &Type, input: &ProgenitorInput) -> bool {
     name.is_some_and(|name| input.identifiers.contains(&name))
 }
 
-/// Returns the first type argument of a path type whose last segment is `name`. For the name
-/// `Option` and the type `Option<T>`, this is `T`. Returns `None` for any other type.
+/// For the name `Option` and the type `Option<T>`, returns `T`. Returns `None` if the type has
+/// another name.
 fn type_argument<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|segment| segment.ident == name)?;

@@ -222,9 +222,9 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Adds another name for an enum that several parameters share. The first of these parameters
-    /// gives the enum its name. The names derived from the other parameters become aliases. If a
-    /// later version of the document changes the order of these parameters, all names remain valid.
+    /// Adds an alias for an enum that several parameters share. The first of these parameters names
+    /// the enum. Because of the aliases, no name disappears if a later document changes the order
+    /// of the parameters.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;
         let mut items = self.items.iter_mut();

@@ -98,9 +98,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     quote! { #error_enum #invalid #(#conversions)* }
 }
 
-/// Returns the error code for invalid requests. This is the code of the operation's only error with
-/// the status 400. Returns `None` if there is no such error or more than one. Errors that the
-/// operation shares with others do not count.
+/// Returns the error code for invalid requests: the operation's error with the status 400, if there
+/// is exactly one. Errors that the operation shares with others do not count.
 pub fn invalid_code(operation: &Operation) -> Option<&Ident> {
     let mut errors = operation.errors.iter().filter(|error| error.status == 400);
     let single = errors.next().filter(|_| errors.next().is_none());

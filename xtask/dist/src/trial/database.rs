@@ -44,9 +44,8 @@ pub async fn run(
     let url_with_certificate = format!("{url}?sslrootcert={AUTHORITY}");
     let other_authority = Authority::new()?;
 
-    // Each step has the file to mount, the command, the store's URL, a word that the error must
-    // contain, and the claim that the step tests. The file and the word are optional. If the word
-    // is `None`, the command must succeed.
+    // Each step has the file to mount, the command, the store's URL, a word of the expected error,
+    // and the claim. Without a word, the command must succeed.
     let hosts = format!("127.0.0.1 localhost {HOST}\n");
     let steps = [
         (None, "check", &url, Some("name"), "without names, the name is what it cannot find"),

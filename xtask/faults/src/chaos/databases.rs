@@ -1,5 +1,6 @@
-//! The PostgreSQL servers of a chaos run: a primary, its synchronous standby, and a third node. A
-//! promotion makes the third node the new standby, because the replaced primary may still run.
+//! The PostgreSQL servers of a chaos run: a primary, its synchronous standby, and a third node.
+//! After a promotion, the third node becomes the standby. The replaced primary may still run, so it
+//! cannot be the standby.
 
 use anyhow::Context;
 use std::path::Path;

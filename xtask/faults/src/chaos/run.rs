@@ -214,11 +214,10 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, then until all servers have executed requests (see
-/// [`expect_service`]), and then until all servers list the same orders. Each wait has a time
-/// limit, after which the next wait begins.
+/// Waits until all servers are ready, then execute requests (see [`expect_service`]), then list the
+/// same orders. If a wait reaches its time limit, the next wait begins.
 ///
-/// Returns the time from the call until the second wait ended.
+/// Returns the time from the call until the end of [`expect_service`].
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
     let undone = Instant::now();

@@ -56,9 +56,9 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let batch = limiters.random_batch();
         requests += batch.len();
         batches += 1;
-        // The limiters decide on each batch twice. The second decision simulates a statement that
-        // read the clock `wait` microseconds ago and then waited for another commit. PostgreSQL
-        // must count the batch at the current time.
+        // The limiters decide on each batch twice. In the second decision, PostgreSQL's clock is
+        // `wait` microseconds behind, as if the statement had read the clock and then waited for
+        // another commit. PostgreSQL must count the batch at the time of that commit.
         for wait in [0, fastrand::i64(1..=MAX_WAIT_US)] {
             if let Some(difference) = limiters.admit(&batch, wait).await? {
                 report.expect(false, || {

@@ -1,6 +1,6 @@
 //! Cancels orders while a REPEATABLE READ transaction stays open in the store's database, as during
-//! a `pg_dump`. Each response must arrive within [`ANSWER_LIMIT`]. At the end, PostgreSQL may read
-//! at most [`MAX_PAGE_RATIO`] times as many pages per cancellation as before the transaction.
+//! a `pg_dump`. Each response must arrive within [`ANSWER_LIMIT`]. Dead rows must not slow
+//! cancellations down: page reads per cancellation may grow at most [`MAX_PAGE_RATIO`] times.
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;

@@ -116,8 +116,8 @@ async fn change_keys(
     Ok(())
 }
 
-/// Checks that `accounts set-plan` and `accounts close` write no row of a key, although the account
-/// has a million keys. Checks that a key of the closed account is refused in time.
+/// Checks that `accounts set-plan` and `accounts close` do not write the account's million keys.
+/// Checks that servers refuse a key of the closed account within [`REVOCATION_TIMEOUT`].
 async fn change_account(
     setup: &OnPrimary,
     crowd: &Key,

@@ -86,9 +86,8 @@ struct Observations {
 }
 
 impl Observations {
-    /// Takes the imported order with the highest id in each replica's list, and cancels it twice at
-    /// the next replica. The second cancellation must get a 404, and no later list may have the
-    /// order.
+    /// Cancels one imported order of each replica's list at the next replica. No later list may
+    /// have the order.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();

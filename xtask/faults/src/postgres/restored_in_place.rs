@@ -61,9 +61,9 @@ impl Scene {
         Ok((lost, tag))
     }
 
-    /// Makes five changes in the restored store, as many as the restore lost, while the server
-    /// cannot reach the primary. Then reconnects the server, and checks that it serves the restored
-    /// state with the new changes.
+    /// Makes five changes while the server cannot reach the restored primary. The restore lost five
+    /// changes, so the last change number is as before. Then checks that the reconnected server
+    /// serves the restored state with the new changes.
     async fn expect_restored_state(
         &self,
         primary: &Postgres,

@@ -1,6 +1,6 @@
-//! Restarts two servers in turn while nginx forwards cancellations to them. nginx uses the
-//! configuration of `store-orders nginx-conf`. Every cancellation must get a 204. A 502 would mean
-//! that a server did not read a request. A 404 would mean that nginx sent a request twice.
+//! Restarts two servers in turn behind nginx, which uses the configuration of `store-orders
+//! nginx-conf`. Every cancellation must get a 204. A 502 would mean that a server stopped without
+//! reading a request. A 404 would mean that nginx sent a request twice.
 
 use super::setup::{OnPrimary, READY_WITHIN};
 use crate::replicas::{Replica, blocking};
@@ -16,8 +16,8 @@ use testbed::{Key, Report, free_address, start_nginx};
 
 const ORDERS: i64 = 20_000;
 
-/// The number of orders that clients cancel at the same time. After such a burst, nginx keeps many
-/// idle connections to the servers. So a server that stops has many idle connections.
+/// The number of orders that clients cancel at the same time. A burst leaves nginx with many idle
+/// connections, so each restart closes many connections.
 const BURST: usize = 20;
 
 /// Time between two bursts. With these pauses, the 20,000 cancellations take at least 40 s, which

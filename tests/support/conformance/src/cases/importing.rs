@@ -216,8 +216,8 @@ fn cancel_during_import(engine: &dyn Engine, records: Records<'_>) -> anyhow::Re
         ensure!(outcomes == [Ok(CancelOutcome::Cancelled)], "{outcomes:?}");
         Ok(())
     };
-    // A new session to PostgreSQL executes no cancellation in its first second. Wait for this
-    // second in the first call, so that later calls do not wait during the import.
+    // A new session to PostgreSQL executes no cancellation in its first second. The first call
+    // waits until this second is over, so that later calls do not wait during the import.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {

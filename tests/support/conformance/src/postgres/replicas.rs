@@ -114,8 +114,8 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     let error = store.require_ready().err().context("it is ready")?;
     let error = ErrorChain(&error).to_string();
     ensure!(error.contains("the table changes, has no row"), "{error}");
-    // The server may be making another attempt to open a session, and this attempt may have added
-    // the server's row. The row is removed when the attempt fails. So wait until the row is gone.
+    // Another attempt of the server to open a session may have added the server's row. The row
+    // disappears only after that attempt has failed.
     drop(store);
     wait_blocking("no row is left", WAIT_TIMEOUT, || {
         commands.replicas().ok()?.is_empty().then_some(())

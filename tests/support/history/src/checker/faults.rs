@@ -49,9 +49,8 @@ impl Faults {
         })
     }
 
-    /// Returns the nanoseconds of the interval minus those of the faults. A fault includes
-    /// `GRACE_NANOS` before its start and after its end. If two faults overlap, the overlap is
-    /// subtracted twice.
+    /// Returns the nanoseconds of the interval that lie outside all faults. Each fault is extended
+    /// by `GRACE_NANOS` at both ends. An overlap of two faults is subtracted twice.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();

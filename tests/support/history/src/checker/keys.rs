@@ -70,9 +70,9 @@ impl Keys {
             let because = [revoked, operation];
             findings.add(Violation::new(Rule::RevokedKeyAccepted, text, &because));
         }
-        // A server counts a request with a refused key against the client's address, so the
-        // response may be a 429 instead of a 401. If clients cannot reach the account's limit,
-        // every 429 has this cause.
+        // A server counts a request with a refused key against the client's address, so a 429 may
+        // replace the 401. If clients cannot reach the account's limit, every 429 means that the
+        // key was refused.
         let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
         if is_refused && is_valid && key.issued <= operation.begun {

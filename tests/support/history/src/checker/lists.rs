@@ -43,12 +43,9 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// Checks a page. The range of the page begins after `page.after` and ends with the page's last
-    /// id. The range of the last page has no upper end.
-    ///
-    /// The page must show each order of its range that was stored before the page was requested. An
-    /// order may be missing if a cancellation can have removed it. On a page of pending orders, an
-    /// order may also be missing if it can have shipped.
+    /// Checks that the page skips no order that was stored before the request. An order may be
+    /// missing if a cancellation may have removed it. On a page of pending orders, an order may
+    /// also be missing if it may have shipped.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,

@@ -180,10 +180,10 @@ impl Orders {
         }
     }
 
-    /// Decides with the list `shown`, requested at `begun`, whether cancellations with an unknown
-    /// outcome executed. Without faults and stalls, a cancellation executes within
-    /// [`MAX_EXECUTION_TIME`] or never. So a cancellation never executed if a list that is
-    /// requested later shows the order.
+    /// Decides which cancellations with an unknown outcome never executed. Without faults and
+    /// stalls, a cancellation executes within [`MAX_EXECUTION_TIME`] or never. So if the list
+    /// `shown`, requested at `begun` after that time, has the order, the cancellation never
+    /// executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,

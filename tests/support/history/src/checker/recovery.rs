@@ -36,8 +36,8 @@ pub struct Recovery {
 struct Service {
     server: String,
     kind: Discriminant<Request>,
-    /// From the start of the first request to the end of the last one so far. The server refused
-    /// each of these requests, except the last one if `is_served` is true.
+    /// Spans all requests so far. The server refused each of them, except the last one if
+    /// `is_served` is true.
     refused: Interval,
     is_served: bool,
 }

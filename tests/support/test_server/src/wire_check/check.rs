@@ -138,7 +138,7 @@ impl WireCheck {
 }
 
 /// If the description of an error code contains this text, only a proxy in front of the server
-/// sends the code. In newer documents, the word `error` follows the text.
+/// sends the code. The text omits the next word, `error`, because older documents lack it.
 const PROXY_SENDS: &str = "A proxy in front of the service sends this";
 
 const NO_OPERATION: &str = "no operation";

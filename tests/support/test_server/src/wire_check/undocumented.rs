@@ -6,12 +6,12 @@
 //!   deprecation headers.
 //! - The responses of the two rules above have the format of `Error`, and the headers that every
 //!   response has. 401, 429 and 5XX also have their documented headers.
-//! - A public page needs no key. Usually, a public page responds with 200, 304, 308 or 405, without
-//!   rate limit headers. A 401, 404, 429 or 5XX is checked like the response of an unknown path.
+//! - A public page needs no key. It responds with 200, 304, 308 or 405, without rate limit headers.
+//!   If it responds with 401, 404, 429 or 5XX, the rule of unknown paths applies.
 //! - Responses with the status 414 or 431 are not checked.
 //! - A response is not checked if dropshot or hyper may reject the request before our code runs.
-//!   Such a request has the method `CONNECT` or a method that is missing from `METHODS`. Or the
-//!   request's path does not begin with `/`, contains dot segments, or cannot be decoded as UTF-8.
+//!   The method of such a request is `CONNECT` or missing from `METHODS`, or the path does not
+//!   begin with `/`, contains dot segments, or cannot be decoded as UTF-8.
 
 use super::documented::{DocumentedResponse, Operation, WireCheck, responses};
 use super::messages::SentRequest;
