@@ -2,7 +2,7 @@
 //! computes from the server's state.
 //!
 //! Counting takes a lock only when a counter is used for the first time. Clients cannot create
-//! labels, because routes, methods and statuses come from fixed lists.
+//! label values, because routes, methods and statuses come from fixed lists.
 
 mod rate_limited;
 mod requests;

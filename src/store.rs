@@ -222,7 +222,7 @@ pub trait Store: Send + Sync {
     /// Records when keys were last used. A use is the key's row and a time in Unix milliseconds.
     /// `uses` must contain at most one use per key.
     ///
-    /// Skips a use within [`MIN_USE_INTERVAL_MS`] of the key's recorded use. Skips rows that
-    /// another process has locked.
+    /// Skips a use within [`MIN_USE_INTERVAL_MS`] of the key's recorded use. In PostgreSQL, also
+    /// skips locked rows.
     async fn record_last_used(&self, uses: Vec<(i64, i64)>) -> Result<(), StoreError>;
 }

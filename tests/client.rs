@@ -200,9 +200,9 @@ fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
     // At 60 requests a minute, the last of the 200 requests are sent after 180 s. Jitter adds at
     // most a second per window. A ban would add five minutes.
     assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
-    // The client tries once too early in each of the three exhausted windows. It cannot compute
-    // when a window resets, because in this test the reset time and `Date` come from different
-    // clocks.
+    // The client sends one request too early in each of the three exhausted windows. The client
+    // cannot compute when a window resets, because in this test the reset time and `Date` come from
+    // different clocks.
     assert_eq!(refused.len(), 3, "{refused:#?}");
 }
 

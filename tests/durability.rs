@@ -84,7 +84,7 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     assert_eq!(ids, (311..=320).collect::<Vec<i64>>());
 }
 
-/// Also returns the address of the admin listener.
+/// The `String` is the address of the admin listener.
 async fn serve_with_one_cancelled()
 -> (DataDir, Key, ServerProcess, (WireCheckProxy, Client), String) {
     let data = DataDir::temporary().unwrap();

@@ -241,8 +241,8 @@ async fn promises_that_no_test_saw_are_listed() {
     let check = WireCheck::closed(&documents);
     let observed = check.seen(&answers_of_server().await);
     let unseen = ["v1", "v2"].map(|version| check.unseen(version, &observed));
-    // Returns the starts of the labels that end in `part`, such as `listOrders 200`. A new part of
-    // a shared component is unseen once in each operation that uses the component.
+    // Returns the labels that end in `part`, without this end, such as `listOrders 200`. A new part
+    // of a shared component is unseen once in each operation that uses the component.
     let operations = |version: &str, part: &str| {
         let promises = wire_check().promises(version);
         let labels = promises.iter().map(Promise::label);

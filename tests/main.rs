@@ -7,8 +7,9 @@
 //! - `authentication`, `last_used`, `limits`: keys and limits.
 //! - `traces`, `log_secrets`: a request's trace in the log. No key is in the log or in a response.
 //! - `cli`, `server`, `durability`: the commands, running a server, and crashes.
-//! - `every_documented_answer`, `published_documents`, `wire_check`: responses match the documents,
-//!   and every documented part occurs. `wire_check` tests the check itself.
+//! - `every_documented_answer`, `published_documents`: responses match the documents, and every
+//!   documented part occurs in a request or response.
+//! - `wire_check`: the proxy that compares responses with the documents.
 //!
 //! `tests/support` has the packages that the tests share, some of them with `xtask`.
 #![expect(

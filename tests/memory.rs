@@ -112,8 +112,8 @@ fn cached_keys_take_less_than_40_megabytes() {
     assert!(bytes < 40_000_000, "{bytes}");
 }
 
-/// Checks the average memory of an order in the list. The maximum has 1/8 of the JSON's size as an
-/// allowance, for unused space at the ends of the pages' buffers.
+/// The allowed memory includes 1/8 more than the JSON's size, because the ends of the pages'
+/// buffers may be unused.
 ///
 /// Also checks that a search leaves no memory allocated.
 #[test]

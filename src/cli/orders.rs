@@ -50,8 +50,8 @@ Examples:
     Import(ImportArgs),
     /// Mark orders as shipped, so that they can no longer be cancelled
     ///
-    /// If an order does not exist or is cancelled, no order is marked. Many orders are marked in
-    /// steps, which `orders import --help` describes.
+    /// All orders are checked first. If an order does not exist or is cancelled, no order is
+    /// marked. Many orders are marked in steps, which `orders import --help` describes.
     ///
     /// Orders that have already shipped stay as they are. The output lists the first 20 such
     /// orders, or all with --json.
@@ -89,8 +89,8 @@ Examples:
     /// shipDate and complete. A field that is absent, null or an empty cell keeps its value in the
     /// store.
     ///
-    /// If a record is bad, or its order does not exist or is cancelled, nothing is changed. Many
-    /// orders are changed in steps, which `orders import --help` describes. If an update ends
+    /// The command changes nothing if a record is bad, or its order does not exist or is cancelled.
+    /// A large update has several steps, which `orders import --help` describes. If an update ends
     /// early, run the same command again to change the rest.
     #[command(after_help = "\
 Examples:

@@ -29,7 +29,8 @@ pub fn read_content(file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Reads the records of a file. The result may contain bad rows. If the file cannot be parsed,
-/// prints the error with [`show_failure`], which needs `done`, a participle such as "imported".
+/// prints the error with [`show_failure`]. `done` is a participle for that output, such as
+/// "imported".
 pub fn read_records<R: Record>(
     file: &Path,
     ignore_unknown: bool,

@@ -104,8 +104,8 @@ pub struct ServerConfig {
     /// Maximum memory in MiB for outdated lists that clients read slowly
     ///
     /// A list is outdated if the orders have changed since its response began. Above this maximum,
-    /// the server cuts off the oldest outdated lists, but never the newest one. Memory that several
-    /// lists share is counted once for each list.
+    /// the server cuts off the oldest outdated lists, but never the newest outdated list. Memory
+    /// that several lists share is counted once for each list.
     #[arg(
         long,
         value_name = "N",
@@ -128,9 +128,8 @@ pub struct ServerConfig {
     pub stop_delay: Duration,
     /// Maximum time that the server takes to stop, after the stop delay
     ///
-    /// Requests in progress may use this time except for its last second, or its last quarter if
-    /// the maximum is below 4 seconds. In that last part, the server saves bans and counts and
-    /// writes log lines.
+    /// The server reserves the last second for saving bans and counts and writing log lines. Below
+    /// 4 seconds, it reserves the last quarter. Requests in progress may use the rest.
     #[arg(
         long,
         value_name = "DURATION",

@@ -151,8 +151,8 @@ impl TrustedProxies {
     /// Returns the client's address: the peer's address, or the address that trusted proxies report
     /// in `X-Forwarded-For`.
     ///
-    /// The client is the last address in the header that is not a trusted proxy, because this
-    /// client can forge all earlier entries.
+    /// Behind a trusted proxy, the client is the last address in the header that is not a trusted
+    /// proxy. This client can forge all earlier entries.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {

@@ -199,7 +199,8 @@ async fn count_by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body
     enforce(scope, None, decision, now)
 }
 
-/// Records the rate limit status for the response headers. `plan` is `None` without a valid key.
+/// Refuses the request unless `decision` admits it, and records the rate limit status for the
+/// response headers. `plan` is `None` without a valid key.
 fn enforce(
     scope: &mut RequestScope,
     plan: Option<Plan>,

@@ -58,7 +58,8 @@ impl CachedKeys {
 
     /// Returns the keys in `rows`, the result of a lookup for `digests` at the position `read`.
     /// Caches the keys unless the cache reflects later changes or another history. Always caches
-    /// the digests without a row as absent, because each such entry records the position `read`.
+    /// digests without a row as absent. The entry of an absent digest records `read`, so an
+    /// outdated entry can be recognized.
     pub fn insert_looked_up(
         &self,
         digests: impl Iterator<Item = Digest>,

@@ -27,8 +27,8 @@ const LOGGED_AGENT_BYTES: usize = 120;
 /// part of a key, so the whole path or user agent is withheld. A key id is logged, because its
 /// longest run has exactly this length.
 ///
-/// The next two constants apply instead to a run of only digits, and in a user agent to a run of
-/// only letters.
+/// [`LONGEST_NUMBER`] applies instead to a run of only digits. [`LONGEST_WORD`] applies to a run of
+/// only letters in a user agent.
 const LONGEST_RUN: usize = 12;
 /// The maximum length of a run of only digits, such as an order id.
 const LONGEST_NUMBER: usize = 19;

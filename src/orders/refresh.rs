@@ -80,9 +80,9 @@ impl ListInMemory {
         self.sent.outdated_bytes(&self.list.snapshot)
     }
 
-    /// Returns the oldest outdated lists. The caller must cut off the returned lists, so that the
-    /// remaining outdated lists hold at most `bound` bytes. Never returns the newest outdated list,
-    /// for the reason in [`SentLists::excess`].
+    /// Returns the oldest outdated lists, which the caller must cut off. The other outdated lists
+    /// hold at most `bound` bytes, or only the newest one is left. [`SentLists::excess`] explains
+    /// why the newest list stays.
     pub fn excess(&self, bound: usize) -> Vec<Arc<SentList>> {
         self.sent.excess(&self.list.snapshot, bound)
     }
@@ -192,8 +192,8 @@ impl ReadRefresh {
     }
 }
 
-/// The maximum number of messages that wait to be applied to the snapshot. Without this limit, a
-/// store that sends faster than the server applies could fill the memory.
+/// The maximum number of messages with changed orders that wait to be applied to the snapshot.
+/// Without this limit, a fast store could fill the memory with messages.
 const BATCHES_AHEAD: usize = 4;
 
 async fn read_changes(

@@ -246,8 +246,8 @@ impl Reader {
     }
 
     /// Returns a future that compresses the page with this index, unless the page is already
-    /// compressed. Fails at once if the list was cut off or the index is too high. Compressions
-    /// wait for a permit.
+    /// compressed. The method itself fails if the list was cut off or the index is too high.
+    /// Permits limit the compressions at one time.
     pub fn deflate(
         &self,
         number: usize,

@@ -76,8 +76,9 @@ pub struct Snapshot {
     /// list, although `joined` is created later. Excludes what pages add later: compressed bytes,
     /// and JSON of version 2.
     held_bytes: usize,
-    /// The number of uncompressed responses that have begun to send a short list of several pages.
-    /// The second response joins the pages. Other lists are never joined, and their number stays 0.
+    /// The number of uncompressed responses that have begun to send the list. The second response
+    /// joins the pages. Only short lists of several pages count responses; for other lists, the
+    /// field stays 0.
     plain_responses: AtomicUsize,
     /// The JSON array of a short list in one buffer. The second uncompressed response creates the
     /// buffer.

@@ -73,8 +73,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
 /// The maximum difference between the deadlines of a batch's first request and of any other request
-/// in the batch. A batch in PostgreSQL fails at its earliest deadline. So a request may fail this
-/// much too early.
+/// in the batch. A larger difference would make requests fail earlier, because a batch in
+/// PostgreSQL fails at its earliest deadline.
 const MAX_DEADLINE_SPREAD: Duration = Duration::from_millis(500);
 
 /// While this many requests are waiting, further requests fail with [`CancelError::QueueFull`].

@@ -116,8 +116,8 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Treats a 429 as a possible strike of the key, unless a limit of the account is zero. If the
-    /// key is then banned, returns the ban instead of `decision`. Logs and records a new ban.
+    /// Counts a 429 as a possible strike of the key, unless a limit of the account is zero. Returns
+    /// the ban instead of `decision` if the key is banned after that. Logs and records a new ban.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,

@@ -175,8 +175,8 @@ mod tests {
         ban_key(after(11), &mut elsewhere);
         elsewhere.apply_stored_ban(here.ban, after(12));
         assert_eq!(elsewhere, Strikes { closes_at: elsewhere.closes_at, ..here });
-        // Lifting a ban increments the number in the key's row. A ban that this server begins
-        // meanwhile gets the same number. The row must replace that ban.
+        // Lifting a ban increments the number in the key's row. If this server begins a ban before
+        // it reads the row, the ban gets the same number. The row must replace that ban.
         let lifted = KeyBan { number: 1, ..KeyBan::default() };
         here.apply_stored_ban(lifted, after(12));
         assert_eq!(here.ban, lifted);

@@ -53,8 +53,8 @@ pub struct ReloadableCertificate {
     reload_requested: Notify,
 }
 
-/// The versions of the certificate file and the key file. `loaded` and `last_checked` are `None` if
-/// the metadata of either file could not be read.
+/// The versions of the certificate file and the key file when the pair was last read, and at the
+/// last check. A field is `None` if the metadata of one file could not be read.
 #[derive(Debug)]
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
@@ -171,7 +171,7 @@ impl ReloadableCertificate {
     }
 
     /// True if the files differ from the loaded files, and are unchanged since the last check.
-    /// Before that, perhaps only one of the two files has been replaced.
+    /// While the files still change, perhaps only one of the two has been replaced.
     fn has_changed(&self) -> bool {
         let current = file_versions(&self.files);
         let mut seen_versions = self.versions.lock();

@@ -138,9 +138,9 @@ impl Model {
         }
     }
 
-    /// Forgets an account's windows once both have closed, as the server does. Also forgets the end
-    /// of a ban that has been over for a day, once the key's strikes have expired. The store still
-    /// has the ban.
+    /// Forgets an account's windows once both have closed, as the server does. Also forgets a ban's
+    /// end a day after the ban, unless the key has open strikes. [`Key::ban`] derives the end again
+    /// from the store's ban.
     pub fn clean_up(&mut self, wall: Time) {
         self.remove_closed(wall);
         for key in self.keys.values_mut() {

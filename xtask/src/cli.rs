@@ -31,13 +31,13 @@ enum Command {
     ///
     /// Each document in spec must be in canonical form and contain the code samples of
     /// spec/samples. Its examples must match their schemas, and its base URLs must end in its major
-    /// version. The texts and spec/guide.md must state the document's plans, error codes and bounds
-    /// correctly. Each document must contain every value that the contract in api/src emits. Other
-    /// values are allowed only if dropshot cannot emit their kind.
+    /// version. Its texts and spec/guide.md must state its plans, error codes and bounds correctly.
+    /// Each document must contain every value that the contract in api/src emits. Other values are
+    /// allowed only if dropshot cannot emit their kind.
     ///
-    /// Each document is also compared with the last published one. A breaking change requires a new
-    /// major version, even after a beta. After a beta, every other change requires the next beta.
-    /// Otherwise, an addition requires a new minor version, and any other change a new patch
+    /// Each document is also compared with its last published version. A breaking change requires a
+    /// new major version, even after a beta. After a beta, every other change requires the next
+    /// beta. Otherwise, an addition requires a new minor version, and any other change a new patch
     /// version. CHANGELOG.md must have a section for the new version that names each breaking
     /// change and each addition.
     ///
@@ -98,10 +98,10 @@ enum Command {
     ))]
     Publish,
 
-    /// Run third-party tools against the documents and the live server.
+    /// Run third-party tools against the documents and live servers.
     ///
     /// Checks the documents, the handbook's files, the metrics, the code samples, the generated
-    /// clients and the console sessions. schemathesis sends random requests to the server.
+    /// clients and the console sessions. schemathesis sends random requests to a server.
     ///
     /// Some tools are pinned in tests/external_checks, and --install installs them. The other tools
     /// are packages of Debian.
@@ -141,11 +141,12 @@ enum Command {
     /// Test the public pages in a real browser.
     ///
     /// Starts the server and headless Chromium, and visits the public pages. Five views test
-    /// desktop, tablet and phone, in light or dark mode. A console error, a missing part or a
-    /// request to another server is a failure.
+    /// desktop, tablet and phone, in light or dark mode. A console error, a page without an
+    /// expected part or a request to another server is a failure.
     ///
-    /// `plain` tests a phone without JavaScript. `settings` looks for the operator's contact on
-    /// /docs/v1. `negative-controls` breaks pages, and requires that the checks find each defect.
+    /// Three views have other purposes. `plain` tests a phone without JavaScript. `settings` looks
+    /// for the operator's contact on /docs/v1. `negative-controls` breaks pages, and requires that
+    /// the checks find each defect.
     ///
     /// Needs the command chromium, and the tools that `cargo xtask external-checks --install`
     /// installs.

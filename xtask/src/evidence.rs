@@ -59,8 +59,8 @@ pub fn check_passed(repository: &Repository, notes: &[Note]) -> anyhow::Result<(
 
 /// Runs the integration tests whose names contain `tests`. Passes `arguments` to the test program.
 ///
-/// Returns no lines if tests ran and passed. Otherwise returns the lines that end with
-/// `NEVER_SEEN`, or the last lines of the output.
+/// Returns no lines if tests ran and passed. Otherwise returns the output lines that end with
+/// [`NEVER_SEEN`]. Without such lines, returns the end of the output.
 pub fn run_tests(
     repository: &Repository,
     tests: &str,

@@ -75,7 +75,8 @@ impl Repository {
             .with_context(|| format!("cannot write {name}"))
     }
 
-    /// Reads all files of a directory, by name. Fails if the directory contains a subdirectory.
+    /// Reads all files of a directory, by name. A missing directory counts as empty. A subdirectory
+    /// is an error.
     pub fn files(&self, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         let entries = match std::fs::read_dir(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

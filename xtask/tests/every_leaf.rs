@@ -22,9 +22,9 @@ fn places(emitted: &Value, changed: &Value) -> Vec<String> {
     check_document("", emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// Asserts that a change at `pointer` is noticed. The check against the emitted document must
-/// report no other place. If this check reports nothing, the compatibility rules must find the
-/// change.
+/// Asserts that a change at `pointer` is noticed. The check against the emitted document may report
+/// only `pointer` and places below it. If the check reports nothing, the compatibility rules must
+/// find the change.
 #[track_caller]
 fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str) {
     let places = places(emitted, changed);
@@ -39,7 +39,7 @@ fn assert_noticed(emitted: &Value, real: &Value, changed: &Value, pointer: &str)
 }
 
 /// Makes each change that `changes` returns, and passes the changed document to [`assert_noticed`].
-/// Returns the number of changes of the document with the fewest.
+/// Counts the changes of each document, and returns the lowest count.
 ///
 /// `changes` gets a pointer and the present value. `changes` returns pairs of the pointer that the
 /// check must report, and the new value.

@@ -1,5 +1,5 @@
-//! Checks the tables of workarounds in `api/UPSTREAM.md`. They must name the library versions in
-//! use, existing files, and an upstream issue or "no issue found".
+//! Checks the tables of workarounds in `api/UPSTREAM.md`. The tables must name the library versions
+//! in use, files that exist, and an upstream issue or "no issue found".
 
 use std::process::Command;
 use xtask::repository::Repository;

@@ -57,9 +57,9 @@ impl CallQueue {
         state.calls
     }
 
-    /// Waits until this call may send a request. At the deadline, fails with zero. Fails earlier if
-    /// the rate limit is known to last beyond the deadline; the error is then the remaining time of
-    /// the rate limit.
+    /// Waits until this call may send a request. Fails at the deadline, or earlier if the rate
+    /// limit is known to last beyond the deadline. The error is the remaining time of the rate
+    /// limit, or zero at the deadline.
     pub(crate) async fn wait(
         &self,
         call: u64,

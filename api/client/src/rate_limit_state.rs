@@ -141,8 +141,8 @@ impl RateLimitState {
     }
 
     /// Records a request without a response, or with a response that reports no limit. If the
-    /// server may have counted the request, lowers the known number of remaining requests by 1. The
-    /// number stays at least 1, because at 0 all calls would wait for the reset.
+    /// server may have counted the request, lowers the known number of remaining requests by 1.
+    /// Does not lower the number from 1 to 0, because at 0 all calls would wait for the reset.
     pub(crate) fn record_no_limit(&mut self, number: u64, may_be_counted: bool) {
         self.in_flight.remove(&number);
         if self.learned_after.is_some() && may_be_counted && self.remaining > 1 {

@@ -26,8 +26,8 @@ client_of_version! {
 }
 
 impl Client {
-    /// Returns the client of version 2, for new programs. Both clients share connections, options
-    /// and limits.
+    /// Returns a client of version 2, for new programs. The returned client shares connections,
+    /// options and limits with this client.
     ///
     /// # Examples
     ///

@@ -141,8 +141,9 @@ pub struct Answer<I> {
 }
 
 impl<I> Answer<I> {
-    /// `orders` is the change number of the last change of orders. `keys` is that of accounts and
-    /// keys. `is_known` is true if the journal has the change that the query looked up.
+    /// `orders` is the number of the last change of orders. `keys` is the number of the last change
+    /// of accounts or keys. `is_known` is true if the journal has the change that this process saw
+    /// last.
     pub fn new(last: Change<I>, orders: i64, keys: i64, is_known: bool) -> Answer<I> {
         Answer { last, orders, keys, is_known }
     }

@@ -80,8 +80,8 @@ use std::ops::Add;
 use std::time::Duration;
 
 /// The duration of a lease, from the time at which the last confirmed heartbeat was sent. A
-/// server's first session, and a session to another primary, first wait this long, because older
-/// leases may still be valid.
+/// server's first session waits this long before it cancels or lists orders, because older leases
+/// may still be valid. So does a session to another primary.
 pub const LEASE: Duration = Duration::from_secs(1);
 
 pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}

@@ -32,8 +32,8 @@ impl Position {
     /// has the store's positions before and after the batch, or is `None` if the batch cancelled no
     /// order.
     ///
-    /// The position stays unless the list is at the position before the batch. Otherwise the list
-    /// may lack a change that precedes the batch.
+    /// The list advances only from the position before the batch. At another position, the list may
+    /// lack a change that precedes the batch, so the position stays.
     #[must_use]
     pub fn after(self, batch: Option<(Position, Position)>) -> Position {
         match batch {

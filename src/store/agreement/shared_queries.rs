@@ -49,8 +49,8 @@ impl<C> SharedQueries<C> {
     }
 }
 
-/// Returns the earliest time for the next query, if the last query was sent at `sent`. The returned
-/// times spread `most` queries, the maximum in flight, evenly over one round trip. If all were sent
+/// Returns the earliest time for the next query, if the last query was sent at `sent`. At most
+/// `most` queries are in flight, spread evenly over one round trip. If all `most` queries were sent
 /// at once, a later list request could wait almost a whole round trip for the next query.
 pub fn next_from<T: Time>(sent: T, round_trip: Duration, most: usize) -> T {
     let share = round_trip / most as u32;

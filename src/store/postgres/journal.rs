@@ -133,8 +133,8 @@ pub async fn record_change(
 /// - `$1` is false, and `$4` is not the last change of accounts or keys in the journal.
 /// - The table `change_lock` is empty, so the transaction holds no lock.
 ///
-/// A change number above the journal's last number is damage. The first case ignores such an order,
-/// because otherwise nobody could change the order.
+/// The first case ignores damaged orders, whose change number is above the journal's last number.
+/// Otherwise nobody could change a damaged order.
 pub const RECORD_UNLESS_CHANGED: &str = "
     INSERT INTO changes (change_number, orders, keys)
     SELECT CASE WHEN EXISTS (SELECT FROM change_lock) AND ($1 OR keys = $4) AND NOT EXISTS (

@@ -185,8 +185,8 @@ impl Engine for PostgresOperatorStore {
     }
 }
 
-/// Commits these writes as one change. The caller must read `number` and `last_changes` from the
-/// journal, and only then the rows on which the writes depend. Returns false and writes nothing if
+/// Commits `writes` as one change. The caller must read `number` and `last_changes` from the
+/// journal before it reads the rows on which the writes depend. Returns false and writes nothing if
 /// rows in `scope` have changed since the caller read the journal.
 pub(super) async fn write_at_once(
     connection: &Connection,

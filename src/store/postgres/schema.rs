@@ -203,11 +203,11 @@ pub async fn table_exists(client: &impl GenericClient, table: &str) -> Result<bo
     exists.and_then(|row| row.try_get(0)).map_err(read_error)
 }
 
-/// Fails if this program cannot create its tables in the database, in these cases:
+/// Fails if the database is unfit for this program's tables, in these cases:
 ///
 /// - No schema of the search path exists, or the role lacks the right to use any of them.
-/// - The first usable schema has a table or a view that belongs to no extension. Another program
-///   created that table, because the caller found no tables of this program.
+/// - The first usable schema has a table or a view that belongs to no extension. The caller found
+///   no tables of this program, so another program must have created it.
 /// - The encoding of the database is not UTF-8.
 async fn require_usable(client: &impl GenericClient) -> Result<(), StoreError> {
     let row = client

@@ -40,7 +40,7 @@ pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A batch is sent only if at least this much time remains until the earliest deadline in the
-/// batch. A late answer ends the session.
+/// batch. With less time, the answer could be late, and a late answer ends the session.
 pub const MIN_BATCH_TIME: Duration = Duration::from_millis(500);
 
 /// The maximum time that a batch waits for each of its two locks, the change lock and an order's

@@ -35,8 +35,8 @@ pub struct OpenFiles {
 impl OpenFiles {
     /// Records which files the store has now. A connection must have read the store before this
     /// call, so that the log and its index exist. The caller must get `header` from `open_header`
-    /// before SQLite opens the store, because SQLite would apply an old log to an overwritten
-    /// store.
+    /// before SQLite opens the store. Otherwise SQLite would apply an old log to an overwritten
+    /// store before `open_header` detects it.
     pub fn new(store: &Path, header: StoreHeader) -> io::Result<OpenFiles> {
         Ok(OpenFiles {
             store: OpenFile::new(store.to_path_buf())?,

@@ -142,8 +142,9 @@ impl WriteGuard<'_> {
             let _ = intent.unlock();
         }
         let transaction = transaction?;
-        // If the file `-shm` was replaced, its locks do not exclude other processes. Check the file
-        // before the first write, so that a failed check rolls back nothing.
+        // If the file `-shm` was replaced, this process's locks do not exclude processes that use
+        // the new file. The check precedes the first write, because a failure then has nothing to
+        // roll back.
         self.access.files.require_index()?;
         Ok(transaction)
     }

@@ -136,8 +136,8 @@ fn pgbench_turn<'a>(mut pgbench: Command) -> Turn<'a> {
     })
 }
 
-/// Compares PostgreSQL with an embedded store. The list and an unknown path (404) need a count of
-/// the request. A key whose limits are zero (429) needs none.
+/// Compares PostgreSQL with an embedded store. For the list and an unknown path (404), the server
+/// counts the request in PostgreSQL. A daily limit of zero (429) needs no query of the counts.
 fn lists_and_counts(setup: &Setup, database: &Database) -> anyhow::Result<Vec<Row>> {
     let builds = setup.programs.map(|program| database.store(setup, program, 100)?.serve())?;
     let embedded = setup.store(&setup.programs.this, None, 100)?.serve()?;

@@ -32,7 +32,8 @@ pub struct SqliteCommits {
 }
 
 /// Returns a [`Turn`] that measures commits per second. Each call of the turn starts a process that
-/// cancels orders for at most `span`. The next call continues after the cancelled orders.
+/// cancels orders for at most `span`. The next call begins with the first order that is not
+/// cancelled yet.
 pub fn turn<'a>(
     file: &'a Path,
     mut orders: Range<u64>,

@@ -1,5 +1,6 @@
-//! Checks the handbook's example compose.yaml. Each service with our image must run the program's
-//! version and use only known options. Each server also needs valid settings and the health check.
+//! Checks the handbook's example compose.yaml. Each service with our image must have the program's
+//! version as its tag, and use only known options. Each server must also have valid settings and
+//! use the program's health check.
 
 use crate::tools::output;
 use anyhow::{Context, ensure};

@@ -44,8 +44,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 }
 
 /// Checks that no base path was removed too early. A removed path is published, but not in
-/// `base_paths`. Its removal is too early if an operation of its newest document must still be
-/// served on the day `today`.
+/// `base_paths`. The removal is too early if the path's newest document has an operation that must
+/// still be served on the day `today`.
 pub fn check_served(
     base_paths: &[&str],
     published: &Published,
@@ -193,9 +193,9 @@ fn low_version(
     })
 }
 
-/// Checks that the changelog names each addition and each breaking change. `least` is the lowest
-/// version that the changes allow. If `version` is lower, the section of `least` must contain the
-/// names.
+/// Checks that the changelog names each addition and each breaking change. The names must be in the
+/// section of `version` or of `least`, whichever is higher. `least` is the lowest version that the
+/// changes allow.
 fn missing_entries(
     text: &str,
     version: &Version,

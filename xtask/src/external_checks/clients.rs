@@ -1,6 +1,6 @@
-//! Runs a TypeScript and a Python program with generated clients against a live server. Each
-//! program, called a session, lists and cancels orders, and provokes 401, 404, 409 and 429
-//! responses.
+//! Runs two programs with generated clients against a live server, one in TypeScript and one in
+//! Python. Each program, here called a session, lists and cancels orders, and provokes 401, 404,
+//! 409 and 429 responses.
 
 use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;

@@ -43,7 +43,8 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// `check` gets the worst verdict on each change, or `None` if the comparison finds no change.
+/// Calls `change` for each pointer in the document. `check` gets the worst verdict of the
+/// comparison, or `None` if the comparison finds no change.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);

@@ -193,9 +193,9 @@ impl FromStr for PostgresUrl {
         }
         let without_tls = format!("postgres://{location}?{}", others.join("&"));
         let config: Config = without_tls.parse().map_err(|error: tokio_postgres::Error| {
-            // The cause may quote an unknown parameter. With an unencoded `&` in the password, this
-            // parameter is the rest of the password. A cause that begins with `invalid value`
-            // quotes nothing.
+            // The cause may quote an unknown parameter. If the password has an unencoded `&`, the
+            // quoted parameter is the rest of the password. A cause that begins with `invalid
+            // value` quotes nothing.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let is_safe =
                 |cause: &String| cause.starts_with("invalid value") || !query.contains("password");

@@ -29,9 +29,9 @@ SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted
     CASE WHEN c.day_closes > now THEN least(c.day_closes, now + 86400000000)
          WHEN given > 0 THEN now + 86400000000 ELSE c.day_closes END,
     day_used + given, given, now
-    -- A row's time is later if another batch counted while this batch waited for the row. Then this
-    -- batch uses the row's time. A lead of more than a second means that the clock was set back,
-    -- because no batch waits that long. OFFSET makes PostgreSQL evaluate the expression once.
+    -- If another batch counted while this batch waited for the row, use the row's later time. A
+    -- lead of more than a second means that the clock was set back, because no batch waits that
+    -- long. OFFSET makes PostgreSQL evaluate `now` once.
     FROM (SELECT CASE WHEN c.counted_at - excluded.counted_at BETWEEN 0 AND 1000000
                       THEN c.counted_at ELSE excluded.counted_at END AS now OFFSET 0) n,
     LATERAL (SELECT CASE WHEN c.minute_closes > now THEN c.minute_requests ELSE 0 END

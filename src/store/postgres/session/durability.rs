@@ -39,8 +39,8 @@ impl Durability {
     /// Reads the durability of commits, and checks whether a commit is stuck. An open session needs
     /// no such check, because hanging heartbeats end the session.
     ///
-    /// The check ignores the operator's commands. PostgreSQL shows when a statement began, not when
-    /// its wait began, so a long statement could look stuck.
+    /// The check ignores the operator's commands, because their long statements could look stuck.
+    /// PostgreSQL shows when a statement began, not when its wait began.
     pub async fn read_for_opening(client: &Client) -> Result<Durability, StoreError> {
         let query = format!(
             "SELECT EXISTS (SELECT FROM pg_stat_activity

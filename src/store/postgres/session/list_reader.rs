@@ -49,9 +49,9 @@ const IS_LOCKED: &str = "is_locked";
 /// - the orders that changed after the change `$3`, or no orders if `$3` is NULL
 /// - whether the statement locked the row of the replica `$4`
 ///
-/// If there are more than [`MAX_CHANGED_ORDERS`] orders, further changed orders may be missing.
+/// If the result has more than [`MAX_CHANGED_ORDERS`] orders, it may lack further changed orders.
 ///
-/// If `commits` is true, the statement locks the row. The lock writes to the WAL, so the
+/// If `commits` is true, the statement locks the replica's row. The lock writes to the WAL, so the
 /// statement's commit waits for the standby. The lock does not conflict with the heartbeat's lock.
 fn select(commits: bool) -> String {
     let lock = if commits { "FOR KEY SHARE" } else { "LIMIT 0" };
@@ -146,7 +146,7 @@ impl ListReader {
 
     /// Sends freshness queries for the list requests until the session ends. If `commits` is true,
     /// each query also locks the row of this replica ([`select`]). The lock writes to the WAL, so
-    /// the query fails unless the synchronous standby confirms its commit.
+    /// the query fails unless the synchronous standby confirms the query's commit.
     pub async fn answer_requests(&self, connection: &Connection, commits: bool) {
         if let Err(error) = self.answer_until_ended(connection, commits).await {
             self.state.end(&ErrorChain(&error));

@@ -175,9 +175,9 @@ pub struct FaultBegun {
     pub servers: Vec<String>,
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// True if the fault may lose unsaved request counts, and the counts of the second before the
-    /// fault. Counts after the fault may also be lost, until the lists are compared or until a
-    /// second after a promotion.
+    /// True if the fault may lose unsaved request counts, and the counts of the last 1 s before the
+    /// fault. Later counts may also be lost, until the lists are compared or until 1 s after a
+    /// promotion.
     #[serde(default)]
     pub may_lose_counts: bool,
     /// True if a server may be unable to save request counts until the fault is undone.

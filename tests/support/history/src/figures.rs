@@ -10,8 +10,7 @@ pub struct Figures {
     /// such as `lost`.
     pub answers: BTreeMap<(&'static str, String), u64>,
     pub faults: BTreeMap<String, u64>,
-    /// The longest outages for each kind of fault. An outage counts for the latest fault only, and
-    /// is measured from the start of that fault.
+    /// The longest outages for each kind of fault. An outage counts for the latest fault only.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,
@@ -129,7 +128,7 @@ impl Figures {
     }
 
     /// Returns a summary, then one line for each kind of fault, with the kind's longest outages. A
-    /// kind has no line if no request succeeded between a fault of that kind and the next fault.
+    /// kind has a line only if, after one of its faults, a request succeeded before the next fault.
     pub fn lines(&self) -> Vec<String> {
         let summary = format!(
             "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \

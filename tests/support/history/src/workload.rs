@@ -160,8 +160,8 @@ impl Workload {
         }
     }
 
-    /// Requests the list, with `If-None-Match` if `known` is set. Records a 304 as a response with
-    /// the known list. Leaves `known` empty unless a response with an entity tag arrives.
+    /// Records a 304 as a response with the known list. If the response has no entity tag, `known`
+    /// is empty afterwards.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // The name of a lister ends with its number; half of the listers accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
@@ -379,9 +379,9 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Response> {
     Ok(Response { status, headers, body: answer.bytes().await?.into() })
 }
 
-/// Returns the seconds from `Date` until the minute window ends. The range is wider than 0 to 60,
-/// because of rounding and a slightly old `Date`. Other results come from a day window or a changed
-/// clock.
+/// Returns the seconds from `Date` until the minute window ends. Allows -1 to 62 seconds, because
+/// of rounding and a slightly old `Date`. Returns `None` for other results, because they come from
+/// a day window or a changed clock.
 fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
     let reset: i64 = reset?.parse().ok()?;
     let server_time = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;

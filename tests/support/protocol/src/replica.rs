@@ -262,8 +262,8 @@ impl Replica {
     }
 
     /// Adds a list request to the next query, whose answer must then reflect `must_reflect`. The
-    /// value replaces that of the query's earlier requests. So the caller must include the changes
-    /// that those requests require, except changes that the store has lost.
+    /// set `must_reflect` replaces the query's earlier set. So the caller must include the earlier
+    /// set, except changes that the store has lost.
     pub fn request_list(&mut self, must_reflect: Set) -> Option<()> {
         let list = self.orders.position();
         *self.session.as_mut()?.queries.join() = NextQuery { must_reflect, list };
@@ -309,8 +309,8 @@ impl Replica {
         Some(())
     }
 
-    /// Brings the list up to date as `ListState::plan` decides. If rows must be read, `in_pages`
-    /// makes each part of the read a later step. Otherwise this step includes the whole read.
+    /// Brings the list up to date as `ListState::plan` decides. If rows must be read, this step
+    /// reads all of them. With `in_pages`, later steps read them.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);

@@ -74,9 +74,9 @@ pub enum ReplicaKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Tick,
-    /// A standby with the leader's journal up to `up_to` becomes the leader. A promotion adds 1 to
-    /// the last timeline number that the standby knows. If `has_followed` is false, the standby
-    /// does not know the old leader's timeline. The old and the new timeline then have the same
+    /// A standby with the leader's journal up to `up_to` becomes the leader. The timeline number of
+    /// the new leader is 1 more than the last one that the standby knows. If `has_followed` is
+    /// false, the standby does not know the old leader's timeline, so both leaders have the same
     /// number.
     Promote {
         up_to: u8,

@@ -56,7 +56,6 @@ impl CommandOutput {
         text.to_string()
     }
 
-    /// Asserts that a server failed to start. Returns the error in the last line of its log.
     pub fn failed_server(self) -> String {
         assert_eq!(self.stdout, "", "{}", self.stderr);
         let lines: Result<Vec<Value>, _> = self.stderr.lines().map(serde_json::from_str).collect();

@@ -3,8 +3,8 @@
 //! - [`Program`] is the built program. [`CliSandbox`] is a directory to run it in, and [`DataDir`]
 //!   is a data directory to fill with the operator's commands. [`ServerProcess`] is a running
 //!   server.
-//! - [`Console`] is an example of commands and output in a document. [`run_samples`] and
-//!   [`run_curl_commands`] run other examples.
+//! - [`Console`] is a console session that a document shows. [`run_samples`] and
+//!   [`run_curl_commands`] run the code samples and curl commands of the API's operations.
 //! - [`relay`] forwards connections, and simulates faults of the network. [`Preload`] simulates
 //!   faults of the disk and the clock. [`SmallDisk`] simulates a full disk.
 //! - [`until_conclusive`] repeats a measurement if the machine stalled.

@@ -121,7 +121,7 @@ fn prepare_parameter(
 type ClosedEnums = Vec<(Value, String)>;
 
 /// Replaces the schema of a closed enum with a reference to a type. Parameters with the same schema
-/// share a type. The first of these parameters and its operation name the type, as in
+/// share a type. The type is named after the first of these parameters and its operation, as in
 /// `ListBooksGenre`.
 fn name_closed_enum(operation: &str, parameter: &mut Value, closed_enums: &mut ClosedEnums) {
     let name = parameter["name"].as_str().unwrap_or_default().to_upper_camel_case();

@@ -176,8 +176,7 @@ fn is_identifier(ty: &Type, input: &ProgenitorInput) -> bool {
     name.is_some_and(|name| input.identifiers.contains(&name))
 }
 
-/// For the name `Option` and the type `Option<T>`, returns `T`. Returns `None` if the type has
-/// another name.
+/// For the name `Option` and the type `Option<T>`, returns `T`.
 fn type_argument<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|segment| segment.ident == name)?;

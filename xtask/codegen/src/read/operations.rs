@@ -222,9 +222,9 @@ impl<'a> Reader<'a> {
         Some(ty)
     }
 
-    /// Adds an alias for an enum that several parameters share. The first of these parameters names
-    /// the enum. Because of the aliases, no name disappears if a later document changes the order
-    /// of the parameters.
+    /// Adds `alias`, the name that a later parameter would give an enum. The enum has the name from
+    /// the first parameter that uses it. With the aliases, no name disappears if a later document
+    /// changes the order of the parameters.
     fn add_alias(&mut self, schema: &Node<'a>, shared: &Type, alias: &str) -> Option<()> {
         let alias = self.claim_name(schema, pascal(alias), alias)?;
         let mut items = self.items.iter_mut();

@@ -214,8 +214,9 @@ async fn inject_faults(
     Ok(())
 }
 
-/// Waits until all servers are ready, then execute requests (see [`expect_service`]), then list the
-/// same orders. If a wait reaches its time limit, the next wait begins.
+/// Waits until all servers are ready. Then waits until they execute requests (see
+/// [`expect_service`]), and then until they list the same orders. If a wait reaches its time limit,
+/// the next wait begins.
 ///
 /// Returns the time from the call until the end of [`expect_service`].
 async fn recover(servers: &[Server], workload: &Workload) -> Duration {

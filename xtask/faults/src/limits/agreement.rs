@@ -57,8 +57,9 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         requests += batch.len();
         batches += 1;
         // The limiters decide on each batch twice. In the second decision, PostgreSQL's clock is
-        // `wait` microseconds behind, as if the statement had read the clock and then waited for
-        // another commit. PostgreSQL must count the batch at the time of that commit.
+        // `wait` microseconds behind the time of the first. This simulates a statement that read
+        // the clock and then waited for the first commit. Both decisions must count the batch at
+        // the time of the first.
         for wait in [0, fastrand::i64(1..=MAX_WAIT_US)] {
             if let Some(difference) = limiters.admit(&batch, wait).await? {
                 report.expect(false, || {

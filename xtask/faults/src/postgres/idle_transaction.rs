@@ -1,6 +1,7 @@
 //! Cancels orders while a REPEATABLE READ transaction stays open in the store's database, as during
 //! a `pg_dump`. Each response must arrive within [`ANSWER_LIMIT`]. Dead rows must not slow
-//! cancellations down: page reads per cancellation may grow at most [`MAX_PAGE_RATIO`] times.
+//! cancellations down: page reads per cancellation may grow at most by the factor
+//! [`MAX_PAGE_RATIO`].
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;

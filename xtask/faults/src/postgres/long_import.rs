@@ -86,8 +86,8 @@ struct Observations {
 }
 
 impl Observations {
-    /// Cancels one imported order of each replica's list at the next replica. No later list may
-    /// have the order.
+    /// Lists the orders at each replica, and cancels a listed imported order at the next replica.
+    /// Lists after the cancellation must not contain that order.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();

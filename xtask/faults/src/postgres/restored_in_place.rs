@@ -62,8 +62,8 @@ impl Scene {
     }
 
     /// Makes five changes while the server cannot reach the restored primary. The restore lost five
-    /// changes, so the last change number is as before. Then checks that the reconnected server
-    /// serves the restored state with the new changes.
+    /// changes, so the last change number is again the one that the server knows. Then checks that
+    /// the reconnected server serves the restored state with the new changes.
     async fn expect_restored_state(
         &self,
         primary: &Postgres,

@@ -1,6 +1,7 @@
 //! Restarts two servers in turn behind nginx, which uses the configuration of `store-orders
 //! nginx-conf`. Every cancellation must get a 204. A 502 would mean that a server stopped without
-//! reading a request. A 404 would mean that nginx sent a request twice.
+//! reading a request. A 404 would mean that nginx repeated a request after a server had cancelled
+//! the order.
 
 use super::setup::{OnPrimary, READY_WITHIN};
 use crate::replicas::{Replica, blocking};
@@ -17,7 +18,7 @@ use testbed::{Key, Report, free_address, start_nginx};
 const ORDERS: i64 = 20_000;
 
 /// The number of orders that clients cancel at the same time. A burst leaves nginx with many idle
-/// connections, so each restart closes many connections.
+/// connections to the servers. A restart then closes those of one server.
 const BURST: usize = 20;
 
 /// Time between two bursts. With these pauses, the 20,000 cancellations take at least 40 s, which

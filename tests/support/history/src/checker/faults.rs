@@ -50,7 +50,8 @@ impl Faults {
     }
 
     /// Returns the nanoseconds of the interval that lie outside all faults. Each fault is extended
-    /// by `GRACE_NANOS` at both ends. An overlap of two faults is subtracted twice.
+    /// by `GRACE_NANOS` at both ends. The result is too low if faults overlap, because their
+    /// overlap is subtracted twice.
     pub fn time_without_faults(&self, interval: Interval) -> u64 {
         let faults: u64 =
             self.overlapping(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();

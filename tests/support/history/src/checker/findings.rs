@@ -7,9 +7,8 @@ use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The report shows at most this many proven violations per rule, and as many exceeded time limits.
-/// The report also gives the number of further proven violations, but not of further exceeded time
-/// limits.
+/// The maximum number of proven violations that the report shows per rule. The same maximum applies
+/// to exceeded time limits.
 const MAX_KEPT: usize = 3;
 
 /// The maximum number of exceeded time limits that are kept per rule. At the maximum, the checker

@@ -43,9 +43,9 @@ impl Orders {
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
     }
 
-    /// Checks that the page skips no order that was stored before the request. An order may be
-    /// missing if a cancellation may have removed it. On a page of pending orders, an order may
-    /// also be missing if it may have shipped.
+    /// Checks that the page skips no order that was stored before the request. Excuses a missing
+    /// order if a cancellation may have removed it. On a page of pending orders, also excuses an
+    /// order that may have shipped.
     pub fn check_page(
         &mut self,
         by: &Arc<Operation>,

@@ -181,9 +181,9 @@ impl Orders {
     }
 
     /// Decides which cancellations with an unknown outcome never executed. Without faults and
-    /// stalls, a cancellation executes within [`MAX_EXECUTION_TIME`] or never. So if the list
-    /// `shown`, requested at `begun` after that time, has the order, the cancellation never
-    /// executed.
+    /// stalls, a cancellation executes within [`MAX_EXECUTION_TIME`] or never. `shown` is a list
+    /// that was requested at `begun`. If `shown` still has the order after this maximum, the
+    /// cancellation never executed.
     pub(super) fn resolve(
         &mut self,
         begun: u64,

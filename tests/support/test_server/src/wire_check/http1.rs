@@ -132,8 +132,8 @@ impl ResponseReader {
         self.head(Some(asked)).map(|(response, ..)| response.status)
     }
 
-    /// Parses the head of the next response, which is returned with an empty body. The last value
-    /// is the length of the head in bytes.
+    /// Parses the head of the next response. Returns the response with an empty body, the framing
+    /// of its body, and the length of the head in bytes.
     ///
     /// Returns `None` if the head is incomplete or invalid, or if responses can no longer be
     /// matched with requests.
