@@ -192,7 +192,8 @@ impl KeyCache {
     }
 
     /// True if an earlier lookup found no key with this digest, and no key or account has changed
-    /// since. Another lookup of the unknown key is then unnecessary. Always false with PostgreSQL.
+    /// since. Another lookup is then unnecessary, so a client that repeats an unknown key causes
+    /// little work. Always false with PostgreSQL.
     fn is_still_absent(&self, digest: &Digest) -> bool {
         self.cached.absent_at(digest).is_some_and(|absent_at| {
             let last_changes = self.store.last_changes_at_once();

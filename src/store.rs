@@ -122,8 +122,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Reads the last changes, and the time at which they were current. List requests use
-    /// [`Store::query_freshness`] instead.
+    /// Reads the last changes, and the time at which they were current. Must not delay list
+    /// requests, which use [`Store::query_freshness`] instead.
     async fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         Ok(self.poll_keys(None).await?.polled)
     }

@@ -59,8 +59,9 @@ fn client_of(base_url: &str, key: &Key) -> Client {
     client.read_timeout(WAIT_TIMEOUT).build().unwrap()
 }
 
-/// Requests the list, but reads only the status line. Repeats the request after a 503, because the
-/// server may poll the keys too late on a busy machine.
+/// Requests the list, but reads only the status line. Repeats the request after a 503. On a busy
+/// machine, the server may poll the store for changed keys too late. Its cached keys are then out
+/// of date, and it answers 503.
 async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
     let ask = async || {
         let socket = TcpSocket::new_v4().unwrap();

@@ -40,8 +40,9 @@ Examples:
 }
 
 impl ConfigCommand {
-    /// Runs the command. `check` only warns and reports success, because `Invocation::run` has
-    /// already refused invalid settings.
+    /// Runs the command. `check` reports valid settings without checking them, because
+    /// `Invocation::run` has already refused invalid ones. `check` also warns if the served
+    /// documents have no address that clients outside this machine can use.
     pub(super) fn run(
         &self,
         options: &Options,

@@ -78,8 +78,8 @@ mod tests {
     use crate::config::{ConfigFile, EffectiveSettings};
     use std::path::Path;
 
-    /// Returns the lines of the default file for settings that are lists or have a default, without
-    /// the `#`.
+    /// Returns the default file's lines for settings that are lists or have a default. Removes the
+    /// `#` at the beginning of each line.
     fn uncommented() -> String {
         let settings = all_settings();
         let set = |key: &str| {

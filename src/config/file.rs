@@ -109,7 +109,9 @@ fn check_value(settings: &Command, arg: &Arg, text: String) -> Result<String, St
     Err(format!("invalid value {shown:?}: {}", why_invalid(&error)))
 }
 
-/// Returns clap's reason for refusing a value. The text does not contain the value.
+/// Returns the reason why a value was refused: the error of the value's parser, the allowed values,
+/// or clap's kind of error. The text can quote a part of the value, such as an unknown unit of
+/// time.
 pub fn why_invalid(error: &clap::Error) -> String {
     match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),

@@ -135,7 +135,8 @@ fn robots() -> String {
     format!("{}{}", include_str!("docs/assets/robots.txt"), rules.concat())
 }
 
-/// Fills in `llms.txt`, a summary of the API for language models.
+/// Returns `llms.txt`, a summary of the API for language models, with the document's base URLs
+/// filled in.
 fn llms(document: &Value) -> String {
     let base_urls = base_urls(document, |url, note| format!("- Base URL: `{url}`{note}\n"));
     include_str!("docs/generated/llms.txt").replace(BASE_URLS, &base_urls)

@@ -73,7 +73,8 @@ impl ListeningSocket {
     fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         sockopt::set_tcp_user_timeout(&self.0, timeout.as_millis().try_into().unwrap_or(u32::MAX))?;
-        // While no sent byte awaits its acknowledgment, keep-alive probes detect a vanished client.
+        // The user timeout above needs a sent byte that stays unacknowledged. On an idle connection
+        // there is none, so keep-alive probes detect a vanished client.
         let idle = (timeout / 2).max(Duration::from_secs(1));
         sockopt::set_tcp_keepidle(&self.0, idle)?;
         sockopt::set_tcp_keepintvl(&self.0, (idle / 4).max(Duration::from_secs(1)))?;

@@ -54,8 +54,9 @@ enum Step {
     /// Moves only the wall clock, by these seconds.
     SetWall(i64),
     Record,
-    /// A clean restart during which this time passes. In addition, the wall clock is moved by these
-    /// seconds, which may be negative.
+    /// A clean restart. The first value is the time from the last write of the counts to the
+    /// restart. The second value is a jump of the wall clock in seconds, which may be negative. The
+    /// wall clock moves by both.
     Restart(Duration, i64),
     /// A crash, and a restart this many nanoseconds later. The crash loses the counts since the
     /// last write of the counts file.

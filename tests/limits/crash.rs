@@ -15,9 +15,9 @@ async fn list(server: &ServerProcess, key: &Key) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_loses_at_most_a_second_of_counting_and_a_stop_none() {
     let data = DataDir::temporary().unwrap();
-    // `X-RateLimit-Remaining` describes the window with fewer requests left. This must be the day
-    // window, because a minute window could end during a restart. So the limit per minute is far
-    // above the limit per day.
+    // `X-RateLimit-Remaining` describes the window with fewer requests left. The test needs the day
+    // window in this header, because a minute window could end during a restart. So the limit per
+    // minute is far above the limit per day.
     let key = data.issue_enterprise_key("acme", 1_000_000, 1_000).unwrap();
 
     let server = data.serve(&[]).unwrap();

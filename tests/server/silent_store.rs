@@ -1,4 +1,5 @@
-//! Tests a store that does not answer: requests that need the store get a 503.
+//! Tests the server with a store that does not answer: requests that need the store get a 503 after
+//! 5 seconds.
 
 use std::time::{Duration, Instant};
 use store_orders_api::plans::Plan;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// The pause between two writes. A crash loses the counts since the last completed write, usually
-/// those of less than a second.
+/// The pause between two writes. A crash loses the counts since the start of the last completed
+/// write, usually those of less than a second.
 pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A write that takes longer is logged, because a hanging write returns no error.

@@ -64,7 +64,8 @@ pub async fn seen_and_silent(
 /// Waits for heartbeats, and removes the rows of servers that send none. Fails if any server still
 /// has a row.
 ///
-/// A removed server may still run. Its next heartbeat then ends its session.
+/// The removal is safe even if a removed server still runs. Its next heartbeat ends its session,
+/// and its next session reads the changes that it has missed.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
     let (first, _) = seen_and_silent(client).await?;
     remove_silent(client, &first).await?;

@@ -40,7 +40,8 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
 }
 
 /// Runs all checks. The checks do not share a snapshot, because a server's write-ahead log cannot
-/// be emptied while a snapshot is open.
+/// be emptied while a snapshot is open. Each of SQLite's own checks still needs one snapshot (see
+/// [`crate::damage_check`]).
 pub fn examine(connection: &Connection) -> CheckReport {
     let mut report = CheckReport::default();
     check_structure(&mut report, connection);

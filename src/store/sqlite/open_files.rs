@@ -1,6 +1,6 @@
 //! Detects that the files of an open store were removed, replaced or overwritten. SQLite does not
 //! notice, and continues to use the open files. After the next start, acknowledged changes may be
-//! missing.
+//! missing, or another process may overwrite them.
 
 use super::directory::{LOG, LOG_INDEX, side_file};
 use super::store_header::StoreHeader;
@@ -56,8 +56,9 @@ impl OpenFiles {
         if last > 0 && age < REUSE_CHECK_FOR { Ok(()) } else { self.require_in_place() }
     }
 
-    /// Fails if the store's file, its log or the log's index was removed or moved. Also fails if
-    /// the store's file was overwritten with a file that uses no write-ahead log, such as a backup.
+    /// Fails if the store's file, its log or the log's index was removed, moved or replaced. Also
+    /// fails if the store's file was overwritten with a file that uses no write-ahead log, such as
+    /// a backup.
     pub fn require_in_place(&self) -> Result<(), StoreError> {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         let before = self.last_check.load(Ordering::Relaxed);
@@ -87,7 +88,8 @@ impl OpenFiles {
 
     /// Fails if a checkpoint could damage the store, because the store's file was overwritten, or
     /// the log's index was removed or replaced. Always succeeds if the store's file was moved or
-    /// removed, because only this process can still save that file's changes.
+    /// removed. A removed log alone is no reason to fail either. In both cases, the checkpoint
+    /// saves changes that only this process can still read.
     pub fn require_checkpointable(&self) -> Result<(), StoreError> {
         if self.store.displaced().is_some() {
             return Ok(());

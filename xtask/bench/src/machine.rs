@@ -93,8 +93,8 @@ mod tests {
             std::thread::spawn(move || {
                 take_generator_core().unwrap();
                 assert_eq!(core().unwrap(), CORES[GENERATOR_CORE]);
-                // A thread that is pinned to the generator's core can still run work on the
-                // servers' core.
+                // `on_served_core` runs its work in a new thread. The new thread inherits the pin
+                // to the generator's core, and must replace it.
                 assert_eq!(on_served_core(core).unwrap(), CORES[SERVED_CORE]);
             })
             .join()

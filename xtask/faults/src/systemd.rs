@@ -132,8 +132,9 @@ async fn one_machine(tools: &Tools, _: &mut Report) -> anyhow::Result<()> {
 /// that systemd makes for `DynamicUser=`.
 async fn damaged_store(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let machine = Machine::with_unit(tools, "")?;
-    // The first start creates the data directory. The server then stops, because the runbook's
-    // example shows the import as one change. While a server runs, an import makes several changes.
+    // The first start creates the data directory. Stop the server before the import. While a server
+    // runs, an import makes several changes, but the runbook's example shows the import as one
+    // change.
     machine.0.run("systemctl start store-orders && systemctl stop store-orders")?;
     machine.0.run("mkdir /var/lib/store-orders-backups")?;
     machine.operate(

@@ -14,8 +14,9 @@ fn rank(stability: Option<&Value>) -> Option<usize> {
     STABILITIES.iter().position(|other| *other == value)
 }
 
-/// Compares `x-stability`. An operation may become more stable, but not less stable. Removing an
-/// explicit `stable` is breaking, although `stable` is the default.
+/// Compares `x-stability`. An operation may become more stable, but not less stable. An explicit
+/// `stable` is a promise in writing. So removing it is breaking, although an operation without
+/// `x-stability` counts as stable.
 pub(super) fn stability(found: &mut Findings, at: &ComparedPlace<'_>) {
     match (rank(at.old), rank(at.new)) {
         (Some(old), Some(new)) if new > old || (new == old && at.old.is_none()) => {

@@ -140,7 +140,7 @@ impl Heartbeat {
 }
 
 /// Adds the replica's row. Fails while a command holds `SERVERS_LOCK` to keep servers away from the
-/// store. If the row is added before the command takes the lock, the command fails instead.
+/// store. While the row exists, such a command fails, so the store's id cannot change.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.row_values();
     let insert = "INSERT INTO replicas (id, program, address, list_change_number)

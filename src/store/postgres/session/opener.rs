@@ -46,8 +46,9 @@ pub struct Opener {
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
-    /// Opens sessions until the server stops. Fails only if the first attempt fails and no later
-    /// attempt can succeed.
+    /// Tries to open the first session, and starts a task that opens further sessions until the
+    /// server stops. Fails only if the first attempt fails and no later attempt can succeed. After
+    /// any other failure, the receiver has the reason until the task has opened a session.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let first = match self.open(None).await {
             Ok(first) => Ok(first),

@@ -81,8 +81,9 @@ impl SessionState {
         }
     }
 
-    /// Checks an answer of the primary with `decide`. Ends the session if `decide` finds that the
-    /// journal lacks a change that this server has seen.
+    /// Checks an answer of the primary with `decide`. Fails if `decide` rejects the answer, or if
+    /// the session has ended, so that rows of an ended session are never used. Ends the session if
+    /// `decide` finds that the journal lacks a change that this server has seen.
     pub fn accept<T>(
         &self,
         decide: impl FnOnce(u64, &Lease<BootInstant>, &mut JournalSeen) -> Result<T, AnswerRejected>,

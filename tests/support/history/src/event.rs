@@ -39,8 +39,8 @@ pub enum What {
         per_day: Option<u32>,
     },
     Fault(FaultBegun),
-    /// A standby became the primary. Counts of requests that are sent at least a second later must
-    /// not be lost.
+    /// A standby became the primary. The promotion may lose counts of earlier requests. It must not
+    /// lose counts of requests that are sent at least a second after this event.
     Promoted,
     /// From this time, syncs of a server's disk fail, hang or do nothing.
     Unsynced,

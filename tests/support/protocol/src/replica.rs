@@ -499,8 +499,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// Returns true if this replica still authorizes requests with a row that includes none of the
-    /// changes in `end`. The changes in `end` revoke the key.
+    /// Returns true if this replica still accepts the key, because its cached or looked-up row
+    /// lacks all changes in `end`. These changes revoke the key.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

@@ -133,8 +133,9 @@ impl DataDir {
         self.start(&mut self.command(), flags)
     }
 
-    /// Starts a server in a shell that first runs `shell`, such as `ulimit`. Adds the default flags
-    /// of [`DataDir::serve`], but ignores [`DataDir::on_store`] and [`DataDir::keep_synced`].
+    /// Starts a server from `sh`, which first runs the command `shell`, for example `ulimit`. Adds
+    /// the default flags of [`DataDir::serve`]. The settings of [`DataDir::on_store`] and
+    /// [`DataDir::keep_synced`] have no effect.
     pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         let mut command = self.program.command_after(shell);
         command.arg("--data-dir").arg(&self.path);

@@ -48,7 +48,8 @@ fn successes(operation: &Operation) -> TokenStream {
     let body = first.body.as_ref().map_or(quote!(NoContent), schema_type);
     let (status, text) = (&first.status, &first.description);
     let variants = operation.successes.iter().enumerate().map(|(index, success)| {
-        // `DESCRIPTION` already has the description of the first success.
+        // Give the first variant no comment, because the generated constant `DESCRIPTION` already
+        // has its description.
         let about = (index > 0).then(|| comment(&success.description, 4));
         let variant = success_variant(success);
         quote!(#about #variant)
