@@ -83,8 +83,8 @@ fn random_text(length: usize) -> String {
     (0..length).map(|_| char::from(base62_digit(random.random_range(0..62_u32)))).collect()
 }
 
-/// Redacts the letters and digits after each key prefix. A message may repeat an argument into
-/// which the operator typed a key by mistake.
+/// Redacts the letters and digits after each key prefix, because messages may repeat a key that the
+/// operator typed.
 pub fn without_keys(text: &str) -> String {
     let mut redacted = text.to_string();
     for prefix in Environment::ALL.map(Environment::prefix) {

@@ -230,8 +230,8 @@ const PRINTING: [&str; 8] = [
 ];
 
 pub fn command() -> clap::Command {
-    // Hide the global options that a command does not use. `demo` refuses all of them. `config
-    // default` and the commands in `PRINTING` ignore them, except that `openapi` reads `--config`.
+    // Hide the global options that a command does not use. `demo` refuses hidden options; the other
+    // commands ignore hidden options.
     let program = with_settings(Cli::command())
         .mut_subcommand("demo", |demo| hide_global_options(demo, |arg| arg.global(false)))
         .mut_subcommand("config", |config| {

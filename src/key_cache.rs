@@ -113,8 +113,8 @@ pub struct KeyCache {
     cached: CachedKeys,
     lookups: Lookups,
     opened: BootInstant,
-    /// The time until which the cached keys are valid, in milliseconds after `opened`. The
-    /// milliseconds include suspensions of the machine, because `opened` is a [`BootInstant`].
+    /// The end of the cached keys' validity, in milliseconds after `opened`. Time during which the
+    /// machine is suspended counts too.
     valid_until_ms: AtomicU64,
     /// The uses of keys that the store has not recorded yet. Maps a key's row number to the time of
     /// its last use, in Unix milliseconds. Sorting by row number lets each transaction change few

@@ -41,8 +41,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the requested help, or why the command line is invalid. If the command is `serve`, an
-/// invalid value is logged instead.
+/// Prints the requested help or the mistake in the command line. `serve` logs an invalid value
+/// instead of printing the mistake.
 fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     if !error.use_stderr() {
         error.exit();

@@ -270,8 +270,7 @@ impl OrderList {
         self.state.lock().position()
     }
 
-    /// Fails if a batch has been running for too long, or if the last batch failed and a test write
-    /// fails too.
+    /// Fails if a batch runs for too long. After a failed batch, also fails if a trial write fails.
     pub async fn require_writable(&self) -> Result<(), CancelError> {
         self.writer.require_not_stuck()?;
         if self.writer.has_failed() {

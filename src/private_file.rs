@@ -52,8 +52,8 @@ pub fn private_directory(path: &Path, directory: &Path) -> io::Result<File> {
 /// hard links.
 pub fn open_private_file(path: &Path, access: &mut OpenOptions) -> io::Result<File> {
     require_one_name(path, &path.symlink_metadata()?)?;
-    // The file may have been replaced since the check, so do not follow a link, and check again.
-    // Without NONBLOCK, opening a pipe could wait for another process.
+    // The file may have been replaced since the first check. NOFOLLOW refuses links, and NONBLOCK
+    // avoids a wait for the writer of a pipe.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = access.custom_flags(flags.bits().cast_signed()).open(path)?;
     require_one_name(path, &file.metadata()?)?;

@@ -108,8 +108,7 @@ async fn assert_refuses_without_file(
     for id in 2..=21 {
         assert_eq!(error_of(client.cancel_order(id).await).0, 503, "{}", file.display());
     }
-    // Wait until the last check of the files is older than 50 ms. Until then, a read may rely on a
-    // check from before the file was lost.
+    // A read may rely on a file check from the last 50 ms, so wait until a check finds the loss.
     wait_until("the loss is noticed", || async { ask(admin, "/readyz").await.0 == 503 }).await;
     let (status, body) = ask(admin, "/readyz").await;
     let why = format!("{} was removed or moved", file.display());

@@ -152,8 +152,6 @@ async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     exchanges
 }
 
-/// Collects the responses while the store returns errors (503) and while it panics (500). Also
-/// collects the response (204) to one cancellation after the faults have ended.
 async fn answers_of_faults(new_setup: NewSetup) -> Vec<Exchange> {
     let mut setup = new_setup();
     let key = setup.key(Plan::Pro);

@@ -32,8 +32,7 @@ impl Secrets {
         Secrets { pieces }
     }
 
-    /// Returns the start of each distinct line with a leak, and the leak's position. The start has
-    /// at most 120 bytes and ends before the leak.
+    /// Describes each distinct line with a leak. The description does not contain the leak.
     fn leaks(&self, text: &str) -> Vec<String> {
         let leak = |line: &str| {
             let position = [PIECE_BYTES, 3 * PIECE_BYTES].iter().find_map(|length| {
@@ -177,8 +176,8 @@ fn wrong_headers(key: &str) -> [String; 27] {
 /// A key's label. Lists of keys show it to the operator, but the log must never contain it.
 const LABEL: &str = "web shop of Acme";
 
-/// Creates a setup and nine keys, among them an expired, a revoked, a rotated and an unknown key.
-/// The first key is valid.
+/// Creates a setup and nine keys. The first key is valid; some others are expired, revoked or
+/// unknown.
 fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
     let mut setup = TestSetup::new().with_log(captured).with_unauthenticated_per_minute(100_000);
     setup.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];

@@ -13,8 +13,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// Returns the status of a code. The codes that the `match` names belong to no operation, because
-/// the middleware or a proxy sends them.
+/// Returns the status of a code. The `match` names the codes that the middleware or a proxy sends.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,

@@ -241,8 +241,8 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// The code that reads parameters can return `Invalid` for every operation. An operation whose
-/// parameters accept every value documents no 400. So its `Invalid` becomes a `Failure`.
+/// Reading parameters can fail with `Invalid` in every operation. If an operation documents no 400,
+/// the error becomes a `Failure`.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))

@@ -4,8 +4,8 @@ pub use crate::parameters::{parse_date_time, plain_int64};
 pub use crate::v1::{Order, Pet};
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// The largest id of an order or a pet; the smallest is its negative. JavaScript may round a larger
-/// integer to the id of another record.
+/// The largest id of an order or a pet; the smallest is its negative. JavaScript cannot represent
+/// all larger integers.
 pub const MAX_ID: i64 = (1 << 53) - 1;
 
 /// Formats a time as RFC 3339 in UTC with `Z`, and with 0, 3, 6 or 9 fractional digits.

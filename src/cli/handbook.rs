@@ -61,8 +61,8 @@ impl HandbookArgs {
     }
 }
 
-/// Returns the section with the heading `name`. Without that section, returns the only section
-/// whose heading contains every word of `name`, even inside longer words. Ignores letter case.
+/// Returns the section with the heading `name`, or else the only section whose heading contains
+/// each word of `name`. Parts of words also match. Ignores letter case.
 fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
     let headings = || text.lines().filter_map(|line| line.strip_prefix("## "));
     let words = name.to_lowercase();

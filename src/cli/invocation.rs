@@ -61,9 +61,8 @@ impl Invocation {
         Ok(Invocation { cli, effective })
     }
 
-    /// Runs the command and writes its output to `out`. If settings are unusable, `serve` and
-    /// `config check` report every problem and fail. Other commands run even with unusable
-    /// settings.
+    /// Runs the command and writes its output to `out`. Only `serve` and `config check` check the
+    /// server's settings first.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if matches!(self.cli.command, Command::Serve(_)) {
             ignore_hang_up()?;

@@ -17,8 +17,8 @@ pub struct MigrateArgs {
     print_grants: Option<String>,
     /// Give the store a new id, after a point-in-time recovery
     ///
-    /// Do this before a server starts. New accounts and keys then do not reuse the ids of lost
-    /// ones.
+    /// Run this before a server starts. The ids of new accounts and keys then skip ids that the
+    /// original store may have issued.
     #[arg(long, conflicts_with = "print_grants")]
     new_store_id: bool,
 }

@@ -36,8 +36,6 @@ impl NginxConfArgs {
     }
 }
 
-/// Returns the file that `--site` prints. The file consists of [`SITE_HEADER`] and the content of
-/// the `http` block, without the block's indentation.
 fn site() -> String {
     let inside = WHOLE.split_once("\nhttp {\n").map_or(WHOLE, |(_, inside)| inside);
     let lines = inside.trim_end().trim_end_matches('}').trim_end().lines();

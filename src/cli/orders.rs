@@ -109,8 +109,7 @@ Example:
     },
     /// List orders in ascending order of id
     ///
-    /// With several options, only orders that match all options are listed. --from and --to exclude
-    /// orders without a ship date.
+    /// Orders must match all given filters. --from and --to exclude orders without a ship date.
     #[command(after_help = "\
 Examples:
   store-orders orders list --status pending --limit 20

@@ -17,8 +17,8 @@ const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Interval between two lines about the progress if standard error is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Runs `work`, which may call its argument after each step. Prints one notice as soon as `work`
-/// runs for `NOTICE_AFTER` without a call.
+/// Runs `work`, which may report each step by calling its argument. Prints one notice if `work`
+/// reports no step for `NOTICE_AFTER`.
 pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     let (progress, receiver) = channel();
     let watch = move || loop {
@@ -38,8 +38,8 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     work(&|| _ = progress.send(()))
 }
 
-/// Runs `work` with [`show_progress`] and [`with_notice`]. After each step, `work` must call its
-/// argument with the number of items written so far. The argument returns `Break` after a signal.
+/// Runs `work` with [`show_progress`] and [`with_notice`]. `work` reports the items written so far
+/// after each step. `Break` means that a signal arrived.
 pub fn with_progress<T>(
     items: usize,
     interrupts: &Interrupts,

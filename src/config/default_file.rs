@@ -45,8 +45,8 @@ fn describe(arg: &Arg) -> String {
     meaning
 }
 
-/// Returns the setting's default as JSON. Without a default, returns `[]` for a list, and otherwise
-/// the placeholder from the help text, such as `"URL"`.
+/// Returns the setting's default as JSON. If there is no default, returns `[]` for a list, and the
+/// help text's placeholder for another setting.
 fn default_or_placeholder(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter();
     let defaults: Vec<String> =

@@ -148,8 +148,8 @@ pub fn all_settings() -> Command {
     with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
 }
 
-/// Completes the settings of a command. Environment variables get the prefix `STORE_ORDERS_`.
-/// Switches accept a value, so that `--switch=false` can override the configuration file.
+/// Adds the prefix `STORE_ORDERS_` to environment variables. Lets switches take a value, so that
+/// `--switch=false` overrides the configuration file.
 pub fn with_settings(command: Command) -> Command {
     let setting = |arg: Arg| {
         let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {

@@ -79,7 +79,6 @@ impl Docs {
     }
 
     /// Returns the response for the page at the request's path, or `None` if no page has this path.
-    /// Redirects a path with a slash at its end.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let path = match request.uri().path() {
             "/" => NEWEST_REFERENCE,

@@ -342,8 +342,8 @@ impl SharedExtractor for AnyPath {
     }
 }
 
-/// Returns the part of a path after the document's base path, or `None` for other paths. Clients
-/// may percent-encode the base path (RFC 3986, 6.2.2.2).
+/// Returns the part of a path after the document's base path, or `None` if the path has another
+/// base. Clients may percent-encode the base path (RFC 3986, 6.2.2.2).
 fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
     let (first, _) = path.strip_prefix('/')?.split_once('/')?;
     let (base, relative) = path.split_at(1 + first.len());

@@ -74,8 +74,6 @@ impl fmt::Display for BadRow {
     }
 }
 
-/// Writes a line for each bad row, then the number of bad rows. Without `{:#}`, writes lines only
-/// for the first `MAX_SHOWN_ROWS` rows.
 impl fmt::Display for BadRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = if f.alternate() { usize::MAX } else { MAX_SHOWN_ROWS };

@@ -30,16 +30,16 @@ pub struct Waiter {
     pub digest: Digest,
     /// Sends the result to the waiting caller. Dropped without a result if the query failed.
     pub answer: oneshot::Sender<LookedUp>,
-    /// True if the client's address is over its limit of requests without a valid key. Batches take
-    /// all other waiting lookups first.
+    /// True if the client's address is over its limit of requests without a valid key. All other
+    /// waiting lookups go first.
     is_last: bool,
 }
 
 pub struct Lookups {
     waiting: Mutex<Vec<Waiter>>,
     added: Notify,
-    /// Addresses over their limit of requests without a valid key, each with a time. Until that
-    /// time, the address's lookups have a low priority.
+    /// Addresses over their limit of requests without a valid key. Their lookups have a low
+    /// priority until the stored time.
     shed: Cache<AddressKey, BootInstant>,
 }
 

@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Routes of requests that do not reach an operation. `public` is for the public pages, and
-/// `unknown` for all other such requests. Their [`RouteId`]s precede those of the operations.
+/// Routes of requests that reach no operation: `public` for the public pages, `unknown` for the
+/// rest. The [`RouteId`]s of operations follow.
 const OTHER_ROUTES: [&str; 2] = ["unknown", "public"];
 
 /// The methods that dropshot routes, and `other`. Dropshot itself rejects all other methods, so

@@ -56,9 +56,8 @@ impl ListInMemory {
         is_current.then(|| Arc::clone(&self.list.snapshot))
     }
 
-    /// Replaces the snapshot, and returns the old one. The first `removals` pending removals are
-    /// dropped, because the refresh has applied or discarded them. [`ListState::publish`] decides
-    /// which others stay pending.
+    /// Replaces the snapshot, and returns the old one. Drops at least the first `removals` pending
+    /// removals, which the refresh has applied or discarded.
     pub fn publish(
         &mut self,
         snapshot: &Arc<Snapshot>,
@@ -154,8 +153,8 @@ impl Refresh {
 /// A refresh that has read everything it needs from the store.
 #[derive(Debug)]
 pub struct ReadRefresh {
-    /// The snapshot with the changes that the refresh itself read from the store. Lacks the rows of
-    /// the freshness report and the pending removals, which are applied later.
+    /// The snapshot with the changes that the refresh read from the store. The freshness report's
+    /// rows and the pending removals are applied later.
     base: Arc<Snapshot>,
     /// The position of the new snapshot, which consists of `base` with the planned rows and
     /// removals.
@@ -313,8 +312,8 @@ mod tests {
     async fn rows_in_the_answer_are_applied_without_reading_the_store() {
         let state = state();
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
-        // In these rows, order 7 still has the status `pending`. So the refresh must apply
-        // `pending_removals` after the rows. Otherwise the list would contain order 7 again.
+        // The rows still show order 7 as `pending`, so the refresh must apply `pending_removals`
+        // after the rows.
         let rows = vec![
             cancelled(3),
             Order::pending(7),

@@ -165,8 +165,7 @@ mod tests {
         )
     }
 
-    /// Searches for one page. Returns its orders, and the id at which the next page continues. The
-    /// list must be so short that the search does not yield.
+    /// The list must be so short that the search does not yield.
     fn page(
         list: &Snapshot,
         filter: &OrderFilter,
@@ -182,8 +181,8 @@ mod tests {
     proptest! {
         #![proptest_config(testbed::property_config())]
 
-        /// Each page agrees with a model, although orders change between pages. So no order is on
-        /// two pages, and an order that matches throughout is not skipped.
+        /// Each page agrees with a model while orders change between pages. No order may be on two
+        /// pages, and no order that always matches may be missing.
         #[test]
         fn pages_agree_with_a_model(
             orders in prop::collection::btree_map(ids(), fields(), 0..300),

@@ -48,8 +48,8 @@ impl Payload {
         Payload { body, is_gzip }
     }
 
-    /// Creates the payload of a response with this JSON. If the response is sent as gzip,
-    /// compresses the JSON on a blocking thread. Fails if the compression panicked.
+    /// Compresses the JSON on a blocking thread if the response is sent as gzip. Fails if the
+    /// compression panicked.
     pub async fn for_part(
         json: Vec<u8>,
         readers: &Readers,
@@ -233,14 +233,12 @@ impl Readers {
 }
 
 impl Reader {
-    /// Returns the list. Do not hold the list across an `await`, because a list that was cut off
-    /// would then stay in memory.
+    /// Returns the list. Do not hold the list across an `await`, because a held list stays in
+    /// memory even after it is cut off.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
         self.list.snapshot()
     }
 
-    /// Returns the page with this index. Returns [`CutOff`] if the list was cut off, and also if
-    /// the index is too high.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
     }

@@ -34,8 +34,8 @@ impl SentList {
 }
 
 impl SentLists {
-    /// Returns the reference that the responses with this snapshot share. Creates a new reference
-    /// if no response sends the snapshot, or if its responses were cut off.
+    /// Returns the reference that all responses with this snapshot share. Creates a new reference
+    /// if none exists, or if the existing reference was cleared.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         let sends_snapshot = |sent: &Arc<SentList>| {
             sent.snapshot().is_ok_and(|sent_snapshot| Arc::ptr_eq(&sent_snapshot, snapshot))

@@ -104,8 +104,8 @@ pub enum CancelError {
     NoAnswer,
 }
 
-/// The answer to one cancellation. The outer error is that of the whole batch. The inner error is
-/// the reason why this cancellation was not executed.
+/// The answer to one cancellation. The outer error concerns the whole batch, the inner error only
+/// this cancellation.
 type CancelAnswer = Result<Result<CancelOutcome, NotExecuted>, Arc<StoreError>>;
 type QueuedCancel = (Cancellation, oneshot::Sender<CancelAnswer>);
 

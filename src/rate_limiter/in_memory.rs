@@ -36,7 +36,6 @@ pub struct InMemoryRateLimiter {
 }
 
 impl InMemoryRateLimiter {
-    /// Creates a limiter that has counted no requests yet. It logs bans to `log`.
     /// `unauthenticated_per_minute` is the limit per address for requests without a valid key.
     pub fn new(unauthenticated_per_minute: u32, log: Logger) -> InMemoryRateLimiter {
         InMemoryRateLimiter {
@@ -61,8 +60,8 @@ impl InMemoryRateLimiter {
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Set the flag while the windows are locked. A `saved_windows` after `take_changed`
-            // then waits for the lock, so the saved windows include the change.
+            // Set the flag while the windows are locked. After `take_changed`, `saved_windows` then
+            // waits for the lock and sees the change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result

@@ -22,8 +22,7 @@ pub struct KeyBan {
     /// The length of the ban. 0 if the key was never banned or the operator lifted the ban. The
     /// next ban then has the length of a first ban.
     pub seconds: u32,
-    /// Each ban of a key and each lifting of a ban increments this number. By this number, servers
-    /// can tell which ban is the latest.
+    /// Counts the key's bans and the lifted bans, so that servers can tell which ban is the latest.
     pub number: u32,
 }
 

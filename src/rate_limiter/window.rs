@@ -53,8 +53,8 @@ impl FixedWindow {
     }
 
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
-        // Store the end from `remaining` even if the request is refused. Otherwise, after the clock
-        // was set back, each refusal would move the end later.
+        // Store the capped end even if the request is refused. Otherwise, after the clock was set
+        // back, each refusal would move the window's end later.
         *self = self.remaining(now, window);
         let mut current = self.current(now, window);
         if let Some((status, window)) = current.exhausted(now, window, limit) {

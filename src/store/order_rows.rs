@@ -172,7 +172,7 @@ pub struct CancelledBatch {
     /// One outcome per [`Cancellation`] of the batch, in the batch's sequence.
     pub outcomes: Vec<Result<CancelOutcome, NotExecuted>>,
     /// The positions before and after the transaction. `None` if the transaction cancelled no
-    /// order, for example because an earlier attempt had already cancelled the orders.
+    /// order.
     pub positions: Option<(Position, Position)>,
 }
 

@@ -52,8 +52,6 @@ pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// True if an operator's command must cancel the order, and false if the order is already
-/// cancelled. Fails if the order cannot be cancelled.
 pub fn can_cancel(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     match status {
         Some(Status::Pending) => Ok(true),

@@ -101,8 +101,8 @@ impl SqliteStore {
             let mut writer = connect(&path)?;
             writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
             schema::migrate(&mut writer, &path)?;
-            // A server's own writes always satisfy the CHECK constraints. The checks would be about
-            // a tenth of the cost of a cancellation.
+            // A server's own writes always satisfy the CHECK constraints. Checking would take about
+            // a tenth of a cancellation's time.
             writer.pragma_update(None, "ignore_check_constraints", true)?;
             SqliteStore::with(directory, writer, header)
         };

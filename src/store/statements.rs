@@ -90,8 +90,8 @@ impl Row<'_> {
         self.value(self.column(name)?)
     }
 
-    /// Parses the text in the column with this name. Text that cannot be parsed means that the
-    /// store is damaged, because its schema does not allow such text.
+    /// Parses the text in the named column. The schema allows only valid text, so a failure means a
+    /// damaged store.
     pub fn parse<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, StoreError> {
         Cursor::new(self, self.column(name)?).parse()
     }

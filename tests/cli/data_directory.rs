@@ -204,8 +204,7 @@ store.sqlite
 "#]]);
 }
 
-/// A power cut or a full disk can leave an empty file. A new store in this file would hide that the
-/// old store is lost.
+/// A power cut or a full disk can empty the file. Creating a new store would hide the loss.
 #[test]
 fn an_emptied_store_is_not_replaced_by_a_new_one() {
     let sandbox = CliSandbox::new();

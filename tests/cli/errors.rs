@@ -225,8 +225,8 @@ fn a_failure_is_reported_although_standard_output_is_closed() {
 fn on_a_full_disk_commands_fail_with_one_line_and_leave_no_file() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=1);
-    // While a server runs, commands can open the store without writing. So each command fails only
-    // when it writes its own data.
+    // While a server runs, opening the store writes nothing. So each command fails only at its own
+    // write.
     let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     sandbox.session(str![[r#"
 $ limited() { sh -c 'trap "" XFSZ; ulimit -f 0; exec store-orders "$@"' sh "$@"; }

@@ -52,8 +52,8 @@ const CALL: &str = r#"$ call() {
 > }
 "#;
 
-/// The number of clients that never finish the TLS handshake. It exceeds Debian's limit of 768
-/// connections, which the commands of [`ONE_MACHINE`] raise.
+/// The number of clients that never finish the TLS handshake. Without the commands of
+/// [`ONE_MACHINE`], Debian's limit is 768 connections.
 const HALF_OPEN: usize = 900;
 
 /// The first bytes of a TLS handshake. The half-open clients send these bytes, because nginx may
@@ -210,9 +210,6 @@ impl Machine {
         fs::write(self.path("/etc/nginx/nginx.conf"), configuration).unwrap();
     }
 
-    /// Checks the systemd units with the sandbox's paths. `systemd-analyze verify` must not
-    /// complain. `systemd-analyze security` must rate the exposure of each service at 2.0 of 10 or
-    /// lower.
     fn verify_units(&self) {
         let mut command = Command::new("systemd-analyze");
         command.args(["verify", "--man=no"]);

@@ -267,8 +267,7 @@ async fn with_curl_the_runbook_restores_a_damaged_store() {
     site.console(&over, &[]);
 }
 
-/// Checks that each alert names its section of the runbook. Each section must have a command and
-/// all four parts, such as `**Means.**`.
+/// Each alert's section must have a command and all four parts, such as `**Means.**`.
 #[test]
 fn each_alert_has_a_section_of_the_runbook() {
     let sandbox = CliSandbox::new();

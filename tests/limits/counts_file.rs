@@ -229,8 +229,8 @@ async fn the_next_write_saves_what_a_failed_write_did_not() {
     assert_admitted(&server, &key, 5).await;
     server.setup.write_counts();
     assert_admitted(&server, &key, 5).await;
-    // The server writes the counts to a new file `limits.new`, and then renames that file. A
-    // directory with the name `limits.new` makes the write fail.
+    // The server writes the counts to `limits.new` before it renames the file. A directory of this
+    // name makes the write fail.
     let new = server.setup.directory.path().join("limits.new");
     std::fs::create_dir(&new).unwrap();
     server.setup.write_counts();

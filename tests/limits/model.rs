@@ -38,8 +38,8 @@ struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// Returns the end of the window and the number of its requests. If the wall clock was set
-    /// back, moves the end to at most `length` from now.
+    /// Returns the window's end and its number of requests. After a clock step back, the window
+    /// ends within `length`.
     fn state_at(&mut self, wall: Time, length: Time) -> (Time, u32) {
         if self.has_closed(wall) {
             self.requests = 0;

@@ -17,8 +17,8 @@ async fn a_server_starts_without_postgresql_and_answers_503() {
     let mut command = data.command();
     command.env("NOTIFY_SOCKET", &path);
     let server = data.start(&mut command, &["--admin-listen", "127.0.0.1:0"]).unwrap();
-    // The server must tell systemd that it has started, even while it waits for the store. Without
-    // this message, systemd would stop the server when the start times out.
+    // The server reports its start while it waits for the store, because systemd would otherwise
+    // stop the server at the start timeout.
     let mut text = [0; 100];
     let length = socket.recv(&mut text).unwrap();
     assert_eq!(&text[..length], b"READY=1\n");

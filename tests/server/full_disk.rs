@@ -20,8 +20,8 @@ async fn listed(client: &Client) -> Vec<i64> {
 }
 
 fn serve(data: &DataDir) -> ServerProcess {
-    // [`limit_files`] simulates a full disk by a limit on the length of files. With SIGXFSZ
-    // ignored, a write beyond this limit fails instead of killing the server.
+    // [`limit_files`] limits file lengths to simulate a full disk. Without the trap, SIGXFSZ would
+    // kill the server.
     data.serve_after("trap '' XFSZ", &["--admin-listen", "127.0.0.1:0"]).unwrap()
 }
 

@@ -1,6 +1,5 @@
-//! `cargo xtask browser`: tests the public pages in Chromium. The script
-//! `tests/external_checks/browser/session.ts`, called the session, runs once for each view in
-//! `VIEWS`.
+//! `cargo xtask browser`: tests the public pages in Chromium. Runs the script
+//! `tests/external_checks/browser/session.ts` once for each view in `VIEWS`.
 
 use crate::Outcome;
 use crate::check_report::CheckReport;

@@ -18,8 +18,8 @@ pub fn section<'c>(changelog: &'c str, version: &Version) -> Option<&'c str> {
     sections(changelog).find(|(title, _)| is_ours(title)).map(|(_, text)| text.trim())
 }
 
-/// True if a section contains exactly this name between backticks. `id` is not enough for
-/// `Order.id`. Case is ignored because header names are case-insensitive.
+/// True if a section has this whole name between backticks. Case is ignored, because header names
+/// are case-insensitive.
 pub fn names(section: &str, thing: &str) -> bool {
     let mut code = section.split('`').skip(1).step_by(2);
     code.any(|code| words(code) == words(thing))

@@ -24,8 +24,6 @@ impl<'a> CheckReport<'a> {
         writeln!(self.out, "Wrote {file}.")
     }
 
-    /// Prints the claim that the check verifies. Below the claim, prints the problems, or the error
-    /// if the check could not run.
     pub fn add(&mut self, claim: &str, result: &anyhow::Result<Vec<String>>) -> io::Result<()> {
         match result {
             Ok(lines) if lines.is_empty() => {

@@ -19,8 +19,7 @@ const NEVER_SEEN: &str = " was never seen";
 /// The maximum number of output lines shown if no line ends with [`NEVER_SEEN`].
 const MAX_LINES: usize = 40;
 
-/// Checks one condition of publication. Returns the reasons not to publish, one line for each
-/// reason. The list is empty if the condition is met.
+/// Checks one condition of publication. Returns the reasons not to publish, one line for each.
 pub type Condition = fn(&Repository) -> anyhow::Result<Vec<String>>;
 
 /// The conditions that `cargo xtask publish` checks. All must be met, because publication cannot be

@@ -13,8 +13,7 @@ use xtask::publish::publish;
 use xtask::published::PUBLISHED;
 use xtask::repository::{CHANGELOG, Repository};
 
-/// Creates a checkout with the real documents and clients, in which nothing is published. The
-/// changelog has an entry for each document's version.
+/// Creates a checkout with the real documents and clients, in which nothing is published.
 fn checkout() -> Checkout {
     let checkout = Checkout::with(&files());
     let entry = |source: &Document| {

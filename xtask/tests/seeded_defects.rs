@@ -20,8 +20,8 @@ fn check_with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     check(&checkout_with(change), None)
 }
 
-/// Creates a checkout in which `change` has changed version 1's document. The generated code
-/// matches the changed document. The published documents include the unchanged current documents.
+/// Creates a checkout in which `change` has changed version 1's document since the last
+/// publication. The generated code matches the changed document.
 fn checkout_with(change: impl Fn(&mut Value)) -> Checkout {
     let published = Repository::here().files(PUBLISHED).unwrap();
     let checkout = Checkout::with(&files());
@@ -63,8 +63,6 @@ fn check(checkout: &Checkout, day: Option<&str>) -> (Outcome, String) {
     run(&inputs)
 }
 
-/// Applies `change` to the document of version 1 in a copy of the real files. Runs the checks on
-/// this copy, and asserts which checks fail.
 #[track_caller]
 fn assert_failures(change: impl Fn(&mut Value), expected: Inline) {
     assert_text(&failures(check_with(change)), expected);

@@ -14,8 +14,8 @@ pub(crate) async fn send<R: Request>(request: R) -> Result<Response<R::Value>, E
     send_and_map(request, |result| result).await
 }
 
-/// Sends a request, with retries, as one call. `map` converts the result in the call's span, so the
-/// span records no error if `map` returns a success.
+/// Sends a request, with retries. The span records the outcome after `map`, because `map` may turn
+/// an error into a success.
 pub(crate) async fn send_and_map<R: Request, T>(
     mut request: R,
     map: impl FnOnce(Result<Response<R::Value>, Error>) -> Result<Response<T>, Error>,

@@ -258,8 +258,8 @@ mod tests {
             let mut dropped = pin!(queue.wait(queue.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
-        // After 42 seconds, the queue allows the unpolled call to send, but the call is not polled.
-        // So the next call waits for `RESPONSE_TIMEOUT`, another 5 seconds.
+        // After 42 seconds, the unpolled call may send, but does not. So the next call waits
+        // `RESPONSE_TIMEOUT` (5 seconds) longer.
         queue.wait(queue.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();
         assert!((47.0..48.1).contains(&seconds), "{seconds}");

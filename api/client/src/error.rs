@@ -135,8 +135,8 @@ impl Error {
         }
     }
 
-    /// The id by which the server's log names the last attempt, from `x-request-id` in the
-    /// response. Quote this id when you report a problem.
+    /// The last attempt's `x-request-id`, which the server's log contains. Quote this id when you
+    /// report a problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head()?.request_id()
     }
@@ -147,8 +147,8 @@ impl Error {
         self.0.sent.attempts
     }
 
-    /// True if the server may have executed an earlier attempt, and the last attempt failed with
-    /// one of these codes. The earlier success may then have caused this error.
+    /// True if the error has one of `codes`, and an earlier attempt may have caused the error by
+    /// succeeding.
     pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
     }

@@ -28,8 +28,8 @@ pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
 #[must_use = "nothing is sent before the first record is requested"]
 pub struct Pages<R: PagedRequest> {
     page: std::vec::IntoIter<R::Item>,
-    /// The request for the next page, and its call once the call is in flight. `None` after the
-    /// last page and after an error.
+    /// The request for the next page, and the call in flight. `None` once nothing more will be
+    /// requested.
     next: Option<(R, Option<Call<R>>)>,
 }
 

@@ -81,8 +81,8 @@ impl RateLimitState {
             return Next::HeldUntil(until);
         }
         let resets_at = self.resets_at.filter(|at| *at > now);
-        // If the limit has reset or the time of the reset is unknown, assume that the server admits
-        // at least one request. Its response updates `remaining`.
+        // If no future reset is known, assume that the server admits one request. The response to
+        // that request updates `remaining`.
         let remaining = self.remaining.max(u64::from(resets_at.is_none()));
         let times_out_at = self.in_flight.values().map(|sent| *sent + RESPONSE_TIMEOUT);
         let times_out_at = times_out_at.filter(|at| *at > now);
@@ -111,8 +111,8 @@ impl RateLimitState {
         let jitter = MAX_JITTER.mul_f64(chance);
         if let Some(hold) = limit.hold {
             let until = now + hold.min(MAX_HOLD);
-            // Keep `held_until`, with its jitter, unless a 429 reports a later time. Otherwise each
-            // 429 of a burst would choose new jitter.
+            // Keep `held_until` unless a 429 reports a later time, so that a burst of 429s gets
+            // only one jitter.
             let held_until = self.held_until.filter(|held| *held >= until);
             self.held_until = Some(held_until.unwrap_or(until + jitter));
             self.learn(number, now, 0, self.held_until);

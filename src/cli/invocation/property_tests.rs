@@ -23,8 +23,6 @@ const URLS: [&str; 12] = [
     "u:P@db/orders",
 ];
 
-/// Returns all text that the program prints for this URL. The URL is given as the value of a flag,
-/// and then as a setting in a file.
 fn printed_text(url: &str) -> String {
     let flagged = format!("--store={url}");
     let arguments = ["store-orders", "config", "show", &flagged].map(OsString::from);

@@ -16,8 +16,8 @@ pub fn notify(log: &Logger, state: NotifyState<'_>) {
     }
 }
 
-/// Notifies systemd's watchdog if the unit sets `WatchdogSec`. While a batch of cancellations
-/// hangs, sends nothing, so that systemd restarts the server.
+/// Notifies systemd's watchdog if the unit sets `WatchdogSec`. Stops while a batch of cancellations
+/// hangs, so that systemd restarts the server.
 pub async fn keep_watchdog(batch: RunningBatch, log: Logger) {
     let Some(timeout) = sd_notify::watchdog_enabled() else { return };
     let mut tick = tokio::time::interval(timeout / 2);

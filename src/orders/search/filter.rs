@@ -1,5 +1,5 @@
-//! The filter of version 2's list of orders and of the command `orders list`. Reads the filter from
-//! a query and matches orders.
+//! The filter for orders in version 2 and in the command `orders list`. Parses the filter from an
+//! HTTP query.
 
 use crate::store::{Order, OrderStatus};
 use chrono::{DateTime, Utc};

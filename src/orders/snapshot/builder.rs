@@ -16,8 +16,8 @@ pub struct PagesBuilder {
     pages: Vec<Arc<Page>>,
     orders: Vec<Order>,
     v1: Encoded,
-    /// The JSON in version 2 of the page that is being filled. `None` if this JSON is created only
-    /// when a request first needs it.
+    /// The current page's JSON for version 2 of the API. `None` if the first request that needs the
+    /// JSON creates it.
     v2: Option<Encoded>,
 }
 

@@ -128,8 +128,8 @@ pub mod tests {
         edit.finish()
     }
 
-    /// Returns an order with the pet id `-id`. The quantity also determines the order's ship date,
-    /// status and `complete`, so a test can change several fields with one number.
+    /// Derives the ship date, status and `complete` from the quantity, so a test can change several
+    /// fields with one number.
     pub fn order(id: i64, quantity: i32) -> Order {
         let ship_date = (quantity % 2 == 0).then(|| "2026-12-24T09:30:00Z".parse().unwrap());
         let is_shipped = quantity % 5 == 0;

@@ -114,8 +114,8 @@ impl<T: Time> Lease<T> {
         Confirmed(())
     }
 
-    /// True if the lease is valid at `now`. The server may use a result only if the lease is valid
-    /// when the result arrives.
+    /// True if the lease is valid at `now`. A server uses an answer only if the lease is valid when
+    /// the answer arrives.
     pub fn is_valid(&self, now: T) -> bool {
         self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
@@ -161,8 +161,8 @@ impl<T: Time> OldLeaseWait<T> {
         OldLeaseWait { until: earliest.max(wait.until) }
     }
 
-    /// Returns proof that the wait is over, or fails with the end of the wait. Code that must not
-    /// run during the wait requires this proof.
+    /// Returns a proof that the wait is over, or the time at which the wait ends as an error. Code
+    /// that must not run during the wait requires the proof.
     pub fn over(&self, now: T) -> Result<WaitIsOver, T> {
         if now < self.until { Err(self.until) } else { Ok(WaitIsOver(())) }
     }

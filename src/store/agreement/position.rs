@@ -43,8 +43,8 @@ impl Position {
     }
 }
 
-/// The store's last change of each scope. A server compares them with the changes that it has seen,
-/// to find out what to read again.
+/// The store's last changes of orders, and of accounts and keys. They tell a server what to read
+/// again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastChanges {
     /// The last change of orders, such as an import, a shipment or a batch of cancellations.

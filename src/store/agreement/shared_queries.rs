@@ -30,8 +30,8 @@ impl<C> SharedQueries<C> {
         &mut self.next
     }
 
-    /// Returns the query to send now. Returns `None` if no list request waits for this query, or if
-    /// the number of queries in flight has reached `most`.
+    /// Returns the next query if a list request waits for the query and fewer than `most` queries
+    /// are in flight.
     pub fn due(&self, most: usize) -> Option<&C> {
         (self.is_awaited && self.under_way < most).then_some(&self.next)
     }

@@ -151,8 +151,8 @@ fn bad_dates(
     Ok(bad)
 }
 
-/// Returns a warning that lists the rows of `table` whose id in `column` is outside the range that
-/// imports accept. Returns `None` if there are no such rows.
+/// Returns a warning that names the first rows of `table` whose `column` is outside the range of
+/// imported ids, if any.
 fn large_ids(
     statements: &dyn Statements,
     table: &str,

@@ -167,8 +167,7 @@ pub async fn connect(
     Err(ConnectError::no_primary(&refusals))
 }
 
-/// Looks up every address of every host, in the order of the URL. Adds failed lookups and unusable
-/// TLS settings to `refusals`.
+/// Looks up every address of every host, in the order of the URL. Adds failures to `refusals`.
 pub async fn targets(
     url: &PostgresUrl,
     limit: Duration,

@@ -126,7 +126,7 @@ impl PostgresOperatorStore {
 }
 
 /// Commits a transaction, or rolls it back after an error. Fails with [`StoreError::Unconfirmed`]
-/// if the transaction is committed, but the wait for the standby was cancelled.
+/// if PostgreSQL committed without the standby's confirmation.
 async fn end_transaction<T>(
     transaction: Transaction<'_>,
     link: &Link,

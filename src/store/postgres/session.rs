@@ -96,8 +96,8 @@ pub enum OpenError {
     Connect(#[from] ConnectError),
     #[error("the connections came to different servers")]
     Different,
-    /// This program cannot use the store. For example, it does not support the version of the
-    /// schema, or the request counts belong to another store.
+    /// The program does not support the schema's version, or the request counts belong to another
+    /// store, for example.
     #[error(transparent)]
     Schema(StoreError),
     #[error(transparent)]

@@ -80,7 +80,7 @@ pub const COUNT_FAILURE_DURATION: Duration = Duration::from_secs(2);
 pub const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The maximum time that a command waits for a server's next heartbeat. A server that can reach the
-/// database needs less, even to open a new session.
+/// database sends a heartbeat sooner, even in a new session.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// For this time after a server has written its row, long commands assume that the server runs.
@@ -88,8 +88,8 @@ pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// every 10 s.
 pub const SERVES_FOR: Duration = Duration::from_secs(30);
 
-/// If a server has sent no heartbeat for at least this time, the other servers remove its row. A
-/// suspended server adds its row again when it resumes.
+/// Servers remove another server's row after this time without its heartbeat. A suspended server
+/// adds its row again when it resumes.
 pub const SILENT_FOR: Duration = Duration::from_secs(120);
 
 /// Timeouts that PostgreSQL enforces, in milliseconds. 0 means no limit.
@@ -174,8 +174,8 @@ const _: () = {
     // A server's lease expires before its row is removed, because commands do not wait for a server
     // without a row.
     assert!(ms(LEASE) < ms(SILENT_FOR));
-    // PostgreSQL ends the reader's slow statements before READ_LIMIT. It also ends a freshness
-    // query's lock wait before READ_LIMIT. A reply after READ_LIMIT would end the session.
+    // PostgreSQL must end slow statements and lock waits before READ_LIMIT, because a later reply
+    // ends the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(FRESHNESS.lock_ms < ms(READ_LIMIT));
     // A lookup of a row is answered within READ_LIMIT, even if all earlier lookups wait for a lock.

@@ -170,8 +170,8 @@ fn restore_over(
     Ok(Replaced { report, old })
 }
 
-/// Fails if the directory has a store, a leftover write-ahead log or journal, or an unfinished
-/// replacement. SQLite would apply a leftover log or journal to the restored store.
+/// Fails if the directory has a store or leftover files of one. SQLite would apply a leftover log
+/// or journal to the restored store.
 fn refuse_old_store(directory: &Path) -> Result<(), StoreError> {
     let store = directory.join(FILE_NAME);
     let [log, journal] = [LOG, JOURNAL].map(|ending| side_file(&store, ending));
@@ -204,8 +204,8 @@ pub fn create_store(directory: &Path) -> Result<(), StoreError> {
 /// file.
 struct StagedCopy {
     target: PathBuf,
-    /// A directory on the target's file system, so that a rename can publish the copy. SQLite's
-    /// files next to the copy are removed with the directory.
+    /// The directory is on the target's file system, because a rename publishes the copy. SQLite's
+    /// extra files disappear with the directory.
     directory: TempDir,
     /// The open directory. Its lock shows other processes that the directory is in use, so they do
     /// not remove it.

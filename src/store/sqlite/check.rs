@@ -115,9 +115,8 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let mut connection = open_existing(store.path(), access).unwrap();
-        // SQLite calls this closure repeatedly. The first call imports an order during the
-        // structure check. The report must count the order, because each later check reads a newer
-        // snapshot.
+        // The first call imports an order during the structure check. The later count must include
+        // the order, because the checks do not share a snapshot.
         let change = move || {
             store.import(Records::Orders(&[Order::pending(1)]), true).unwrap();
             false

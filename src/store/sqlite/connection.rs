@@ -79,8 +79,8 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// Returns a function that changes the action in the message of a [`StoreError::Engine`]. For
-/// example, `written` makes the message "the store cannot be written".
+/// Returns a function that sets the participle in a [`StoreError::Engine`]. For example, `written`
+/// gives "the store cannot be written".
 pub fn doing(participle: &'static str) -> impl FnOnce(StoreError) -> StoreError {
     move |error| match error {
         StoreError::Engine { source, .. } => StoreError::Engine { doing: participle, source },

@@ -22,8 +22,8 @@ pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreErro
     Ok(read_known_version(connection, path)? == NEWEST)
 }
 
-/// Sets the connection's modes and applies the missing migrations. Fails if the file is not a
-/// store, is empty, or has a newer version than this program supports.
+/// Sets the connection's modes and applies the missing migrations. Fails unless the file is a store
+/// of a supported version.
 pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let version = read_known_version(connection, path)?;
     if version == 0 {

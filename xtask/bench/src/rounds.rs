@@ -161,8 +161,8 @@ mod tests {
             Box::new(move || {
                 turns.borrow_mut().push(name);
                 round += 1;
-                // The first round returns an outlier, so the test fails if the first round counts.
-                // Later rounds differ by powers of ten, so it fails if ratios mix rounds.
+                // The first round is an outlier that must not count. Later rounds differ by powers
+                // of ten, so a ratio of different rounds fails the test.
                 let amount = if round == 1 { 7.0 } else { factor * 10_f64.powi(round) };
                 Ok(Sample { amount, cpu: factor })
             })

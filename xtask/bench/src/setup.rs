@@ -46,8 +46,6 @@ impl Setup {
         Ok(tempfile::tempdir_in(self.directory.path())?.keep())
     }
 
-    /// Returns a data directory for a server of this program. The store is at `url`, or inside the
-    /// directory if `url` is `None`.
     pub fn data(&self, program: &Program, url: Option<&str>) -> anyhow::Result<DataDir> {
         let directory = self.new_directory()?;
         Ok(match url {

@@ -7,8 +7,6 @@ use syn::Item;
 
 const STYLE: [&str; 4] = ["--edition", "2024", "--config", "use_small_heuristics=Max"];
 
-/// Prints a file. Puts an empty line between items, and between members of traits and
-/// implementations. Puts no empty line between imports.
 pub fn print(file: syn::File) -> String {
     let (mut text, mut was_use) = (String::new(), false);
     for item in file.items {

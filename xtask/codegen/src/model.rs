@@ -14,8 +14,8 @@ pub struct Contract {
     pub constants: Vec<Constant>,
     /// The tables of numbers in `info`, such as `x-plans`.
     pub tables: Vec<Table>,
-    /// The generated records and enums. A record of `components` comes after the enums that its
-    /// members declare. The enums of operations come last.
+    /// The generated records and enums. The enums of a record's members precede the record, and the
+    /// enums of operations come last.
     pub items: Vec<Item>,
     pub error: ErrorRecord,
     /// The responses in `components`, each with its errors.
@@ -215,8 +215,8 @@ pub struct SharedErrors {
     pub variants: Vec<ErrorVariant>,
 }
 
-/// An error that a response can have. The document lists the errors of a response as its examples,
-/// so each example becomes one variant.
+/// An error that a response can have. Each example of the response in the document becomes one
+/// variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorVariant {
     /// The variant's name, the same as in the enum of error codes.

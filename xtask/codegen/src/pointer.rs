@@ -11,8 +11,8 @@ pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Sets the value at the pointer. Adds a missing member to an existing object. Returns `None` if
-/// the object or the array element does not exist.
+/// Sets the value at the pointer, or adds a missing member. Returns `None` if the parent or the
+/// array element does not exist.
 pub fn put(document: &mut Value, pointer: &str, value: Value) -> Option<()> {
     match parent(document, pointer)? {
         (Value::Object(members), key) => {

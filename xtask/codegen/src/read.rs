@@ -169,8 +169,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Refuses a document that the crate `openapiv3` cannot read. Returns `None` if anything in the
-    /// document is refused here or was refused before.
+    /// Refuses a document that the crate `openapiv3` cannot read. After an earlier refusal, only
+    /// returns `None`.
     fn check_is_openapi(&mut self) -> Option<()> {
         if !self.refusals.is_empty() {
             return None;

@@ -52,8 +52,8 @@ constructs! {
 pub const FORMATS: [(&str, &str); 4] =
     [("integer", "int32"), ("integer", "int64"), ("string", "date-time"), ("string", "uuid")];
 
-/// Describes a key or value outside the subset, if the schema has one. Does not look into the
-/// schemas of properties and items.
+/// Describes a part of the schema that is outside the subset. Ignores the schemas of properties and
+/// items.
 pub fn outside_of_schema(schema: &Value) -> Option<String> {
     let kind = schema["type"].as_str().unwrap_or_default();
     let constructs: &[&Construct] = match kind {

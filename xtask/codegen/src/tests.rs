@@ -33,8 +33,8 @@ fn pointers(node: &Node<'_>) -> Vec<String> {
     std::iter::once(node.pointer.clone()).chain(inner.flat_map(|inner| pointers(&inner))).collect()
 }
 
-/// The keys that a test adds, each with a value: keys that OpenAPI allows in some object, and the
-/// unknown key `zz`.
+/// Keys that a test adds to objects of a document, one at a time. OpenAPI defines each key except
+/// `zz`.
 const ADDITIONS: &str = r#"{
     "nullable": true, "discriminator": { "propertyName": "kind" }, "not": {}, "anyOf": [],
     "allOf": [], "oneOf": [], "multipleOf": 2, "minimum": 1, "maximum": 9,

@@ -104,8 +104,8 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     rust_flags.extend(path_mappings("--remap-path-prefix"));
     let mut cargo = checkout.command("cargo");
     cargo.args(["build", "--profile", "dist", "--locked", "--package", "store-orders"]);
-    // Procedural macros are shared libraries, which cannot be built with static linking. With an
-    // explicit target, the flags do not apply to procedural macros.
+    // Cargo applies RUSTFLAGS to procedural macros unless a target is set. Procedural macros cannot
+    // be linked statically.
     cargo.args(["--target", triple]);
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", rust_flags.join("\x1f"));
     let c_flags = format!("CFLAGS_{}", triple.replace('-', "_"));

@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-/// For each tool, a command that succeeds if the tool is installed, and how to install it.
-/// `.ci/run` pins the versions of the cargo commands.
+/// A command that succeeds if the tool is installed, and the command that installs the tool.
+/// `.ci/run` pins the cargo tools' versions.
 const TOOLS: [(&[&str], &str); 3] = [
     (&["buildah", "--version"], "apt-get install buildah"),
     (&["cargo", "about", "--version"], "cargo install --locked cargo-about --features cli"),

@@ -130,8 +130,8 @@ impl Scenario {
         code
     }
 
-    /// Runs the scenario until the scenario ends, or SIGINT or SIGTERM arrives. After a signal, the
-    /// scenario's future is dropped, which ends its processes and unmounts its disks.
+    /// A signal drops the scenario's future. The drop ends the scenario's processes and unmounts
+    /// its disks.
     async fn run_until_interrupted(
         &self,
         tools: &Tools,

@@ -180,8 +180,8 @@ impl Findings {
         self.flag(at, (set, Verdict::Addition), (unset, Verdict::Addition));
     }
 
-    /// Turns breaking changes into additions, but leaves the first `count` findings as they are.
-    /// Call this after comparing a part of the published document that promised nothing.
+    /// Turns breaking changes after the first `count` findings into additions, because the compared
+    /// part promised nothing.
     pub fn announce_since(&mut self, count: usize) {
         for change in self.changes.iter_mut().skip(count) {
             change.verdict = change.verdict.min(Verdict::Addition);

@@ -43,8 +43,7 @@ pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let (directory, names) = extract(setup, "typescript", "mts")?;
     let settings = "samples/tsconfig.json";
     std::fs::copy(setup.tools.source(settings), setup.tools.installed(settings))?;
-    // Run the samples in a package of the type `commonjs`, because a caller who runs `npm init -y`
-    // of npm 11 gets such a package.
+    // `npm init -y` of npm 11 creates a package of the type `commonjs`, so callers often have one.
     std::fs::write(directory.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
     let errors = output_lines(&mut setup.tools.compile_typescript(&directory))?;
     if !errors.is_empty() {

@@ -43,8 +43,8 @@ fn is_words(pointer: &str) -> bool {
     }
 }
 
-/// Calls `change` for each pointer in the document. `check` gets the worst verdict of the
-/// comparison, or `None` if the comparison finds no change.
+/// Applies `change` at each pointer of a document, except the root. `check` gets the worst verdict
+/// on the changed document, or `None` if no change is found.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document(&V1);
     let all = pointers(&real);

@@ -39,8 +39,6 @@ impl Recorder {
         all.len() as u64
     }
 
-    /// Returns one line for each event of the client, if `events` is true. Otherwise, returns one
-    /// line for each span of the client.
     fn lines(&self, events: bool) -> Vec<String> {
         let all = self.0.lock().unwrap();
         let records = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");

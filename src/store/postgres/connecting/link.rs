@@ -23,8 +23,8 @@ impl Link {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// Fails if the caller's commit possibly succeeded without waiting for the standby.
-    /// `unconfirmed` is the result of [`Link::unconfirmed`] before the commit was sent.
+    /// Fails if a commit since `unconfirmed` may not have waited for the standby. Read
+    /// [`Link::unconfirmed`] before sending the commit.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {
             true => Ok(()),

@@ -31,8 +31,8 @@ const SETTINGS: [(&str, &str); 8] = [
 pub struct Role {
     pub name: &'static str,
     timeouts: ServerTimeouts,
-    /// If false, the planner avoids sequential scans where it can. Outdated statistics after an
-    /// import could otherwise make the planner choose a slow scan.
+    /// If false, the planner avoids sequential scans, which outdated statistics could make it
+    /// choose after an import.
     scans: bool,
 }
 

@@ -97,8 +97,8 @@ fn file_error(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsS
     move |source| TlsSetupError::File { path: path.to_path_buf(), source }
 }
 
-/// With an authority, accepts its certificates for any host name (`verify-ca`). Otherwise, accepts
-/// any certificate (`require`). Always verifies the signatures of the handshake.
+/// Implements `verify-ca` if there is an authority, and otherwise `require`. Neither mode checks
+/// the host name.
 #[derive(Debug)]
 struct Lenient {
     authority: Option<Arc<WebPkiServerVerifier>>,

@@ -1,5 +1,5 @@
-//! Parses the URL of a store in PostgreSQL, and formats it without its password. The format is that
-//! of libpq, and the parameters are those of tokio-postgres and [`PostgresTls`].
+//! Parses the URL of a store in PostgreSQL, and formats it without its password. URLs have libpq's
+//! syntax, and the parameters of tokio-postgres and [`PostgresTls`].
 
 use super::tls_mode::PostgresTls;
 use crate::blocking::spawn_blocking_with_permit;
@@ -89,8 +89,8 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// Sets the name of the database of the request counts, which is in the store's cluster. The
-    /// default is the name of the store's database, followed by `_limits`.
+    /// Sets the database of the request counts, in the store's cluster. The default is the store's
+    /// database name plus `_limits`.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;

@@ -35,8 +35,8 @@ pub fn restore(
         require_unserved(client).await?;
         require_empty(client).await
     })?;
-    // Restore the backup into a temporary directory first. `sqlite::restore` checks the copy,
-    // migrates it to the newest schema, and gives it a new store id.
+    // Restore into a temporary directory first, because `sqlite::restore` also checks and migrates
+    // the copy.
     let directory = tempfile::tempdir()
         .map_err(|error| StoreError::unwritable(&std::env::temp_dir(), error))?;
     sqlite::restore(file, directory.path(), progress)?;
@@ -78,8 +78,8 @@ async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<()
     Ok(())
 }
 
-/// Copies all rows of a table, with the columns of the embedded store. Fails if PostgreSQL lacks
-/// one of the columns. Replaces the change numbers with `change_number`.
+/// Copies all rows of a table from the backup. Sets their change numbers to `change_number`. Fails
+/// if PostgreSQL lacks a column of the backup.
 async fn copy_table(
     transaction: &Transaction<'_>,
     backup: &Connection,

@@ -66,8 +66,8 @@ impl Replica {
         *listed = listed.after(batch.positions);
     }
 
-    /// Records how many standbys must confirm each commit, and how many can. If no session could be
-    /// opened, the numbers are from the failed attempt.
+    /// Records how many standbys must confirm each commit, and how many are able to. A failed
+    /// attempt to open a session also records these numbers.
     pub fn set_standbys(&self, standbys: Standbys) {
         self.state.lock().standbys = standbys;
     }

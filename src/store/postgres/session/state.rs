@@ -117,8 +117,8 @@ impl SessionState {
         let answer = with_time_limit(limit, work).await;
         match &answer {
             Ok(_) => self.require_open()?,
-            // An error without a SQLSTATE means that the store is unreachable. For example, the
-            // connection is lost, a reply is late, or PostgreSQL was made read-only.
+            // An error without a SQLSTATE means that the store is unreachable. `error.rs` also
+            // drops the SQLSTATE if PostgreSQL is read-only.
             Err(error) if postgres_error(error).is_some_and(|error| error.state.is_none()) => {
                 self.end(&ErrorChain(error));
             }

@@ -338,8 +338,8 @@ impl BatchWriter {
         Ok(Some((before, Position { history, number })))
     }
 
-    /// Removes this server's row from `replicas` between two batches. A heartbeat may have locked
-    /// the row. So the removal uses the writer's connection, which has the longest `lock_timeout`.
+    /// Removes this server's row from `replicas` between two batches. The writer's connection has
+    /// the longest `lock_timeout`, in case a heartbeat holds the row's lock.
     pub async fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         let removal = async {
             let _writing = self.writing.lock().await;

@@ -52,8 +52,6 @@ pub fn beginning(store: &ServedStore) -> anyhow::Result<Position> {
 
 pub type AccountsAndKeys = (BTreeMap<i64, Account>, HashMap<Digest, KeyRecord>);
 
-/// Returns the accounts and keys that changed since the position `after`. Also returns the position
-/// of the store's last change of accounts or keys.
 pub fn keys_since(
     store: &ServedStore,
     after: Position,

@@ -13,8 +13,8 @@ use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
-/// A server's store, with blocking versions of some methods of [`Store`]. Do not call the blocking
-/// versions on a thread of a Tokio runtime, which must not block.
+/// A server's store, with blocking versions of some methods of [`Store`]. These versions panic
+/// inside a Tokio runtime.
 #[derive(Clone)]
 pub struct ServedStore {
     pub store: Arc<dyn Store>,

@@ -8,8 +8,8 @@ pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> anyhow::Result<T> {
     thread.join().map_err(|_| anyhow!("a thread panicked"))
 }
 
-/// Runs `work` on a new thread and waits for its result. On the new thread, `work` can block on a
-/// Tokio runtime without a panic.
+/// Runs `work` on a new thread, because blocking on a Tokio runtime panics on a runtime's own
+/// thread.
 pub fn on_another_thread<T: Send>(
     work: impl FnOnce() -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {

@@ -39,8 +39,7 @@ impl ShownOrders {
         self.parse_list(body).map_or_else(Answer::Malformed, Answer::List)
     }
 
-    /// Parses the body of a page. If `pending` is true, allows only pending orders. Also returns
-    /// the cursor of the next page.
+    /// If `pending` is true, allows only pending orders. Also returns the next page's cursor.
     pub fn page(&self, body: &[u8], pending: bool) -> (Answer, Option<String>) {
         match self.parse_page(body, pending) {
             Ok((ids, next)) => (Answer::Page { ids, is_last: next.is_none() }, next),

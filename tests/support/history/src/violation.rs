@@ -45,8 +45,8 @@ pub enum Rule {
     /// duration of faults that affect the server extends the limit.
     #[strum(message = "an answer is late")]
     LateAnswer,
-    /// Every request gets a response, unless a fault at its server may lose responses. A timeout of
-    /// the client violates [`Rule::LateAnswer`] instead.
+    /// Every request gets a response, unless a fault of the request's server may lose responses. A
+    /// client timeout violates [`Rule::LateAnswer`] instead.
     #[strum(message = "a request has no answer")]
     NoAnswer,
     #[strum(message = "a 503 has no Retry-After")]
@@ -74,8 +74,8 @@ pub enum Rule {
     /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.
     #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
-    /// Each response fits its request and what is known of the orders. Lists show only known
-    /// orders. A 503 occurs only if the recording allows 503s.
+    /// Each response fits its request and what the recording shows of the orders. A 503 occurs only
+    /// if the recording allows 503s.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
     /// The final table contains every order that must exist, and no order twice. For each shipped

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use testbed::Key;
 use tokio::task::JoinSet;
 
-/// The numbers of clients of three kinds. A load also has one caller for each server, and one
-/// client for each account in [`LIMITS`].
+/// The number of clients of each kind. A load also has a caller for each server, and a client for
+/// each account in [`LIMITS`].
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub writers: usize,
@@ -205,8 +205,7 @@ impl Workload {
         }
     }
 
-    /// Requests a page. Returns the answer and the cursor of the next page. The cursor is `None` if
-    /// the page is the last one, or if the request failed.
+    /// Requests a page. The cursor is `None` if no page follows or the request failed.
     async fn send_page(
         &self,
         client: &str,
@@ -233,8 +232,8 @@ impl Workload {
         (answer, next)
     }
 
-    /// Sends requests in pairs, so that two servers may count at the same time. After [`REFUSALS`]
-    /// refusals, waits until the window closes.
+    /// Sends requests in pairs, so that two servers may count requests at the same time. Pauses
+    /// after [`REFUSALS`] refusals to avoid a ban.
     async fn use_up_limit(self: Arc<Self>, number: usize) {
         let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
         let mut random = self.random(100 + number);
@@ -266,8 +265,8 @@ impl Workload {
         }
     }
 
-    /// Sends requests with a limited key, and continues after refusals. If the account's limit per
-    /// minute is low, these refusals get the key banned.
+    /// Sends requests with a limited account's key, and continues after refusals. Under a low limit
+    /// per minute, the refusals lead to a ban.
     async fn exceed_limit(self: Arc<Self>, number: usize) {
         let name = format!("limited-{number}");
         let mut random = self.random(100 + number);

@@ -59,8 +59,7 @@ impl Journal {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
 
-    /// Yields the changes in `scope` with numbers above `after`. Each item has a change's number,
-    /// and a set with only this change.
+    /// Yields the changes in `scope` with numbers above `after`, each as a number and a set of one.
     pub fn changes_after(
         &self,
         scope: ChangeScope,

@@ -87,8 +87,7 @@ struct Query {
     rows: Option<(Position, Set)>,
 }
 
-/// The progress of the list requests that share a query. Begins when the query is answered, and
-/// ends when the list is sent.
+/// The list requests that share a freshness query, from the query's answer until the list is sent.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
@@ -120,8 +119,8 @@ pub struct Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
-    /// The replica's pending removals when the read began. They are applied to the snapshot when
-    /// the read ends. Empty in a read of all rows.
+    /// The pending removals that the end of the read applies to the snapshot. A read of all rows
+    /// has none.
     removed: Set,
     after: Position,
     /// The position of the last change of orders on the session's host. The replica reads this
@@ -309,8 +308,8 @@ impl Replica {
         Some(())
     }
 
-    /// Brings the list up to date as `ListState::plan` decides. If rows must be read, this step
-    /// reads all of them. With `in_pages`, later steps read them.
+    /// Brings the list up to date as `ListState::plan` decides. With `in_pages`, later steps read
+    /// the rows.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);
@@ -424,8 +423,6 @@ impl Replica {
         Some(())
     }
 
-    /// Checks the answer to the poll. Keeps an accepted answer for [`Replica::apply_poll`] and
-    /// drops a rejected one. Does not change the cache.
     pub fn accept_poll(&mut self) -> Option<()> {
         let KeyPoll::Asked(asked, answer, rows) = std::mem::take(&mut self.key_poll) else {
             return None;

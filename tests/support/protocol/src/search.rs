@@ -7,8 +7,8 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Mutex;
 use std::thread;
 
-/// A state and its number. The number is the index in `steps` of [`search`] of the step that first
-/// reached the state. The initial state has the number `usize::MAX`.
+/// A state, and the index of the step that first reached the state. The index is for `steps` in
+/// [`search`], or `usize::MAX` for the initial state.
 type Numbered = (usize, World);
 
 /// A broken promise, and the step that broke the promise. The number identifies the state before

@@ -59,8 +59,8 @@ pub struct World {
     /// The time at which the key's revocation was acknowledged. `None` before the acknowledgement,
     /// and after a restore or failover has lost the revocation.
     revoked: Option<Tick>,
-    /// A replica that only cancels. The model has one more, `replica`. Further replicas would add
-    /// no new cases, because the memory of a replica does not affect the others.
+    /// A replica that only cancels. One such replica is enough, because a replica's memory does not
+    /// affect other replicas.
     canceller: Canceller,
     replica: Replica,
 }
@@ -357,8 +357,8 @@ impl World {
         let queries_keys = self.replica.queries_keys();
         let session = self.replica.session.as_mut().filter(|session| session.host == self.leader);
         match (session, running) {
-            // While PostgreSQL runs, the model restores rows only if no query is under way. A real
-            // restore locks the rows, and a query under way would time out.
+            // Do not restore rows during a query. A real restore locks the rows, so the query would
+            // time out.
             (Some(session), true) if session.under_way() > 0 || queries_keys => return None,
             (Some(session), true) => session.is_restored = true,
             (Some(_), false) => self.replica.end_session(),

@@ -31,9 +31,8 @@ impl TestCertificate {
     }
 }
 
-/// Returns a builder for clients that trust only these certificates. These clients do not
-/// decompress responses, and add the server's certificate to each response
-/// ([`reqwest::tls::TlsInfo`]).
+/// Returns a builder for clients that trust only these certificates. [`reqwest::tls::TlsInfo`] of a
+/// response contains the server's certificate.
 pub fn client_trusting(certificates: &[&TestCertificate]) -> reqwest::ClientBuilder {
     let roots = certificates.iter().map(|one| reqwest::Certificate::from_der(&one.der).unwrap());
     reqwest::Client::builder().no_gzip().tls_certs_only(roots).tls_info(true)

@@ -66,8 +66,8 @@ impl FaultyStore {
         })
     }
 
-    /// Sets the fault of later calls, and of the calls that wait because of [`Fault::Silent`].
-    /// Waiting freshness queries still wait for [`FaultyStore::answer_queries`].
+    /// Applies the fault to later calls, and to calls that wait under [`Fault::Silent`]. Freshness
+    /// queries keep waiting for [`FaultyStore::answer_queries`].
     pub fn set(&self, fault: Fault) {
         *self.fault.lock() = fault;
     }

@@ -1,5 +1,4 @@
-//! The setup of a test's server: its store, clock, rate limiter and settings. Tests add orders,
-//! accounts and keys to the store.
+//! The store, clock, rate limiter and settings of a test's server.
 
 use crate::{CapturedLog, FaultyStore, TestCertificate};
 use chrono::DateTime;

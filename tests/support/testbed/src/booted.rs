@@ -78,8 +78,7 @@ impl Booted {
         self.run_with_input(&write, content.as_ref()).map(drop)
     }
 
-    /// Runs a command with `sh -c` in the container. Returns its standard output. If the command
-    /// fails, the error contains its standard output and standard error.
+    /// Runs a command with `sh -c` in the container, and returns the command's standard output.
     pub fn run(&self, command: &str) -> anyhow::Result<String> {
         self.run_with_input(command, b"")
     }

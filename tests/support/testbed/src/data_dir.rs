@@ -142,8 +142,8 @@ impl DataDir {
         self.start(&mut command, flags)
     }
 
-    /// Starts a server with the default flags of [`DataDir::serve`]. `command` must run the program
-    /// with this data directory, such as a command from [`DataDir::command`].
+    /// Starts a server with the default flags of [`DataDir::serve`]. `command` must use this data
+    /// directory, as a command from [`DataDir::command`] does.
     pub fn start(&self, command: &mut Command, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         std::fs::create_dir_all(&self.path)?;
         command.arg("serve").args(flags);

@@ -1,5 +1,5 @@
-//! Mounts for tests: a small tmpfs that a test can fill, and a file over another file, as container
-//! runtimes mount files.
+//! Mounts for tests: a small tmpfs that a test can fill, and a file mounted over another file, as
+//! in containers.
 
 use anyhow::{Context, bail, ensure};
 use std::fs::File;

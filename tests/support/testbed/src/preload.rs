@@ -57,8 +57,8 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Sets the number that controls the library, even for processes that already run. With
-    /// [`Preload::fixed_sync`], a process keeps the first number that it has read.
+    /// Sets the number that controls the library. Running processes use the new number too, except
+    /// after their first fsync with [`Preload::fixed_sync`].
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
             // Ignore errors, because the file exists only if a process has read an earlier number.

@@ -21,8 +21,7 @@ use tempfile::TempDir;
 const LARGE: i64 = (1 << 53) - 1;
 const SHIPPED: i64 = 2;
 const MISSING: i64 = 999_999;
-/// The ids of most orders of pet 7. These orders fill more than two pages. All of them are pending
-/// except [`SHIPPED`].
+/// Ids of orders of pet 7, enough for more than two pages. Only [`SHIPPED`] is not pending.
 const SMALL: std::ops::RangeInclusive<i64> = 1..=250;
 /// The id of an order that is not for pet 7, and the id of its pet.
 const OTHER_PET: (i64, i64) = (1043, 8);

@@ -10,8 +10,8 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Lifetimes of keys in tests, in days. `without_times` replaces the expiry times of such keys. The
-/// 0 makes `without_times` replace recent times too.
+/// Days from now to each time that `without_times` replaces: 0 for recent times, otherwise a key's
+/// lifetime.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.

@@ -168,8 +168,6 @@ fn accept_any_text(property: &mut Value) {
     }
 }
 
-/// If a property is an extensible enum, replaces its schema with a reference. For example, the
-/// `status` of an `Order` becomes an `OrderStatus`.
 fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<ExtensibleEnum>) {
     if schema.get("x-extensible-enum").is_none() {
         return;

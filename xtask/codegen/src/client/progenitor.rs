@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use syn::{Attribute, Expr, ExprLit, Ident, ImplItem, Item, Lit, Visibility};
 
-/// Generates the client's code. `shared` maps names of types to paths in another version's client.
-/// The code uses the types at these paths instead of its own.
+/// Generates the client's code. `shared` maps types that this code does not define to their paths
+/// in another version's client.
 pub fn generate_client(
     input: &ProgenitorInput,
     shared: &BTreeMap<String, String>,
@@ -64,8 +64,8 @@ fn generator(
                 patch.with_derive(derive);
             }
         } else {
-            // A program that names all fields of a type would not compile after the API adds a
-            // field. This attribute forbids such programs.
+            // Without this attribute, a new field in the API breaks programs that name all fields
+            // of a type.
             patch.with_attr("#[non_exhaustive]");
         }
         settings.with_patch(name, &patch);
@@ -89,8 +89,8 @@ fn remove_debug_of_client(item: &mut Item) {
     }
 }
 
-/// Removes the comments of methods and modules, because the client's public API contains neither.
-/// Removes the indentation in the comments of types, because rustdoc takes indented text for code.
+/// Removes comments of methods and modules, because these items are not public in the client.
+/// Removes indentation in types' comments, because rustdoc takes indented text for code.
 fn rewrite_comments(item: &mut Item) {
     match item {
         Item::Mod(module) => {

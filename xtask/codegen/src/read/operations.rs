@@ -371,8 +371,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the Rust name of a header. Refuses a header in `ignored`, because OpenAPI ignores
-    /// the definition of such a header at `node`.
+    /// Returns the Rust name of a header. Refuses the headers in `ignored`, because OpenAPI ignores
+    /// their definitions at `node`.
     fn header_name(&mut self, node: &Node<'_>, key: &str, ignored: &[&str]) -> Option<Ident> {
         if ignored.iter().any(|name| name.eq_ignore_ascii_case(key)) {
             let problem = format!("OpenAPI ignores a header {key:?} here");

@@ -102,9 +102,8 @@ fn method(operation: &Operation) -> TokenStream {
         None => quote!(Sent { sender, .. }),
     };
     let call = if invalid_code(operation).is_some() {
-        // `HandlerResponse::from_result` must convert the error for an invalid parameter, because
-        // the document describes this error. Without the `async` block, `?` would return the error
-        // directly to dropshot.
+        // Without the `async` block, `?` would return the error past
+        // `HandlerResponse::from_result`, which converts it to the documented error.
         quote! {
             let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
             HandlerResponse::from_result(answer.await, A::error_headers)

@@ -7,8 +7,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::BTreeMap;
 
-/// Writes the method `status`, which maps each error code to its HTTP status. The statuses come
-/// from the operations' errors and the shared responses.
+/// Writes the method `status`, which maps each error code to its HTTP status.
 pub fn code_statuses(contract: &Contract, codes: &Enum) -> TokenStream {
     let operation_errors = contract.operations.iter().flat_map(|operation| &operation.errors);
     let shared = contract.shared_errors.iter().flat_map(|response| &response.variants);
@@ -72,8 +71,8 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     let nested = shared.iter().map(|(shared, variant, _)| quote!(#variant(#shared),));
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // Generates `From` for each shared error whose statuses are all 500 or above. So handlers can
-    // return such an error with `?`.
+    // Handlers return shared errors with `?`. Only errors whose statuses are all 500 or above get
+    // this `From`.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {

@@ -66,8 +66,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns serde's attribute for camel case. Returns `None` if the attribute is not needed, or if
-/// it would give a member another name than the document does.
+/// Returns serde's attribute for camel case. `None` if no field needs it, or if it would misname a
+/// field.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;

@@ -113,8 +113,7 @@ impl FaultKind {
         matches!(self, FaultKind::DiskFails | FaultKind::DiskHung | FaultKind::DiskFull)
     }
 
-    /// Returns how often each round of the schedule contains the fault. Each kind of promotion
-    /// occurs twice as often as another fault.
+    /// Returns how often each round of the schedule contains the fault.
     fn weight(self) -> usize {
         1 + usize::from(self.promotes())
     }

@@ -13,19 +13,18 @@ use testbed::relay::{self, Relay};
 use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
-/// Some promotions cut off the connections of all servers except one to the old primary. These
-/// connections stay cut off for at least this time.
+/// Minimum time for which some promotions keep all servers but one cut off from the old primary.
 const CUT_OFF_TIME: Duration = Duration::from_millis(800);
 
 /// Time for which syncs hang before the power is cut, so that commits are written but not synced.
 const HUNG_TIME: Duration = Duration::from_millis(300);
 
-/// The longest extension of a fault that had no effect in its planned duration. The extension
-/// exceeds the operator's pause between two commands, because some faults affect only commands.
+/// The maximum time by which a fault without an effect is extended. Some faults affect only the
+/// operator's commands, so the time exceeds the pause between commands.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Replaces [`EFFECT_TIMEOUT`] for each fault in a group of two. This time is short, because one
-/// fault may prevent the effect of the other.
+/// Replaces [`EFFECT_TIMEOUT`] if two faults are injected together, because one may prevent the
+/// other's effect.
 const PAIR_EFFECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const CLOCK_STEP_SECONDS: i64 = 100_000;
@@ -268,8 +267,8 @@ impl Fault {
         self.affects_all || self.kind == FaultKind::PromoteCut
     }
 
-    /// Applies the network fault `fault` to the connections between servers and the database node
-    /// `node`. Spares the server that `self` selects, which stays connected to the node.
+    /// Applies `fault` to the connections between `node` and all servers except the server that
+    /// `self` selects.
     fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) -> anyhow::Result<()> {
         let not_cut_off = self.number(site);
         for (number, server) in site.servers.iter().enumerate() {

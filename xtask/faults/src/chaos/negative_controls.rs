@@ -68,8 +68,8 @@ impl NegativeControl {
         }
     }
 
-    /// Returns the only kind of fault that the chaos run injects. It exposes the defect. A defect
-    /// that shows without any fault gets `ServerClock`.
+    /// Returns the fault that exposes the defect. Defects that show without a fault get
+    /// `ServerClock`.
     fn fault(self) -> FaultKind {
         match self {
             NegativeControl::UnlockedHeartbeat => FaultKind::PromoteCut,

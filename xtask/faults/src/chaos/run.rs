@@ -62,8 +62,8 @@ pub struct Plan {
     pub repeat_command: String,
 }
 
-/// Performs a chaos run, and reports and returns the violations. Keeps the files of a failed run.
-/// Violations in a negative control are not a failure.
+/// Performs a chaos run and returns its violations. Keeps the run's files on failure. A negative
+/// control may have violations.
 pub async fn run(
     tools: &Tools,
     plan: &Plan,
@@ -90,8 +90,8 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Checks that each kind of fault that is due in a run of this length had an effect. Also reports
-/// how many of the possible kinds had an effect.
+/// Requires an effect of each kind of fault that the schedule includes. Also reports the kinds
+/// without an effect.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()

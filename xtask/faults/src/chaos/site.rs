@@ -234,8 +234,8 @@ impl Site {
         self.root.path().to_path_buf()
     }
 
-    /// Makes the recording, the logs and PostgreSQL's data outlive the site. Dropping the site
-    /// unmounts the disks of an embedded store all the same.
+    /// Keeps the recording, the logs and PostgreSQL's data. The disks of an embedded store are
+    /// unmounted anyway.
     pub fn keep(&mut self) {
         self.databases.iter_mut().for_each(Databases::keep);
         self.root.disable_cleanup(true);

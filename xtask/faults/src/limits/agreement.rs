@@ -207,8 +207,8 @@ impl LimiterPair {
         self.postgres.admit(self.now, &[request]).await?.pop().context("a decision")
     }
 
-    /// Checks that a window closes when the clock is set past its end. If the clock is then set
-    /// back, the new, exhausted window must stay exhausted.
+    /// A clock set past the window's end must open a new window. The new window must stay exhausted
+    /// after the clock is set back.
     async fn step_clock(&mut self, report: &mut Report) -> anyhow::Result<()> {
         let limited = request(100, PlanLimits { per_minute: 5, per_day: u32::MAX });
         let (began, ahead) = (self.now, i64::try_from(CLOCK_LEAD.as_micros())?);

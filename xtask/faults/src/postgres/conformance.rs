@@ -1,5 +1,5 @@
-//! Runs the conformance cases with a store in PostgreSQL: those for every kind of store, and those
-//! for PostgreSQL only. Each case has its own database.
+//! Runs the PostgreSQL conformance cases and those for every kind of store, each in its own
+//! PostgreSQL database.
 
 use crate::replicas::blocking;
 use crate::scenario::{Scenario, Tools};

@@ -17,8 +17,7 @@ const ORDERS: i64 = 2_000;
 /// The ids of the import that completes. The import has many steps, so that its orders can be
 /// cancelled before the import completes.
 const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
-/// The ids of the import that is killed. The import has many steps, so that it can be killed before
-/// its end.
+/// The ids of the import that is killed. The import has many steps, which leaves time to kill it.
 const KILLED: RangeInclusive<i64> = 300_001..=400_000;
 
 /// The time limit of an import while two or three servers run.
@@ -86,8 +85,8 @@ struct Observations {
 }
 
 impl Observations {
-    /// Lists the orders at each replica, and cancels a listed imported order at the next replica.
-    /// Lists after the cancellation must not contain that order.
+    /// Lists the orders at each replica, and cancels one imported order at the next replica. Later
+    /// lists must not contain a cancelled order.
     async fn list_and_cancel(&mut self, replicas: &[Replica], key: &Key) -> anyhow::Result<()> {
         for (number, replica) in replicas.iter().enumerate() {
             let sent = Instant::now();

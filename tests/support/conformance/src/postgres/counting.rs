@@ -28,8 +28,6 @@ const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Counts a request of account 1, and fails if the request is not admitted. Returns how many
-/// requests remain in this minute.
 fn admit_and_count(store: &ServedPostgres) -> anyhow::Result<u32> {
     let limits = store.rate_limiter(1_000, Logger::root(Discard, o!()));
     let plan = PlanLimits { per_minute: 10, per_day: 1_000 };

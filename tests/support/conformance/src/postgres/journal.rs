@@ -79,8 +79,8 @@ pub fn the_last_change_that_servers_have_seen_is_kept(
     Ok(())
 }
 
-/// The server must refuse the journal's answer, because the restored journal lacks the change that
-/// the server saw last. The journal's higher change number does not prove otherwise.
+/// The restored journal lacks the last change that the server saw. The server must refuse the
+/// journal's answer, although the journal's change number is higher.
 pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_store()?, database.commands()?);

@@ -43,8 +43,8 @@ pub fn a_killed_server_is_silent_and_then_removed(
     // Add a row whose last heartbeat is in the future. After a failover, such rows exist if the new
     // primary's clock is behind the old primary's clock.
     database.add_server("now() + interval '1 day'")?;
-    // The running server removes the row of `f00` after 6 s. `silent_replicas` takes only 5 s, so
-    // it still finds the row.
+    // The server removes the row of `f00` after 6 s. The call of `silent_replicas` ends after 5 s,
+    // before the removal.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);

@@ -186,8 +186,8 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     // earlier primary was fast.
     database.add_server("now() + interval '120 s'")?;
     restore(&file, &commands, &|_, _| ())?;
-    // A server must be able to start after the restore. The restore changes the store's id, so it
-    // must also assign the request counts to the new id.
+    // A server must be able to start, so the restore must assign the request counts to the store's
+    // new id.
     database.server_of_owner().map(drop)
 }
 
@@ -232,8 +232,8 @@ pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
     Ok(())
 }
 
-/// The restore undoes a cancellation, and the next change gets the cancellation's number. The
-/// server `quiet` must nevertheless list what the store has after the restore.
+/// After the restore, the next change reuses the number of a cancellation that the restore undid.
+/// The server `quiet` must nevertheless list the store's current orders.
 pub fn a_server_follows_tables_that_are_restored_under_it(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -34,8 +34,6 @@ impl Faults {
         }
     }
 
-    /// Returns how faults may affect the responses of `server` in the interval. Returns `None` if
-    /// no fault of this server overlaps the interval.
     pub fn excuse(&self, server: &String, interval: Interval) -> Option<Excuse> {
         let server_faults =
             self.overlapping(interval).filter(|(_, fault)| fault.servers.contains(server));

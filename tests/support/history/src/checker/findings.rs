@@ -18,8 +18,8 @@ const MAX_KEPT_LATE: usize = 1_000;
 /// A server refuses requests if it has not read the store for this many nanoseconds.
 const STALE_AFTER_NANOS: u64 = 1_000_000_000;
 
-/// If the machine stalled for at least this many nanoseconds, during a refusal or in the second
-/// before it, the stalls may explain the refusal.
+/// The total length of the machine's stalls that may explain a refusal. Stalls in the second before
+/// the refusal count too.
 const EXCUSING_STALL_NANOS: u64 = 200_000_000;
 
 /// An interval of the recording, in nanoseconds.
@@ -34,8 +34,7 @@ impl Interval {
         self.to.min(other.to).saturating_sub(self.from.max(other.from))
     }
 
-    /// Adds up the overlaps with the other intervals. If two other intervals contain the same time,
-    /// the sum counts the time twice.
+    /// Adds up the overlaps. Counts a time twice if two of the intervals contain it.
     pub fn overlaps<'a>(self, others: impl IntoIterator<Item = &'a Interval>) -> u64 {
         others.into_iter().map(|other| other.overlap(self)).sum()
     }
@@ -133,8 +132,8 @@ impl Findings {
         excused
     }
 
-    /// Returns at most [`MAX_KEPT`] certain violations of each rule, and at most as many exceeded
-    /// time limits. Omits exceeded time limits that recorded stalls explain.
+    /// Returns at most [`MAX_KEPT`] proven violations and [`MAX_KEPT`] exceeded time limits per
+    /// rule. Omits exceeded time limits that recorded stalls explain.
     pub fn violations(&self) -> Vec<Violation> {
         let mut all: Vec<Violation> = Vec::new();
         for (times, first) in self.found.values() {

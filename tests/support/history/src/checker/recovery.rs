@@ -133,8 +133,8 @@ impl Recovery {
         findings.add_if_longer(Interval { from, to: at }, AGREEMENT_WITHIN, violation);
     }
 
-    /// Adds violations for servers that never became ready after the last fault, for servers that
-    /// refused requests for too long, and for lists that never agreed.
+    /// Adds the violations that show only at the end: a server or the lists never recovered from
+    /// the last fault.
     pub fn close(&mut self, findings: &mut Findings) {
         if self.undone.take().is_none() {
             return;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A writer may choose one of this many recently chosen orders again, so two writers may cancel the
-/// same order at the same time.
+/// The number of recent orders from which writers may choose again, so that cancellations of one
+/// order can overlap.
 const NEIGHBOURS: usize = 6;
 
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);

@@ -97,8 +97,8 @@ impl WireCheck {
         }
     }
 
-    /// Returns the promises of the document of this version. Every error code in the document's
-    /// list is also a promise, unless only proxies send the code.
+    /// Returns what this version's document promises, including its listed error codes. Omits
+    /// listed codes that only proxies send.
     pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::from_operation).collect();

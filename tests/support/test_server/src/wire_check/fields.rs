@@ -20,8 +20,8 @@ struct Field {
 }
 
 impl Fields {
-    /// Reads a schema whose references are resolved. In labels, the schema has the name of its
-    /// component, or `name` if it is not a component.
+    /// Reads a schema whose references are resolved. Labels contain the name of the schema's
+    /// component, or else `name`.
     pub fn new(schema: &Value, name: &str) -> Fields {
         let name = component(schema).unwrap_or(name);
         let properties = schema["properties"].as_object().into_iter().flatten();

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 const NEVER_RETURNED: [&str; 2] =
     ["v2/listOrders 200 value Order.status cancelled", "v2/listOrders 200 field Order.cancelledAt"];
 
-/// A part of a document, such as a header. At least one response or request of the tests must
-/// contain the part.
+/// A part of an API document, such as a header, that some request or response of the tests must
+/// contain.
 pub struct Promise<'a> {
     /// The operation whose responses or requests must contain the part; `None` if a response to any
     /// request may contain it.
