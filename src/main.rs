@@ -65,8 +65,8 @@ fn log_failure(text: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Prints the error as JSON if the command line has `--json`. Ignores a closed standard output,
-/// because the caller also writes the text to standard error.
+/// Prints the error as JSON if the command line has `--json`. Ignores errors of the output, such as
+/// a closed standard output, because the caller also writes the text to standard error.
 fn show_refusal(code: FailureCode, text: &str, out: &mut impl Write) {
     let _ = cli::show_refusal(code, text, out);
 }

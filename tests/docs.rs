@@ -198,8 +198,8 @@ async fn pages_load_only_from_their_own_origin_and_cannot_be_framed() {
         assert_eq!(page.text("x-frame-options"), "DENY");
         if kind.starts_with("text/html") {
             let text = String::from_utf8(page.body).unwrap();
-            // No page may have inline scripts or styles. The content security policy forbids them,
-            // except inline styles on a reference page.
+            // No page may have inline scripts or styles. This also applies to a reference page,
+            // although its content security policy allows inline styles.
             assert!(text.split("<script").skip(1).all(|tag| tag.starts_with(" src=\"/")), "{path}");
             assert!(!text.contains("style=") && !text.contains("<style"), "{path}");
             assert!(!links(&text).is_empty());

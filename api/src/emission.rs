@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The reason why an API could not be described, or a document emitted, parsed or formatted.
+/// The reason why an API could not be described, or why a document could not be emitted, parsed or
+/// formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError(String);
 

@@ -13,7 +13,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// Returns the status of a code. The `match` names the codes that the middleware or a proxy sends.
+/// Returns the status of a code. The `match` names the codes that no operation returns.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,

@@ -1,5 +1,5 @@
 //! `cargo xtask browser`: tests the public pages in Chromium. Runs the script
-//! `tests/external_checks/browser/session.ts` once for each view in `VIEWS`.
+//! `tests/external_checks/browser/session.ts` once for each requested view.
 
 use crate::Outcome;
 use crate::check_report::CheckReport;

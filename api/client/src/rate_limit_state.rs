@@ -81,8 +81,8 @@ impl RateLimitState {
             return Next::HeldUntil(until);
         }
         let resets_at = self.resets_at.filter(|at| *at > now);
-        // If no future reset is known, assume that the server admits one request. The response to
-        // that request updates `remaining`.
+        // If no future reset is known, assume that the server admits at least one request. The
+        // response to that request updates `remaining`.
         let remaining = self.remaining.max(u64::from(resets_at.is_none()));
         let times_out_at = self.in_flight.values().map(|sent| *sent + RESPONSE_TIMEOUT);
         let times_out_at = times_out_at.filter(|at| *at > now);

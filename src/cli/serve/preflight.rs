@@ -9,9 +9,9 @@ use crate::server::{ReloadableCertificate, TlsFiles};
 use crate::store::postgres;
 use std::net::SocketAddr;
 
-/// Checks the server's settings. If settings contradict each other, the error contains only the
-/// contradiction ([`EffectiveSettings::check`]). Otherwise the error contains all problems. Blocks
-/// while host names are looked up.
+/// Checks the server's settings. First checks which settings need each other
+/// ([`EffectiveSettings::check`]). If this check fails, the error contains only its problem.
+/// Otherwise the error contains all problems. Blocks while host names are looked up.
 pub fn check_settings(
     effective: &EffectiveSettings,
     store: &StoreSettings,

@@ -1,5 +1,4 @@
-//! The filter for orders in version 2 and in the command `orders list`. Parses the filter from an
-//! HTTP query.
+//! The filter for orders in version 2 and in the command `orders list`.
 
 use crate::store::{Order, OrderStatus};
 use chrono::{DateTime, Utc};

@@ -25,8 +25,8 @@ impl StoreHeader {
         Ok(StoreHeader { file: Box::leak(Box::new(File::open(store)?)) })
     }
 
-    /// True if the file uses a write-ahead log. A backup does not, so false means that one has
-    /// overwritten the store.
+    /// True if the file uses a write-ahead log. False means that another file, such as a backup,
+    /// has overwritten the store.
     pub fn uses_log(&self) -> bool {
         let mut start = [0; 20];
         self.file.read_exact_at(&mut start, 0).is_ok()

@@ -195,7 +195,7 @@ impl FromStr for PostgresUrl {
         let config: Config = without_tls.parse().map_err(|error: tokio_postgres::Error| {
             // The cause may quote an unknown parameter. If the password has an unencoded `&`, the
             // quoted parameter is the rest of the password. A cause that begins with `invalid
-            // value` quotes nothing.
+            // value` names only a known option, and quotes no text of the URL.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let is_safe =
                 |cause: &String| cause.starts_with("invalid value") || !query.contains("password");

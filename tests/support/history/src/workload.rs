@@ -65,8 +65,8 @@ const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
 /// The clients of the first [`WAITING`] accounts start one after another, at this interval. A
-/// client takes about 8 s to use up its account's window, and then waits until the window of 60 s
-/// ends. So at almost any time, one of the six clients is using up its window.
+/// client sends its account's requests of a window in about 8 s, and then waits until the window of
+/// 60 s ends. The six clients take turns: together they are busy for most of each 60 s.
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
 /// After this many refusals, a client in `use_up_limit` waits until its window ends. The wait

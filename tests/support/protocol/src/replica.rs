@@ -119,8 +119,8 @@ pub struct Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reading {
     snapshot: Set,
-    /// The pending removals that the end of the read applies to the snapshot. A read of all rows
-    /// has none.
+    /// The pending removals. When the read ends, the replica applies them to the snapshot. Empty in
+    /// a read of all rows.
     removed: Set,
     after: Position,
     /// The position of the last change of orders on the session's host. The replica reads this
@@ -496,8 +496,8 @@ impl Replica {
         polled.ok()
     }
 
-    /// Returns true if this replica still accepts the key, because its cached or looked-up row
-    /// lacks all changes in `end`. These changes revoke the key.
+    /// Returns true if this replica still accepts the key. It does so if the cached or looked-up
+    /// row reflects none of the changes in `end`, which revoke the key.
     pub fn accepts_key_without(&self, end: Set) -> bool {
         let cached = self.cached.filter(|_| NOW <= keys_valid_until(self.refreshed));
         let looked_up = match self.look_up {

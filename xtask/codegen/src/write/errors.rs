@@ -71,8 +71,9 @@ pub fn operation_errors(contract: &Contract, operation: &Operation) -> TokenStre
     let nested = shared.iter().map(|(shared, variant, _)| quote!(#variant(#shared),));
     let arms =
         shared.iter().map(|(_, variant, _)| quote!(Self::#variant(error) => error.into_body(),));
-    // Handlers return shared errors with `?`. Only errors whose statuses are all 500 or above get
-    // this `From`.
+    // Handlers can return shared errors with `?` only through this `From`. Generate it only for
+    // errors of the server, whose statuses are all 500 or above. A handler must construct other
+    // shared errors explicitly.
     let conversions = shared.iter().filter(|(_, _, is_of_server)| *is_of_server);
     let conversions = conversions.map(|(shared, variant, _)| {
         quote! {

@@ -129,8 +129,8 @@ impl Operator {
         }
         let data = Arc::clone(&self.data);
         let issued = blocking(move || data.issue_another_key(ACCOUNT)).await;
-        // A failed command may have issued a key. Clients cannot use this key, because only the
-        // command knew its secret.
+        // Ignore a failed command. It may have issued a key, but no client can use this key,
+        // because only the command knew its secret.
         let Ok(Key { id, text }) = issued else { return Ok(()) };
         let (key, account) = (id.clone(), ACCOUNT.to_string());
         self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX, per_day: None });

@@ -133,8 +133,8 @@ impl Recovery {
         findings.add_if_longer(Interval { from, to: at }, AGREEMENT_WITHIN, violation);
     }
 
-    /// Adds the violations that show only at the end: a server or the lists never recovered from
-    /// the last fault.
+    /// Ends the checks after a fault, because the next fault or the end of the recording comes.
+    /// Adds a violation for each server that has not recovered, and for lists that have not agreed.
     pub fn close(&mut self, findings: &mut Findings) {
         if self.undone.take().is_none() {
             return;
