@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// The rate limits of an account, one for each window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanLimits {
-    /// Requests in a window of 60 seconds.
+    /// Maximum requests in a window of 60 seconds.
     pub per_minute: u32,
     /// Maximum requests in a window of 86,400 seconds.
     pub per_day: u32,

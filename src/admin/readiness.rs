@@ -85,7 +85,7 @@ struct StoreState {
 
 pub struct Readiness {
     server: Arc<ServerContext>,
-    /// Locked during a query, so that frequent readiness checks do not burden a slow store.
+    /// Locked during a query, so that a slow store gets only one readiness query at a time.
     query_lock: Arc<tokio::sync::Mutex<()>>,
     lag: Arc<Mutex<ListLag>>,
     gauges: Gauges,

@@ -115,8 +115,12 @@ impl InMemoryRateLimiter {
         Some(Decision::Banned { status, begins: false })
     }
 
-    /// Counts a 429 as a possible strike of the key, unless a limit of the account is zero. Returns
-    /// the ban instead of `decision` if the key is banned after that. Logs and records a new ban.
+    /// Counts a 429. It is a strike only if it comes later than the burst after the key's first 429
+    /// of the minute. Returns the ban instead of `decision` if the key is then banned. Logs and
+    /// records a new ban.
+    ///
+    /// Returns every other decision unchanged. Does the same with a 429 if a limit of the account
+    /// is zero.
     pub(crate) fn strike(
         &self,
         request: &KeyedRequest,

@@ -222,8 +222,11 @@ mod tests {
     }
 
     /// The system ignores the SYN of a client that connects shortly before the socket closes. The
-    /// client repeats the SYN after the close and is refused. If the connection were reset instead,
-    /// the client could not know whether its request was executed.
+    /// client repeats the SYN after the close and is refused, so it knows that no request was
+    /// executed.
+    ///
+    /// If the system completed the connection, the close would reset it. The client could not know
+    /// whether its request was executed.
     #[test]
     fn new_connections_are_ignored_until_the_socket_closes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -57,7 +57,7 @@ fn help_fits_into_80_columns_and_examples_can_be_pasted() {
 #[test]
 fn completions_offer_every_command() {
     let sandbox = CliSandbox::new();
-    // Each shell's completion script contains this string for each command NAME.
+    // `offer` is the text with which the completion script of a shell offers the command NAME.
     for (shell, offer) in [
         ("bash", ",NAME)"),
         ("zsh", "\n'NAME:"),

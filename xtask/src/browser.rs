@@ -32,7 +32,7 @@ const SETTINGS: [&str; 6] = [
     "https://pets.test/support",
 ];
 
-/// The modules that the session imports.
+/// The modules that the script `session.ts` imports.
 const MODULES: [&str; 5] =
     ["api_document.ts", "negative_controls.ts", "reading.ts", "until.ts", "watch.ts"];
 

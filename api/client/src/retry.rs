@@ -24,8 +24,9 @@ pub struct RetryPolicy {
 
 impl Default for RetryPolicy {
     /// At most 5 attempts within 2 minutes, which is enough to wait for the next minute window.
+    ///
     /// Without `Retry-After`, the waits double from 0.5 seconds, to at most 30 seconds. Jitter
-    /// shortens each wait by up to half.
+    /// shortens each of these waits by up to half. It does not shorten a wait from `Retry-After`.
     fn default() -> Self {
         Self {
             attempts: 5,

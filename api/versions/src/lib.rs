@@ -7,7 +7,7 @@ pub struct Version {
     pub module: &'static str,
     /// The file of the document, the source of truth.
     pub file: &'static str,
-    /// The file of the contract, generated from the document.
+    /// The file of the contract: the Rust types and the trait `Api`, generated from the document.
     pub contract: &'static str,
     /// The file of progenitor's client, generated from the document.
     pub client: &'static str,

@@ -50,8 +50,11 @@ impl PagesBuilder {
         self.v1.push_run(separator, page.v1(), range);
     }
 
-    /// Adds a whole page. Copies its orders only if the page begins with the wrong separator, or if
-    /// the orders fit into the unfinished page. Otherwise shares the page.
+    /// Adds a whole page. Shares the page if possible.
+    ///
+    /// Copies the orders if they fit into the unfinished page. Also copies them if the page begins
+    /// with the wrong separator. The first page of a list begins with `[`, and every other page
+    /// begins with `,`.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.v1.bytes.len() + page.bytes.len() < self.sizes.page_bytes;
         if self.orders.is_empty() || !fits {

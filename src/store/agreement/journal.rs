@@ -130,8 +130,9 @@ pub enum AnswerRejected {
     OtherHistory,
 }
 
-/// A primary's answer to a query of its journal. The answer also tells whether the journal contains
-/// the change that this process saw last.
+/// A primary's answer to a query of its journal. It has the last change, and the numbers of the
+/// last changes of orders and of keys. It also tells whether the journal contains the change that
+/// this process saw last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Answer<I> {
     last: Change<I>,

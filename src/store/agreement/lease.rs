@@ -185,7 +185,8 @@ mod tests {
         let first = OldLeaseWait::for_session(ms(0), &new, long_ago);
         assert_eq!(first.until, ms(1_000));
         // Another session to the same server neither extends the wait nor begins a new one. A
-        // session to another server begins a new wait.
+        // session opened after the end of the wait does not wait, so its `until` is the time at
+        // which it was opened. A session to another server begins a new wait.
         let before = Some((&new, first));
         assert_eq!(OldLeaseWait::for_session(ms(200), &new, before).until, ms(1_000));
         assert_eq!(OldLeaseWait::for_session(ms(2_000), &new, before).until, ms(2_000));

@@ -45,7 +45,8 @@ async fn an_html_503_keeps_status_headers_and_request_id() {
     assert!(std::error::Error::source(&error).is_some());
 }
 
-/// The document of the API has a 404 for `cancelOrder`, but none for `listOrders`.
+/// Tests a 404 that the API document has, and one that it lacks. The document has a 404 for
+/// `cancelOrder`, but none for `listOrders`.
 #[tokio::test]
 async fn an_empty_404_keeps_status_headers_and_request_id() {
     for cancels in [true, false] {

@@ -53,8 +53,8 @@ function fitted(document, base) {
     // Remove `headers` if no header is left, because Scalar would show an empty list.
     if (headers && Object.keys(headers).length === 0) delete response.headers
   }
-  // Remove the link to the guide, because with this link, Scalar shows the contact and the license
-  // without their text. The introduction already links to the guide.
+  // Remove the link to the guide. If Scalar shows this link, it leaves out the texts of the contact
+  // link and of the license link. The introduction already links to the guide.
   delete document.externalDocs
   return document
 }

@@ -448,8 +448,9 @@ mod tests {
         );
         assert_eq!(batch.keys.iter().map(|key| &**key).collect::<Vec<_>>(), ["c", "b"]);
         assert_eq!(batch.highest_numbers(5), [i64::MAX, 4]);
-        // The bound `i64::MIN` excludes order 8, because change numbers of different histories
-        // cannot be compared.
+        // The argument is a history. The condition of order 8 has a change number of history 5,
+        // which cannot be compared with numbers of history 6. So the bound is `i64::MIN`, which no
+        // change number satisfies.
         assert_eq!(batch.highest_numbers(6), [i64::MAX, i64::MIN]);
         let states = [(7, (Status::Cancelled, true)), (8, (Status::Pending, false))];
         let changed = Err(NotExecuted::Changed);

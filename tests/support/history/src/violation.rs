@@ -74,8 +74,9 @@ pub enum Rule {
     /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.
     #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
-    /// Each response fits its request and what the recording shows of the orders. A 503 occurs only
-    /// if the recording allows 503s.
+    /// Each response fits its request. It does not contradict what other operations of the
+    /// recording prove about the orders. A 503 occurs only if `may_be_unavailable` is true, or if
+    /// stalls of the machine may explain it.
     #[strum(message = "an answer cannot be true")]
     ImpossibleAnswer,
     /// The final table contains every order that must exist, and no order twice. For each shipped

@@ -89,8 +89,9 @@ pub enum Step {
         up_to: u8,
         running: bool,
     },
-    /// A replaced primary commits without a standby and shows the commit to readers. If `ends` is
-    /// true, the commit cancels the order or revokes the key.
+    /// The primary `host`, which is no longer the leader, commits without a standby and shows the
+    /// commit to readers. If `ends` is true, the commit cancels the order or revokes the key.
+    /// Otherwise, it is another change of `change_scope`.
     CommitUnconfirmed {
         host: usize,
         change_scope: ChangeScope,

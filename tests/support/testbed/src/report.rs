@@ -36,8 +36,8 @@ impl Report {
         self.times.push((what.into(), taken, bound));
     }
 
-    /// Expects that a condition holds even if the machine stalls; `otherwise` describes the
-    /// violation.
+    /// Adds a violation if the condition does not hold. A stall of the machine does not excuse this
+    /// violation. `otherwise` describes it.
     pub fn expect(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         self.add(holds, false, otherwise);
     }
