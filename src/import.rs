@@ -20,7 +20,7 @@ use location::LocationCounter;
 /// The first bytes of each gzip file (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Parses all records of a file. The first character that is not white space determines the format.
+/// Parses all records of a JSON or CSV file. The first non-blank character determines the format.
 pub fn parse<R: Record>(content: &[u8], unknown: Unknown) -> Result<Parsed<R>, ParseError> {
     if content.starts_with(&GZIP) {
         return Err(ParseError::Gzip);

@@ -116,8 +116,7 @@ mod tests {
         open("new").unwrap();
     }
 
-    /// The test can detect a wrong owner only if it runs as root. Otherwise, every file has the
-    /// same owner.
+    /// Only root can give files to another owner, so the test detects a wrong owner only as root.
     #[test]
     fn only_created_files_are_given_to_the_directorys_owner() {
         let directory = tempfile::tempdir().unwrap();

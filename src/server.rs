@@ -263,7 +263,7 @@ async fn open(
 async fn drain(http: HttpServer<Arc<ServerContext>>, socket: Option<ListeningSocket>) {
     let closing = http.close();
     tokio::pin!(closing);
-    // Let the accept loop exit before the socket is closed. Otherwise the loop would log an error.
+    // Give the accept loop time to exit, because it logs an error if its socket is closed first.
     if tokio::time::timeout(ACCEPT_LOOP_EXIT_TIMEOUT, &mut closing).await.is_ok() {
         return;
     }

@@ -198,8 +198,7 @@ pub trait Store: Send + Sync {
         false
     }
 
-    /// Returns how many standbys must confirm each commit, and how many standbys could confirm
-    /// commits when this server last looked.
+    /// Returns how many standbys must confirm a commit, and how many could when last checked.
     fn standbys(&self) -> Standbys {
         Standbys::default()
     }

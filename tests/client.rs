@@ -111,8 +111,7 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
 
 type PendingRequests = Arc<AtomicUsize>;
 
-/// Watches one connection, and counts the request on the connection as pending while the request is
-/// unanswered.
+/// Counts a connection's request as pending until the response arrives.
 struct CountPending {
     pending: PendingRequests,
     is_pending: bool,

@@ -609,8 +609,8 @@ async fn the_changelog_has_the_removal_date_of_the_deprecated_operation() {
     assert!(page.contains("<a href=\"#deprecated\">"), "{page}");
 }
 
-/// nginx sends some errors itself, as the configuration from `nginx-conf` says. Checks that the
-/// document lists the codes of these errors.
+/// Checks that the document lists the codes of the errors that nginx itself sends (see
+/// `nginx-conf`).
 #[test]
 fn the_document_has_the_error_codes_of_the_proxy() {
     let configuration = testbed::CliSandbox::new().run(&["nginx-conf"]).done();

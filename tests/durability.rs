@@ -180,8 +180,7 @@ async fn after_the_logs_index_was_removed_only_one_process_writes() {
     }
 }
 
-/// Like `cp`, `std::fs::copy` keeps the inode of the overwritten store, so SQLite does not notice
-/// the change.
+/// Copying over the store keeps its inode, as `cp` does, so SQLite does not notice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_overwritten_under_a_server_is_not_served() {
     let (data, _, server, (_proxy, client), admin) = serve_with_one_cancelled().await;

@@ -97,8 +97,6 @@ fn tls_setup() -> TestSetup {
     TestSetup::new().with_certificate(TestCertificate::new())
 }
 
-/// Collects the responses of all operations. Also collects responses to unknown paths, unsupported
-/// methods and requests without a key.
 async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);
@@ -186,8 +184,7 @@ async fn every_documented_status_header_and_code_is_seen_over_tls_and_http_2() {
     every_documented_answer_is_seen(tls_setup).await;
 }
 
-/// Collects responses over HTTP/1.1: from servers that work, from servers that limit requests, and
-/// from a server whose store fails.
+/// Collects responses over HTTP/1.1.
 pub async fn answers_of_server() -> Vec<Exchange> {
     answers_of(TestSetup::new).await
 }

@@ -26,8 +26,7 @@ use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_for};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// The number of orders in a list of 5 MB. The operating system's buffers cannot hold the whole
-/// list.
+/// So many orders that their list, of 5 MB, does not fit into the operating system's buffers.
 const MANY_ORDERS: i64 = 100_000;
 
 /// Creates a data directory with this many orders, and a key for 1,000 requests a day. The limit

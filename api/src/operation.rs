@@ -241,8 +241,7 @@ impl From<HttpError> for Failure {
     }
 }
 
-/// Reading parameters can fail with `Invalid` in every operation. If an operation documents no 400,
-/// the error becomes a `Failure`.
+/// An operation that documents no 400 turns an invalid parameter into a `Failure`.
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Failure {
         Failure(HttpError::for_bad_request(None, invalid.to_string()))
@@ -302,8 +301,8 @@ pub struct Sent<B = NoBody> {
 pub struct Sender(Extensions);
 
 impl Sender {
-    /// Returns the caller, a `K` that the middleware stored in the request's extensions. Fails if
-    /// they contain no `K`.
+    /// Returns the caller that the middleware stored in the request's extensions. Fails if no `K`
+    /// is stored.
     pub fn caller<K: Send + Sync + 'static>(&self) -> Result<&K, Failure> {
         self.0.get().ok_or_else(|| Failure::internal(&"the request was not authenticated"))
     }

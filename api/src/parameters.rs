@@ -83,8 +83,7 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// The name of the parameter that selects a page of a list. All lists that have pages use this
-/// name.
+/// The name of the cursor parameter in every list that has pages.
 const CURSOR: &str = "cursor";
 
 /// An operation's parameters in one location, such as the query.

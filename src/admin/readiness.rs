@@ -76,7 +76,7 @@ fn unready(reason: Reason, message: impl Into<String>) -> Unready {
     Unready { reason, message: message.into() }
 }
 
-/// The result of a query of the store. `unready` is `None` if the query found no problem.
+/// The result of querying the store. `unready` is `None` if the query found no problem.
 struct StoreState {
     /// True if the store answers, even if it refuses this server.
     is_reachable: bool,

@@ -69,8 +69,7 @@ impl UpdateArgs {
     }
 }
 
-/// A change that takes orders out of the status `pending`. The audit log records the `reason` of a
-/// cancellation.
+/// Ships or cancels pending orders. The audit log records the `reason` of a cancellation.
 #[derive(Clone, Copy)]
 pub enum PendingChange<'a> {
     Ship,
@@ -153,8 +152,8 @@ pub fn change_pending(
         Some(file) => read_ids(&*store, file, check, shown, printer)?,
         None => {
             let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-            // Prefer a refusal other than `NotFound`. So the exit status means "not found" only if
-            // all refused orders are missing.
+            // The exit status may mean "not found" only if all refused orders are missing.
+            // Otherwise prefer another refusal.
             let refusals = refusals(&*store, &ids, check)?.into_iter();
             let first = refusals.min_by_key(|(_, why)| matches!(why, StoreError::NotFound(_)));
             if let Some((_, why)) = first {

@@ -45,7 +45,7 @@ pub(super) fn import<R: NewRecord>(
     options.lower_priority();
     let mut parsed = read_records::<R>(&args.file, args.ignore_unknown, "imported", printer)?;
     let new_store = options.directory_without_store()?;
-    // If there is no store, do not create one in a dry run or for a file with bad rows.
+    // A dry run, or a file with bad rows, must not create a store.
     let store = match new_store.is_some() && (args.dry_run || parsed.bad.count() > 0) {
         true => None,
         false if args.dry_run => Some(options.open_store()?),

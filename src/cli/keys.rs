@@ -1,5 +1,5 @@
-//! `keys`: issue, rotate, revoke, unban, find, list. Apart from `keys issue` and `keys rotate`,
-//! only `demo` prints a whole key.
+//! `keys`: issue, rotate, revoke, unban, find, list. Only `keys issue`, `keys rotate` and `demo`
+//! print a whole key.
 
 mod find;
 mod shown;

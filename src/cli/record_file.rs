@@ -1,4 +1,5 @@
-//! Reads files of records or ids. Reports bad rows as text, and with `--json` also as JSON.
+//! Reads files of records or ids, and reports bad rows as text. With `--json`, also reports them as
+//! JSON.
 
 use super::failure::{Failure, without_secrets};
 use super::printer::Printer;
@@ -118,7 +119,7 @@ pub struct RowError {
 }
 
 impl RowError {
-    /// Describes a problem that does not belong to a row, such as an error that ended an import.
+    /// For a problem of the whole file or import, not of one row.
     pub fn without_row(problem: String) -> RowError {
         RowError { line: None, column: None, field: None, problem: without_secrets(&problem) }
     }

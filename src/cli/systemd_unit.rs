@@ -35,8 +35,8 @@ fn template() -> String {
     let unit = [
         // This replacement gives each instance its own user, state directory and data directory.
         ("store-orders\n", "store-orders-%i\n"),
-        // Removes `-` before the path, so that systemd requires the environment file. Instances
-        // without settings would all have the same ports.
+        // Without `-`, systemd requires the file. Instances without settings would use the same
+        // ports.
         ("EnvironmentFile=-/etc/store-orders/", "EnvironmentFile=/etc/store-orders/%i."),
         ("an orders API server\n", "an orders API server (%i)\n"),
     ]

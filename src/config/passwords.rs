@@ -26,7 +26,7 @@ const SCHEME_END: &str = "://";
 
 const URL_STARTS: [&str; 4] = ["postgres://", "postgresql://", "http://", "https://"];
 
-/// Finds the start of the next URL. Only known schemes count, because a password may contain `://`.
+/// Looks only for known schemes, because `://` may also be part of a password.
 fn next_url(text: &str) -> Option<usize> {
     URL_STARTS.iter().filter_map(|scheme| text.find(scheme)).min()
 }

@@ -179,7 +179,7 @@ pub fn is_list(setting: &Arg) -> bool {
     matches!(setting.get_action(), ArgAction::Append)
 }
 
-/// Returns true if the setting's value may contain a password. Errors do not repeat such a value.
+/// True if the value may contain a password. Error messages omit the value of such a setting.
 pub fn may_hold_password(setting: &Arg) -> bool {
     setting.get_id() == "store"
 }

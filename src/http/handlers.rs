@@ -251,8 +251,7 @@ fn to_json<T: Serialize>(Payload { body, is_gzip }: Payload) -> Json<T> {
     Json::encoded(json, is_gzip)
 }
 
-/// Returns a fresh list and a position. The list includes all changes up to this position, and may
-/// include later changes.
+/// Returns a fresh list and a position. The list has at least all changes up to the position.
 async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, Position), HandlerFailure> {
     let orders = &request.context.orders;
     let list = match &request.caller.freshness {

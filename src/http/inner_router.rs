@@ -350,14 +350,14 @@ fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
     percent_decode_str(base).eq(document.base_path.bytes()).then_some(relative)
 }
 
-/// True for a path without `//` and without a trailing slash. Dropshot would also accept the other
-/// paths.
+/// True for a path without `//` and without a trailing slash. Dropshot would also accept paths with
+/// either.
 fn is_plain(path: &str) -> bool {
     !path.ends_with('/') && !path.contains("//")
 }
 
-/// Merges the `Allow` headers that dropshot sets, one per method, into one value. Adds HEAD,
-/// because HEAD is routed as GET.
+/// Merges the `Allow` headers that dropshot sets, one per method. Adds HEAD to GET, because HEAD is
+/// routed as GET.
 fn allow_value(error: &HttpError) -> String {
     let mut methods: Vec<&str> = error
         .headers

@@ -79,8 +79,8 @@ impl Middleware {
                     tokio::select! {
                         biased;
                         handled = handled => handled,
-                        // Here, only a read times out. A cancellation times out in the handler or
-                        // in the writer.
+                        // Only reads time out here. Cancellations time out in the handler or in the
+                        // writer.
                         () = sleep_until(deadline.into()), if scope.is_read() => {
                             scope.log_timeout()
                         }
@@ -133,8 +133,7 @@ async fn admit(
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
             count_by_address(scope).await?;
-            // A path outside the API versions requires no key, so the response is a 404 instead of
-            // a 401.
+            // Outside the API versions no key is required, so respond with 404 instead of 401.
             if matches!(route, Route::OutsideVersions) {
                 scope.refusal = None;
                 return ControlFlow::Break(errors::outside_versions());

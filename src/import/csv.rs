@@ -51,8 +51,8 @@ fn columns<R: Record>(
     if problems.is_empty() { Ok(columns) } else { Err(problems.join("; ")) }
 }
 
-/// Returns the name of the separator if the header has no commas. In many countries, spreadsheets
-/// write semicolons.
+/// Returns the name of the separator if it is not a comma. Spreadsheets in many countries write
+/// semicolons.
 fn other_separator<R: Record>(header: &StringRecord) -> Option<&'static str> {
     let cell = header.get(0).filter(|_| header.len() == 1)?;
     let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];

@@ -64,8 +64,7 @@ pub fn field_names<'n, R: Record>(
     (matched, problems)
 }
 
-/// The maximum number of unknown names that are kept. A million names in a record would fill memory
-/// and screen.
+/// The maximum number of unknown names that are kept, to bound memory and the printed list.
 const MAX_NAMES: usize = 20;
 
 #[derive(Debug)]
@@ -85,8 +84,8 @@ impl Unknown {
         }
     }
 
-    /// Returns true if unknown fields are ignored. In this case, also records the name, unless
-    /// [`MAX_NAMES`] names are recorded already.
+    /// Returns true if unknown fields are ignored. Then also keeps the field's name, up to
+    /// [`MAX_NAMES`] names.
     fn ignore(&mut self, name: &str) -> bool {
         let Unknown::Ignored(names) = self else { return false };
         if names.len() < MAX_NAMES {
@@ -123,8 +122,7 @@ impl From<String> for FieldProblem {
 }
 
 impl<'a> RecordFields<'a> {
-    /// Pairs each name with its value. Drops the values of unknown names (`None`). `problems` come
-    /// from [`field_names`].
+    /// Drops the value of each unknown name (`None`). `problems` come from [`field_names`].
     pub fn new(
         names: &[Option<&'static str>],
         values: impl Iterator<Item = FieldValue<'a>>,

@@ -212,8 +212,7 @@ impl KnownKey {
         }
     }
 
-    /// Returns a copy of the key with a newer `account`. `read` is the position at which the
-    /// account was read.
+    /// `read` is the position at which `account` was read.
     fn with_account(&self, account: Account, read: Position) -> KnownKey {
         let (id, used_at_ms) = (Arc::clone(&self.id), self.used_at_ms().into());
         KnownKey { id, account, read, used_at_ms, ..*self }

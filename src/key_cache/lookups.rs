@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
-/// The maximum number of different keys in a batch. Each key costs the store an index lookup.
+/// The maximum number of different keys in a batch. Batches are limited, because each key costs the
+/// store an index lookup.
 const MAX_KEYS: usize = 512;
 
 const SHED_ADDRESSES: usize = 4_096;

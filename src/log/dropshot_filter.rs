@@ -24,7 +24,7 @@ pub fn for_dropshot(log: &Logger) -> Logger {
 
 struct DropshotFilter {
     log: Logger,
-    /// The last message that was passed on, and the time at which it was passed on.
+    /// The last message that was passed on, and when.
     last: Mutex<Option<(Instant, String)>>,
 }
 

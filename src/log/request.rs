@@ -20,7 +20,7 @@ const LINE_CAPACITY_BYTES: usize = 512;
 /// Longer paths are cut at this many characters in the log.
 const LOGGED_PATH_CHARS: usize = 200;
 
-/// The log cuts longer user agents to this many bytes. Invalid UTF-8 is replaced after the cut.
+/// The log cuts user agents to this many bytes, before it replaces invalid UTF-8.
 const LOGGED_AGENT_BYTES: usize = 120;
 
 /// The maximum length of a run of letters and digits in a path or a user agent. A longer run may be
@@ -73,9 +73,10 @@ pub struct RequestLine<'a> {
     pub key_id: Option<&'a str>,
     /// The reason for a refusal, such as `unknown_key`, `rate_limited` or `banned`.
     pub refusal: Option<&'static str>,
-    /// The client's address. If the peer is a trusted proxy, the address that the proxy reports.
+    /// The client's address: the peer's, or the one that a trusted proxy reports.
     pub client: IpAddr,
-    /// The client's `User-Agent`. The log shortens it, or withholds it if it may contain a key.
+    /// The client's `User-Agent`. The log cuts a long value, and withholds a value that may contain
+    /// a key.
     pub user_agent: Option<&'a HeaderValue>,
     /// The client's [`traceparent`]. If the header is valid, the log shows its ids.
     pub traceparent: Option<&'a HeaderValue>,
@@ -152,8 +153,7 @@ impl RequestLog {
 
 /// Shortens a path, or withholds it if it may contain a key.
 fn redact_path(path: &str) -> &str {
-    // A path never has more characters than bytes, so the characters of a short path are not
-    // counted.
+    // A path has at most as many characters as bytes, so a short path needs no count.
     let short = match path.len() <= LOGGED_PATH_CHARS {
         true => path,
         false => {
@@ -173,8 +173,7 @@ fn redact_user_agent(sent: &[u8]) -> Cow<'_, str> {
 fn may_contain_key(text: &str, longest_word: usize) -> bool {
     let bytes = text.as_bytes();
     let is_too_long = |run: &[u8]| {
-        // `LONGEST_RUN` is the lowest of the limits, so a run of this length or less is never too
-        // long.
+        // `LONGEST_RUN` is the lowest limit, so runs up to this length need no further check.
         run.len() > LONGEST_RUN && {
             let longest = match run {
                 _ if run.iter().all(u8::is_ascii_digit) => LONGEST_NUMBER,

@@ -68,8 +68,8 @@ impl ListInMemory {
         self.list.publish(Arc::clone(snapshot), reached, drop_applied)
     }
 
-    /// Returns the [`SentList`] that all responses with this snapshot share. So these responses can
-    /// be cut off together.
+    /// Returns the [`SentList`] that all responses with this snapshot share. The server can then
+    /// cut off these responses together.
     pub fn register(&mut self, snapshot: &Arc<Snapshot>) -> Arc<SentList> {
         self.sent.register(snapshot)
     }
@@ -312,8 +312,8 @@ mod tests {
     async fn rows_in_the_answer_are_applied_without_reading_the_store() {
         let state = state();
         state.lock().remove([7].into_iter(), &batch(0, 5, 6));
-        // The rows still show order 7 as `pending`, so the refresh must apply `pending_removals`
-        // after the rows.
+        // The rows still contain order 7, so the refresh must apply the rows before
+        // `pending_removals`.
         let rows = vec![
             cancelled(3),
             Order::pending(7),

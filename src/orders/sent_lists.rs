@@ -76,8 +76,7 @@ impl SentLists {
         outdated.into_iter().take_while(is_excess).map(|(sent, _)| sent).collect()
     }
 
-    /// Returns each list that is being sent, and the bytes of memory that the list holds. Skips the
-    /// list `current`.
+    /// Returns each list being sent, except `current`, and how many bytes of memory the list holds.
     fn outdated(&self, current: &Arc<Snapshot>) -> impl Iterator<Item = (Arc<SentList>, usize)> {
         self.0.iter().filter_map(Weak::upgrade).filter_map(move |sent| {
             let list = sent.snapshot().ok().filter(|list| !Arc::ptr_eq(list, current))?;

@@ -80,8 +80,7 @@ pub struct Snapshot {
     /// joins the pages. Only short lists of several pages count responses; for other lists, the
     /// field stays 0.
     plain_responses: AtomicUsize,
-    /// The JSON array of a short list in one buffer. The second uncompressed response creates the
-    /// buffer.
+    /// The JSON array of a short list in one buffer, created for the second uncompressed response.
     joined: OnceLock<Bytes>,
     sizes: Sizes,
     content: ContentHash,
@@ -185,8 +184,8 @@ impl Snapshot {
         self.pages.get(self.page_of(id)..).unwrap_or_default()
     }
 
-    /// Counts the pages to which these ascending ids belong. All ids above the list's last id
-    /// belong to one further page.
+    /// Counts the pages of these ascending ids. Ids above the list's last id count as one
+    /// additional page.
     pub fn pages_of(&self, ids: &[i64]) -> usize {
         ids.chunk_by(|one, next| self.page_of(*one) == self.page_of(*next)).count()
     }

@@ -49,8 +49,8 @@ impl InMemoryRateLimiter {
         }
     }
 
-    /// True if an account's windows have changed since the previous `take_changed`. A later
-    /// `saved_windows` includes the change.
+    /// True if an account's windows have changed since the previous call. A `saved_windows` after
+    /// this call includes the changes.
     pub fn take_changed(&self) -> bool {
         self.accounts_changed.swap(false, Ordering::Acquire)
     }
@@ -60,8 +60,8 @@ impl InMemoryRateLimiter {
         let before = *windows;
         let result = update(&mut windows);
         if *windows != before {
-            // Set the flag while the windows are locked. After `take_changed`, `saved_windows` then
-            // waits for the lock and sees the change.
+            // Set the flag while the lock is held. If it were set before, `take_changed` could
+            // clear it and `saved_windows` could still miss the change.
             self.accounts_changed.store(true, Ordering::Release);
         }
         result

@@ -104,8 +104,8 @@ impl CountsFile {
         if !self.limits.take_changed() && !self.must_write {
             return Ok(());
         }
-        // `take_changed` has cleared its flag. If this write fails, `must_write` makes the next
-        // call write again.
+        // `take_changed` cleared the flag. If this write fails, `must_write` makes the next call
+        // retry.
         self.must_write = true;
         let limits = self.limits.saved_windows(now.wall.into());
         let store_id = self.store_id.clone();

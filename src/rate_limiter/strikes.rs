@@ -22,7 +22,7 @@ pub struct KeyBan {
     /// The length of the ban. 0 if the key was never banned or the operator lifted the ban. The
     /// next ban then has the length of a first ban.
     pub seconds: u32,
-    /// Counts the key's bans and the lifted bans, so that servers can tell which ban is the latest.
+    /// Grows by 1 when a ban begins or is lifted, so that servers can tell which ban is the latest.
     pub number: u32,
 }
 
@@ -76,8 +76,8 @@ impl Strikes {
     /// the account's limit. Returns the status of the ban if the key is now banned.
     pub fn strike(&mut self, at: Now, per_minute: u32) -> Option<RateLimitStatus> {
         let now = Timestamp::from(at.monotonic);
-        // After the caller found no ban, a concurrent request may have begun one. The current
-        // request must not lengthen that ban.
+        // A concurrent request may have begun a ban since the caller checked. Do not lengthen that
+        // ban.
         if let Some(ban) = self.ban_at(now, per_minute) {
             return Some(ban);
         }

@@ -189,8 +189,8 @@ pub fn read_counted_account(row: &Row<'_>) -> Result<(Account, i64), StoreError>
     Ok((Account::read(row, 0)?, row.get("keys")?))
 }
 
-/// Returns a query for keys, with the columns that [`KeyRecord::read`] reads. `keys` is the table
-/// or subquery that contains the keys.
+/// Returns a query for the keys in `keys`, a table or subquery, with the columns of
+/// [`KeyRecord::read`].
 pub fn select_keys(keys: &str) -> String {
     format!(
         "SELECT {}, {} FROM {keys} AS keys JOIN accounts ON accounts.id = keys.account",
@@ -262,7 +262,8 @@ pub struct IssuedKey {
 pub struct Rotation<'a> {
     /// The id, `key_…`, of the key to replace.
     pub key_id: &'a str,
-    /// The time for which the old key stays valid, at most 7 days. The old key may expire earlier.
+    /// The time for which the old key stays valid, at most 7 days. An earlier expiry of the old key
+    /// still applies.
     pub overlap: Duration,
     /// The label of the new key. `None` copies the old key's label.
     pub label: Option<&'a str>,

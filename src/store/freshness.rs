@@ -20,8 +20,8 @@ pub enum ChangeScope {
 
 pub type PolledChanges = key_cache::ChangesAsOf<BootInstant>;
 
-/// The last changes, and the accounts and keys that changed after the caller's position, read at
-/// one moment.
+/// Read at one moment: the last changes, and the accounts and keys that changed after the caller's
+/// position.
 #[derive(Clone, Debug)]
 pub struct PolledKeys {
     pub polled: PolledChanges,

@@ -28,8 +28,7 @@ pub trait StoredRow: Sized {
         join(Self::COLUMNS, |column| column.name.to_string())
     }
 
-    /// Returns the names of the columns, each with the name of the table in front, for a query that
-    /// joins tables.
+    /// Like `names`, but qualified with the table's name, for joins.
     fn names_in(table: &str) -> String {
         join(Self::COLUMNS, |column| format!("{table}.{}", column.name))
     }

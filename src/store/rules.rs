@@ -122,8 +122,8 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
             "{what} has at most {MAX_NAME_CHARS} characters; this one has {length}"
         )));
     }
-    // `escape_debug` escapes unprintable characters. Remove quotes and backslashes first, because
-    // `escape_debug` also escapes these allowed characters.
+    // `escape_debug` escapes unprintable characters. It also escapes quotes and backslashes, which
+    // are allowed, so remove these first.
     let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(

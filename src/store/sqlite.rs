@@ -66,8 +66,7 @@ const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// If batches are small, [`write_access`] makes checkpoints earlier.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
-/// The embedded store. Clones share the open store, so that work on a blocking thread can own a
-/// clone.
+/// The embedded store. Clones share it, because work on a blocking thread must own its store.
 #[derive(Clone, Debug)]
 pub struct SqliteStore(Arc<OpenStore>);
 

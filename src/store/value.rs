@@ -18,7 +18,7 @@ pub trait Parameter {
 }
 
 pub trait FromValue: Sized {
-    /// Converts a value. Returns `None` if the value has another type or is out of range.
+    /// Returns `None` if the value has another type or is out of range.
     fn from_value(value: &Value) -> Option<Self>;
 }
 

@@ -73,8 +73,7 @@ async fn a_backup_taken_during_cancellations_has_the_store_at_one_moment() {
     let orders = report.orders.unwrap();
     assert_eq!(orders.pending + orders.shipped + orders.cancelled, ORDERS);
     assert!(cancelled_count.load(Ordering::SeqCst) >= began + 20);
-    // When `began` was read, the store may already have had one more cancellation, which the client
-    // had not counted yet.
+    // The store may have had one more cancellation than the client had counted in `began`.
     assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
     // The client cancels in ascending order of id, so the cancelled ids have no gap. The import and
     // each cancellation raise the change number by one.

@@ -63,8 +63,7 @@ keys      0; change 0
 "#]]);
 }
 
-/// Mode 000 does not restrict root. So if the tests run as root, they run the commands as another
-/// user.
+/// Mode 000 does not restrict root, so as root the test runs the commands as another user.
 #[test]
 fn a_directory_without_access_is_not_taken_for_an_empty_one() {
     let sandbox = CliSandbox::new();

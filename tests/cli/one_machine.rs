@@ -52,8 +52,8 @@ const CALL: &str = r#"$ call() {
 > }
 "#;
 
-/// The number of clients that never finish the TLS handshake. Without the commands of
-/// [`ONE_MACHINE`], Debian's limit is 768 connections.
+/// The number of clients that never finish the TLS handshake. It exceeds Debian's default limit for
+/// nginx, 768 connections, which the commands of [`ONE_MACHINE`] raise.
 const HALF_OPEN: usize = 900;
 
 /// The first bytes of a TLS handshake. The half-open clients send these bytes, because nginx may
@@ -156,8 +156,8 @@ impl Machine {
     fn console(&self, text: &str, more: &[(&'static str, String)]) {
         let address =
             |name| more.iter().find(|(shown, _)| *shown == name).map_or("", |(_, it)| &**it);
-        // nginx's site lists two servers. Both get the same address, because the test runs only one
-        // server.
+        // The nginx configuration lists two servers, but the test runs only one, so both get its
+        // address.
         let site = format!(
             "s#listen 443#listen {}#; /::/d; s/#server/server/; s#127.0.0.1:80[89]0#{}#; \
              s#/etc/ssl/#{}#; s#/var/log/#{}#; \

@@ -214,8 +214,7 @@ impl Both {
         let file = || self.directory.path().join("limits.snapshot").metadata().unwrap().ino();
         let before = file();
         self.record.write();
-        // If no window has changed, `CountsFile` does not replace the file, so the file's inode
-        // stays the same.
+        // `CountsFile` replaces the file, and so the inode, only if a window has changed.
         let is_written = file() != before;
         let now = self.clock.now().monotonic;
         if now >= self.next_cleanup {

@@ -216,7 +216,7 @@ async fn expired_entries_are_removed_from_the_file() {
     let setup = setup.restarted();
     setup.write_counts();
     assert_eq!(accounts(&setup), 0);
-    // The counts file again contains no accounts, but its timestamp may take a few more bytes.
+    // The file has no accounts again, but its timestamp may take more bytes than before.
     assert!(length(&setup) < empty + 16, "{} {empty}", length(&setup));
 }
 

@@ -38,8 +38,8 @@ struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// Returns the window's end and its number of requests. After a clock step back, the window
-    /// ends within `length`.
+    /// Returns the window's end and its number of requests. Caps the end at `wall + length`,
+    /// because clocks may step back.
     fn state_at(&mut self, wall: Time, length: Time) -> (Time, u32) {
         if self.has_closed(wall) {
             self.requests = 0;

@@ -65,8 +65,7 @@ async fn bans_are_shown_and_lifted_with_and_without_a_running_server() {
     assert_eq!((&unbanned["id"], &unbanned["state"]), (&json!(key.id), &json!("active")));
     assert!(listed(&data, &key).get("bannedUntil").is_none());
     let server = data.serve(&[]).unwrap();
-    // The limit may still refuse the request, because the minute in which the ban began may still
-    // run.
+    // The ban is lifted, but the window that the earlier requests exhausted may still be open.
     let refusal = refusal(&server, &key).await;
     assert!(refusal.is_none_or(|code| code == "rate_limit_exceeded"));
 }

@@ -58,8 +58,7 @@ impl SeededDefect {
     }
 }
 
-/// Applies `change` to each response that an operation in `operations` sent with this status. The
-/// `status` 0 means any status.
+/// Applies `change` to the responses of these operations that have this status. 0 means any status.
 fn each(
     exchanges: &mut [Exchange],
     operations: &[&str],
@@ -332,8 +331,6 @@ fn lost_filter() -> SeededDefect {
 
 const LISTED: &str = "/components/schemas/ListedOrder/properties";
 
-/// Gives the listed orders of version 2 their own schema, without `cancelledAt` and the status
-/// `cancelled`.
 fn split_order_schema(documents: &mut Documents) {
     let order = documents.value(2, "/components/schemas/Order").clone();
     documents.value(2, "/components/schemas")["ListedOrder"] = order;

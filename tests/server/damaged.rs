@@ -15,8 +15,8 @@ fn data() -> (DataDir, Key) {
     (data, key)
 }
 
-/// Returns the store's file, opened, and the byte offsets of the first and the last leaf page of
-/// orders.
+/// Returns the opened store file, and the byte offsets of the first and last leaf pages of the
+/// table `orders`.
 fn pages_of_orders(data: &DataDir) -> (File, [u64; 2]) {
     let path = data.path().join("store.sqlite");
     let page_at = |page: u32| u64::from(page - 1) * 4096;
@@ -48,7 +48,7 @@ fn overwrite_page(data: &DataDir) {
     file.write_all_at(&[0xff; 4096], first).unwrap();
 }
 
-/// Damages the store. A server finds the damage only in the damage check, after the start.
+/// Damages the store in a way that only the damage check finds, not the start.
 pub fn break_constraint(data: &DataDir) {
     let store = Connection::open(data.path().join("store.sqlite")).unwrap();
     store

@@ -10,8 +10,8 @@ use testbed::{DataDir, Signal, WAIT_TIMEOUT};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// Four times tokio's maximum of 512 blocking threads. If each abandoned lookup held a thread, none
-/// would be free.
+/// Four times tokio's maximum of 512 blocking threads. So no thread would be free if each abandoned
+/// lookup held one.
 const LOOK_UPS: usize = 2_048;
 
 /// The number of requests that are sent concurrently, each on its own connection.

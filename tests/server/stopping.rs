@@ -184,8 +184,8 @@ pub fn ends_with_stopped(log: &str) -> bool {
     log.lines().last().is_some_and(|line| line.contains(r#""msg":"stopped""#))
 }
 
-/// The command `timeout` signals a process and then the whole process group, so the process gets
-/// two signals.
+/// The command `timeout` signals a process and then its whole group, so the process gets two
+/// signals. The second must not cut the shutdown short.
 #[tokio::test]
 async fn two_signals_at_once_count_as_one() {
     let (data, _) = data_with(1);
@@ -231,7 +231,7 @@ async fn a_second_signal_ends_the_server_at_once() {
     SqliteStore::open(data.path()).unwrap();
 }
 
-/// The database accepts the connection but sends nothing, so the server is still opening its store
+/// The listener accepts the connection but sends nothing, so the server is still opening its store
 /// when the signals arrive.
 #[test]
 fn a_server_that_opens_its_store_survives_sighup_and_stops_at_sigterm() {

@@ -6,8 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
-/// The manifest of the client's crate. Its `repository` determines the `cargo add` command in the
-/// samples.
+/// The client's manifest. The `cargo add` command in the samples uses the manifest's `repository`.
 pub const CLIENT_MANIFEST: &str = "api/client/Cargo.toml";
 pub const CLIENT_README: &str = "api/client/README.md";
 /// The file with the client's open enums, to which the API may add values such as error codes.

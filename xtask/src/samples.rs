@@ -22,8 +22,8 @@ const LANGUAGES: [(&str, &str); 5] = [
 /// The placeholder in samples for the name of the version, such as `v2`.
 const VERSION: &str = "<VERSION>";
 
-/// Inserts the samples into each operation, unless the operation lacks a language. Returns the
-/// missing code blocks.
+/// Inserts the samples into each operation that has one in every language. Returns the missing code
+/// blocks.
 pub fn put(
     repository: &Repository,
     of: &Document,

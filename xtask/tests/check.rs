@@ -468,8 +468,8 @@ spec/openapi-v2.json#/components/headers/X-RateLimit-Limit/example
     );
 }
 
-/// Asserts what `--fix` writes, and that the failures that remain are the same in a run without
-/// `--fix`.
+/// Asserts what `--fix` writes. A later run without `--fix` must report the same remaining
+/// failures.
 #[track_caller]
 fn assert_fixed(checkout: &Checkout, expected: Inline) {
     let text = run_fix(&Inputs::read(&checkout.repository, emitted));

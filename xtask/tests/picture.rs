@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xtask::check::{module_imports, modules_in_map};
 use xtask::repository::{Repository, SERVER};
 
-/// Arrows of the picture that do not represent an import. Each entry has the start, the end and the
-/// reason.
+/// Arrows of the picture that do not represent an import: start, end and reason.
 const NOT_IMPORTS: [(&str, &str, &str); 1] = [(
     "http::middleware",
     "http::handlers",

@@ -258,8 +258,8 @@ mod tests {
             let mut dropped = pin!(queue.wait(queue.next_call(), None));
             assert!(poll(dropped.as_mut()).is_pending());
         }
-        // After 42 seconds, the unpolled call may send, but does not. So the next call waits
-        // `RESPONSE_TIMEOUT` (5 seconds) longer.
+        // After 42 seconds, the unpolled call may send, but does not. The next call waits
+        // `RESPONSE_TIMEOUT` (5 seconds) for it, and then sends.
         queue.wait(queue.next_call(), None).await.unwrap().record_response(remaining(59));
         let seconds = began.elapsed().as_secs_f64();
         assert!((47.0..48.1).contains(&seconds), "{seconds}");

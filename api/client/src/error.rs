@@ -147,8 +147,7 @@ impl Error {
         self.0.sent.attempts
     }
 
-    /// True if the error has one of `codes`, and an earlier attempt may have caused the error by
-    /// succeeding.
+    /// True if the error has one of `codes`, and may occur because an earlier attempt succeeded.
     pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
         self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
     }

@@ -33,8 +33,7 @@ pub(crate) struct ReportedLimit {
     /// The result of [`RateLimit::resets_in`](crate::RateLimit::resets_in). `None` if the response
     /// reports no limit or no usable reset time.
     pub(crate) resets_in: Option<Duration>,
-    /// The time for which a 429 forbids requests. Without `Retry-After`, this is the wait that the
-    /// retry policy chose.
+    /// The time for which a 429 forbids requests, from `Retry-After` or else from the retry policy.
     pub(crate) hold: Option<Duration>,
 }
 

@@ -4,8 +4,7 @@
 use crate::call::Call;
 use std::fmt;
 
-/// Defines the client of a version of the API. This client wraps the client that progenitor
-/// generates.
+/// Defines the client of an API version. The client wraps the code that progenitor generates.
 macro_rules! client_of_version {
     ($(#[$doc:meta])* $name:ident, $generated:ty, $base_path:literal) => {
         $(#[$doc])*

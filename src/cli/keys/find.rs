@@ -24,8 +24,8 @@ pub fn find(
     Ok(printer.show(&key, record_text(COLUMNS, &key)?)?)
 }
 
-/// Returns the digest of the key on the first line of standard input. No error contains any part of
-/// the key.
+/// Returns the digest of the key on the first line of standard input. Errors never quote the key or
+/// a part of it.
 fn read_digest() -> anyhow::Result<Digest> {
     let mut line = Vec::new();
     let mut input = std::io::stdin().lock().take(LONGEST_LINE_BYTES);

@@ -5,8 +5,7 @@ use super::*;
 use http::HeaderValue;
 use proptest::prelude::*;
 
-/// A content coding, its weight in thousandths if it has one, and the header element that contains
-/// both.
+/// A content coding. The weight is in thousandths. `text` is the header element that contains both.
 #[derive(Clone, Debug)]
 struct Coding {
     name: &'static str,

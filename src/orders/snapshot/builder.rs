@@ -16,8 +16,8 @@ pub struct PagesBuilder {
     pages: Vec<Arc<Page>>,
     orders: Vec<Order>,
     v1: Encoded,
-    /// The current page's JSON for version 2 of the API. `None` if the first request that needs the
-    /// JSON creates it.
+    /// The current page's JSON for version 2 of the API. If `None`, the first request that needs
+    /// the JSON creates it.
     v2: Option<Encoded>,
 }
 
@@ -119,7 +119,7 @@ impl PagesBuilder {
         self.add(Arc::new(Page::new(Bytes::from(bytes), orders)));
     }
 
-    /// Adds a page. Removes the `]` of the preceding page if that page ended an older list.
+    /// Adds a page. A preceding page that was reused from the end of an older list loses its `]`.
     fn add(&mut self, page: Arc<Page>) {
         if let Some(before) = self.pages.last_mut()
             && before.is_last()

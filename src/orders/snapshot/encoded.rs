@@ -58,8 +58,7 @@ impl Encoded {
         EncodedOrders { bytes: &self.bytes, ends: &self.ends }
     }
 
-    /// Returns how many bytes of memory the orders occupy, without the spare capacity of the
-    /// buffers.
+    /// Does not count the spare capacity of the buffers.
     pub fn held_bytes(&self) -> usize {
         self.bytes.len() + size_of_val(self.ends.as_slice())
     }

@@ -10,7 +10,7 @@ use flate2::{Compress, Compression, FlushCompress};
 /// Magic number, deflate method, no flags, no time, no extra flags, unknown operating system.
 pub const HEADER: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// The number of bytes after the last part: an empty last block, the CRC and the length.
+/// The number of bytes at the end of the file: an empty last block, the CRC and the length.
 const END_BYTES: usize = 10;
 
 /// Returns the length of a gzip file whose deflate blocks have this total length.

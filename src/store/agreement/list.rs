@@ -34,8 +34,8 @@ impl<S, R: Default> ListState<S, R> {
         ListState { snapshot, snapshot_position: position, pending_removals, position }
     }
 
-    /// Returns the position of the list with its pending removals applied. The list lacks only
-    /// changes after this position.
+    /// Returns the position of the list with its pending removals applied. The list has all changes
+    /// up to this position.
     pub fn position(&self) -> Position {
         self.position
     }

@@ -47,7 +47,7 @@ impl Position {
 /// again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastChanges {
-    /// The last change of orders, such as an import, a shipment or a batch of cancellations.
+    /// The position of the last change of orders, such as an import or a batch of cancellations.
     pub orders: Position,
     pub keys: Position,
 }

@@ -1,5 +1,4 @@
-//! Determines which changes a read of rows includes. A read may take several pages, and rows can
-//! change between two pages.
+//! Determines which changes a read of rows includes. Rows can change between the pages of one read.
 
 use super::position::Position;
 

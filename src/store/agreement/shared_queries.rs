@@ -5,8 +5,8 @@
 use super::lease::Time;
 use std::time::Duration;
 
-/// The accuracy of timers. Shorter waits are skipped, because a timer would make each of them take
-/// this long.
+/// The accuracy of timers. Shorter waits are skipped, because a timer would prolong them to this
+/// time.
 const TIMER_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// The freshness queries of a session: the next one, and the number in flight. `C` is the data that

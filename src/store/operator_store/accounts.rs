@@ -42,8 +42,7 @@ pub trait AccountCommands {
     /// them. If one account has the name and another has the id, the name wins.
     fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
 
-    /// Returns an account, found by name or id, and the number of its keys that are valid at
-    /// `now_ms`.
+    /// Returns an account and the number of its keys that are valid at `now_ms`.
     fn account(&self, name_or_id: &str, now_ms: i64) -> Result<(Account, i64), StoreError>;
 }
 

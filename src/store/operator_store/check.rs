@@ -116,8 +116,8 @@ pub fn check_rows(report: &mut CheckReport, statements: &dyn Statements) {
     (report.pets, report.accounts, report.keys) = (pets, accounts, keys);
 }
 
-/// Returns the message of an error. Drops what [`StoreError`] adds to an engine's error, because
-/// [`CheckReport::read`] adds similar words.
+/// Returns the message of an error. For an engine's error, omits the words of [`StoreError`],
+/// because [`CheckReport::read`] adds its own words.
 fn cause(error: StoreError) -> String {
     match error {
         StoreError::Damaged(source) | StoreError::Engine { source, .. } => source.to_string(),
@@ -151,8 +151,8 @@ fn bad_dates(
     Ok(bad)
 }
 
-/// Returns a warning that names the first rows of `table` whose `column` is outside the range of
-/// imported ids, if any.
+/// If `table` has rows whose `column` is outside the range of imported ids, returns a warning that
+/// names the first of these rows.
 fn large_ids(
     statements: &dyn Statements,
     table: &str,

@@ -21,8 +21,8 @@ impl Scope<'_> {
 }
 
 pub trait Engine {
-    /// A SQL expression for the number of the change that [`Engine::change`] makes to orders. Valid
-    /// only within [`Engine::change`].
+    /// A SQL expression for the number of the change to orders that the current [`Engine::change`]
+    /// makes. Valid only in that call.
     const ORDERS_CHANGE: &'static str;
 
     /// Like [`Engine::ORDERS_CHANGE`], but for a change of accounts and keys.

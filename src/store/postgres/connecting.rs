@@ -80,8 +80,8 @@ impl Drop for Driver {
     }
 }
 
-/// The identity of a running server. If two connections have equal identities, they are connected
-/// to the same server.
+/// Identifies a running PostgreSQL server. Connections with equal identities lead to the same
+/// server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
     /// The address and port, or the socket's directory and port.

@@ -78,7 +78,7 @@ pub async fn lock(client: &Client) -> Result<(), StoreError> {
     client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(lock_error).map(drop)
 }
 
-/// Applies the missing migrations. For each of them, returns a line of text for the operator.
+/// Applies the missing migrations. Returns a line of text for each, for the operator.
 pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
     lock(client).await?;
     let migrated = apply_missing(client, schema).await;

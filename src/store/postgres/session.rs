@@ -119,7 +119,8 @@ impl Session {
     /// Reads an order if it is cancelled. Then waits until the change that cancelled it is
     /// confirmed, so that the standby has the change, too.
     pub async fn cancelled_order(&self, id: i64) -> Result<Option<Order>, StoreError> {
-        // Request a heartbeat now, so that it confirms the last seen change while the row is read.
+        // Request a heartbeat now, so that reading the row and confirming the last seen change
+        // overlap.
         self.heartbeat.confirm_last_seen();
         let Some((order, number)) = self.rows.cancelled_order(id).await? else { return Ok(None) };
         with_time_limit(READ_LIMIT, self.state.require_confirmed(number)).await?;

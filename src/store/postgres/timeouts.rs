@@ -115,8 +115,7 @@ pub const MAX_LIST_QUERIES: usize = 8;
 
 pub const READER: ServerTimeouts = timeouts(100, 1_500, 20_000);
 
-/// Timeouts for recording the uses of keys, removing old rows, and checking the schema version and
-/// the standbys.
+/// Timeouts for the tasks in `maintenance.rs`, such as removing old rows.
 pub const MAINTENANCE: ServerTimeouts = READER;
 
 /// Timeouts for heartbeats. The lock timeout is short, because normally no other process locks the
@@ -157,7 +156,7 @@ const _: () = {
     // The test write times out before the readiness check does, so the check can report why the
     // write failed.
     assert!(ms(MIN_BATCH_TIME) < ms(TEST_LIMIT) && ms(TEST_LIMIT) < ms(READINESS_TIMEOUT));
-    // The time for which a batch waits for a session covers one connection attempt and one commit.
+    // A batch's wait for a session is long enough for one connection attempt and one commit.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
     // A lease survives two lost heartbeats, or one heartbeat that waits for a lock.
     assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(LEASE));

@@ -31,7 +31,7 @@ const PAGES_PER_STEP: i32 = 256;
 /// The pause before repeating a step that failed because another process has locked a file.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
 
-/// Called after each step with the number of copied pages of SQLite, and the number of all pages.
+/// Called after each step with the number of copied database pages and the total number.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
 /// Converts an error that occurred while copying `file` to `target`. Replaces some messages whose
@@ -53,7 +53,6 @@ fn copy_error(file: &Path, target: &Path, error: StoreError) -> StoreError {
     }
 }
 
-/// Returns the error for a file that is not copied because it is damaged or truncated.
 fn unsound(file: &Path, problem: impl Display) -> StoreError {
     StoreError::Refused(format!(
         "{} is not sound: {problem}; fix: copy the file again if it is itself a copy, or restore \
@@ -207,8 +206,7 @@ struct StagedCopy {
     /// The directory is on the target's file system, because a rename publishes the copy. SQLite's
     /// extra files disappear with the directory.
     directory: TempDir,
-    /// The open directory. Its lock shows other processes that the directory is in use, so they do
-    /// not remove it.
+    /// The open, locked directory. The lock keeps other processes from removing the directory.
     _lock: File,
 }
 

@@ -153,8 +153,8 @@ impl OpenFile {
         Ok(OpenFile { id: file_id(&path)?, path })
     }
 
-    /// Returns the reason why the path no longer leads to this file, or `None` if the path still
-    /// does.
+    /// Returns the reason why the path no longer leads to this file, or `None` if it still leads
+    /// there.
     fn displaced(&self) -> Option<String> {
         match file_id(&self.path) {
             Ok(id) if id == self.id => None,

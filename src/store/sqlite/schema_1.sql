@@ -19,7 +19,8 @@ CREATE TABLE last_changes (
 ) STRICT;
 INSERT INTO last_changes VALUES (1, 0, 0);
 
--- Cancelled orders stay, so that their ids are never reused. Dates are RFC 3339 in UTC with Z.
+-- Cancelled orders stay, so their ids are never reused. Dates in this table are RFC 3339 in UTC
+-- with Z.
 CREATE TABLE orders (
     id            INTEGER PRIMARY KEY,
     pet_id        INTEGER NOT NULL,

@@ -52,8 +52,8 @@ impl ServerLock {
                 TryLockError::WouldBlock if started.elapsed() < KEPT_AWAY_TIMEOUT => {
                     std::thread::sleep(RETRY_INTERVAL);
                 }
-                // A server's lock is exclusive. So if a shared lock succeeds, a command holds the
-                // lock.
+                // A server's lock is exclusive; a command's is shared. If a shared lock succeeds, a
+                // command holds the lock.
                 TryLockError::WouldBlock if lock.try_lock_shared().is_ok() => {
                     return Err(used_by_command(directory));
                 }

@@ -55,8 +55,8 @@ pub struct WriteAccess {
     /// Counts the commits of the server, but not those of commands. Starts again at 0 when it
     /// reaches [`CHECKPOINT_COMMITS`].
     commits: AtomicU32,
-    /// The file that a command locks while it waits to write, so that a server pauses before its
-    /// next batch.
+    /// A command locks this file while it waits to write. The server then pauses before its next
+    /// batch.
     intent: File,
     files: Arc<OpenFiles>,
     /// True if a write of this server failed with an error that a full disk may cause. A checkpoint
@@ -250,8 +250,8 @@ impl Deref for WriteGuard<'_> {
     }
 }
 
-/// True if the disk may be full. SQLite reports an exceeded quota or file size limit as an I/O
-/// error.
+/// True if the disk may be full. An I/O error counts, because SQLite reports an exceeded quota or
+/// file size limit as one.
 fn has_no_room(error: &StoreError) -> bool {
     let StoreError::Engine { source, .. } = error else { return false };
     let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);

@@ -1,5 +1,5 @@
-//! Serves a fixed body with bare dropshot in its own process. The benchmark compares its throughput
-//! with that of store-orders.
+//! Serves a fixed body with bare dropshot in a separate process, as a baseline for the throughput
+//! of store-orders.
 
 use crate::machine::on_served_core;
 use anyhow::Context;

@@ -29,8 +29,8 @@ use std::time::{Duration, SystemTime};
 use table::Row;
 use testbed::{Program, exit_code};
 
-/// The server's allocator. This program also runs bare dropshot, whose comparison with the server
-/// must not depend on the allocator.
+/// The server's allocator. Bare dropshot, which this program also runs, must use the same one for a
+/// fair comparison.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -106,8 +106,8 @@ fn measure(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<()> {
     let this = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
     let machine = machine::description()?;
     machine::take_generator_core()?;
-    // Create the stores in the program's directory. The system's temporary directory may be in
-    // memory, where fsync costs nothing.
+    // Do not use the system's temporary directory, because fsync costs nothing if that directory is
+    // in memory.
     let directory = this.path().parent().context("the program is in a directory")?;
     let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(directory)?;
     let programs = Builds { this, other: cli.program.as_deref().map(Program::at) };

@@ -26,7 +26,7 @@ pub const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// Servers cancel only orders with ids below this one. pgbench changes only orders with higher ids.
+/// Servers cancel only orders below this id. pgbench changes only orders above it.
 const LAST_CANCELLED: u64 = 700_000;
 
 /// The transaction that pgbench repeats. The transaction sets the change number, as a cancellation

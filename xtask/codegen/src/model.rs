@@ -116,8 +116,8 @@ pub struct Field {
 #[derive(Clone, Debug)]
 pub struct Enum {
     pub name: Ident,
-    /// Further names of the enum, one from each further parameter with the same values. `name`
-    /// comes from the first parameter.
+    /// Names from further parameters with the same values. `name` comes from the first such
+    /// parameter.
     pub aliases: Vec<Ident>,
     /// The JSON pointer of the schema, without the first slash.
     pub key: String,

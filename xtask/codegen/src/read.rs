@@ -169,8 +169,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Refuses a document that the crate `openapiv3` cannot read. After an earlier refusal, only
-    /// returns `None`.
+    /// Refuses a document that the crate `openapiv3` cannot read. After an earlier refusal, skips
+    /// the check and returns `None`.
     fn check_is_openapi(&mut self) -> Option<()> {
         if !self.refusals.is_empty() {
             return None;

@@ -52,8 +52,8 @@ constructs! {
 pub const FORMATS: [(&str, &str); 4] =
     [("integer", "int32"), ("integer", "int64"), ("string", "date-time"), ("string", "uuid")];
 
-/// Describes a part of the schema that is outside the subset. Ignores the schemas of properties and
-/// items.
+/// Describes something in the schema that is outside the subset, or returns `None`. Does not
+/// descend into properties and items.
 pub fn outside_of_schema(schema: &Value) -> Option<String> {
     let kind = schema["type"].as_str().unwrap_or_default();
     let constructs: &[&Construct] = match kind {

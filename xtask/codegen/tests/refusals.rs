@@ -1,5 +1,5 @@
-//! Checks that the generator refuses documents with unsupported parts, and that its error names the
-//! place of each part.
+//! Checks that the generator refuses unsupported parts of a document, and that its error names each
+//! part's place.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
 use codegen::pointer::put;
@@ -18,8 +18,6 @@ fn refusals_of(document: &Value) -> Vec<String> {
     }
 }
 
-/// Puts `value` at `pointer` in the test document. Returns the lines of the generator's error for
-/// the changed document.
 fn refusals_after(pointer: &str, value: Value) -> String {
     let mut document = subset();
     put(&mut document, pointer, value).unwrap();

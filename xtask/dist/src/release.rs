@@ -162,8 +162,7 @@ fn about_config(root: &Path) -> anyhow::Result<String> {
     Ok(format!("{base}accepted = [{allowed}]\n"))
 }
 
-/// Returns a CycloneDX document that lists the program's crates. The document does not contain the
-/// path of the checkout.
+/// Returns a CycloneDX document with the program's crates, but without the checkout's path.
 fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let mut cyclonedx = checkout.command("cargo");
     cyclonedx.args(["cyclonedx", "--format", "json", "--spec-version", "1.5"]);
@@ -171,8 +170,7 @@ fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     output(&mut cyclonedx)?;
     let name = "store-orders-release.cdx.json";
     let document = std::fs::read_to_string(checkout.root.join(name))?;
-    // cargo-cyclonedx has also written a file of this name for every other package of the
-    // workspace.
+    // Remove the files of this name that cargo-cyclonedx has written for all packages.
     let mut metadata = checkout.command("cargo");
     metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;

@@ -39,8 +39,7 @@ pub struct ChaosArgs {
 }
 
 impl ChaosArgs {
-    /// Returns the seed for the scenarios outside of `chaos::`. These scenarios run once, even with
-    /// several seeds.
+    /// Returns the first seed, for the scenarios outside `chaos::`. Those scenarios run only once.
     pub fn scenario_seed(&self) -> u64 {
         self.seeds.first().copied().unwrap_or(1)
     }

@@ -186,8 +186,7 @@ async fn connections(primary: &Postgres) -> anyhow::Result<BTreeMap<String, usiz
     Ok(connections)
 }
 
-/// Starts an import of these orders. Returns once all of them are written to the command's standard
-/// input.
+/// Starts an import of these orders. Returns once the import's standard input has all orders.
 pub async fn begin_import(
     data: &DataDir,
     ids: impl Iterator<Item: Display>,

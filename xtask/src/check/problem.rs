@@ -34,8 +34,7 @@ pub enum Fix {
 }
 
 impl Problem {
-    /// Returns the problem that a file's content is not as expected. `--fix` can write the expected
-    /// content.
+    /// Returns a problem for a file with unexpected content. `--fix` writes the expected content.
     pub(super) fn for_file(file: &str, expected: String, found: String) -> Self {
         let fix = Fix::Write { file: file.to_string(), text: expected.clone() };
         Self { place: file.to_string(), expected, found, reasons: Vec::new(), fix }

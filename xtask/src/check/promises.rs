@@ -143,8 +143,7 @@ pub fn no_version(file: &str, document: &Value) -> Problem {
     }
 }
 
-/// Removes repeated changes, because a change of a shared component is found at each use of the
-/// component.
+/// A change of a shared component is found once for each use of the component.
 fn without_duplicates(changes: Vec<Change>) -> Vec<Change> {
     let mut distinct: Vec<Change> = Vec::new();
     for change in changes {

@@ -72,8 +72,7 @@ fn check_sections(guide: &str, documents: &[Value]) -> Vec<Problem> {
     sections.collect()
 }
 
-/// Checks the texts of one document, and of the guide, against the document's schemas and `x-`
-/// fields.
+/// Compares texts in a document and in the guide with the document's schemas and `x-` fields.
 fn check_document(file: &str, document: &Value, guide: &str) -> Vec<Problem> {
     let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
     let codes: Vec<_> = codes(document).collect();

@@ -18,8 +18,8 @@ pub(super) fn compare(found: &mut Findings, documents: &ComparedPlace<'_>) {
         "servers" => {
             let count = found.changes.len();
             servers(found, member);
-            // If all operations were unstable, the published document promised nothing about
-            // `servers` either. Changes of `servers` are then not breaking.
+            // Changes of `servers` are not breaking if all published operations were unstable,
+            // because the published document then promised nothing about `servers`.
             if promises::all_unstable(published) {
                 found.announce_since(count);
             }

@@ -98,8 +98,8 @@ impl<'a> ComparedPlace<'a> {
         }
     }
 
-    /// Returns this place, but named after the schema `name`. [`ComparedPlace::field`] then appends
-    /// a field after a dot, as in `Order.id`.
+    /// Returns this place with the name of a schema. Names of its fields follow a dot, as in
+    /// `Order.id`.
     pub fn schema(&self, name: &str) -> ComparedPlace<'a> {
         ComparedPlace { name: name.to_string(), is_schema: true, ..self.clone() }
     }
@@ -173,15 +173,15 @@ impl Findings {
         }
     }
 
-    /// Adds a change of `deprecated`. Setting and removing the flag both get [`Verdict::Addition`],
-    /// so that the changelog must name the change.
+    /// Setting and removing `deprecated` both count as additions, so that the changelog must name
+    /// the change.
     pub fn deprecation(&mut self, at: &ComparedPlace<'_>) {
         let (set, unset) = ("is deprecated", "is no longer deprecated");
         self.flag(at, (set, Verdict::Addition), (unset, Verdict::Addition));
     }
 
-    /// Turns breaking changes after the first `count` findings into additions, because the compared
-    /// part promised nothing.
+    /// Turns breaking changes after the first `count` findings into additions. For parts of the
+    /// published document that promised nothing.
     pub fn announce_since(&mut self, count: usize) {
         for change in self.changes.iter_mut().skip(count) {
             change.verdict = change.verdict.min(Verdict::Addition);

@@ -71,8 +71,8 @@ fn run_session(
     run_against_server(&setup.program, session)
 }
 
-/// Runs `session` against a new server. If the session fails, returns the session's output and the
-/// server's log.
+/// Runs `session` against a new server. Returns no lines if the session succeeds, otherwise its
+/// output and the server's log.
 pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(program)?;
     let (key, limited) = (server.issue_key("roomy", 1_000)?, server.issue_key("limited", 1)?);

@@ -38,8 +38,7 @@ pub(super) fn manifests(setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Writes YAML blocks to files in `directory`. Each block begins with a comment that names its
-/// file: `# store-orders…`.
+/// Writes the page's YAML blocks to files. A block's first line names the file: `# store-orders…`.
 fn write_files(page: &str, directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for block in page.split("```yaml\n# store-orders").skip(1) {

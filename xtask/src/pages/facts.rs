@@ -19,8 +19,7 @@ impl Operation<'_> {
         format!("tag/{}/{}{}", self.tag, self.method, self.path)
     }
 
-    /// Returns the code samples. Each item consists of the displayed name of the language, and a
-    /// code block in Markdown.
+    /// Returns each code sample as the displayed name of the language and a code block in Markdown.
     pub fn samples(&self) -> impl Iterator<Item = (&str, String)> {
         let samples = self.value[samples::FIELD].as_array().into_iter().flatten();
         samples.map(|sample| {

@@ -42,8 +42,8 @@ fn all_pairs() -> Vec<Pair> {
 
 const THINGS: &str = "/paths/~1things/get";
 
-/// Builds a document around the fragment. `frame` names the fragment's place, such as `response`.
-/// Also returns the pointer to the fragment.
+/// Returns a document with the fragment at the place `frame`, such as `response`, and the pointer
+/// to the fragment.
 fn frame_fragment(frame: &str, fragment: &Value) -> (Value, String) {
     let json_content = || json!({ "application/json": { "schema": fragment } });
     let with = |key: &str, value: Value| {

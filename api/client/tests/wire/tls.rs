@@ -11,8 +11,6 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-/// Starts a TLS server that sends `list`. Returns a builder of a client for this server, and the
-/// server's certificate.
 async fn serve(list: &'static str) -> (ClientBuilder, Certificate) {
     let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
     let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();

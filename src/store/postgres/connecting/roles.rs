@@ -31,8 +31,8 @@ const SETTINGS: [(&str, &str); 8] = [
 pub struct Role {
     pub name: &'static str,
     timeouts: ServerTimeouts,
-    /// If false, the planner avoids sequential scans, which outdated statistics could make it
-    /// choose after an import.
+    /// If false, the planner avoids sequential scans. After an import, outdated statistics could
+    /// favor such scans.
     scans: bool,
 }
 

@@ -89,8 +89,8 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// Sets the database of the request counts, in the store's cluster. The default is the store's
-    /// database name plus `_limits`.
+    /// Sets the database for request counts, on the store's PostgreSQL server. The default is the
+    /// store's database name plus `_limits`.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;

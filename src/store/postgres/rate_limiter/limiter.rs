@@ -119,7 +119,7 @@ impl Shared {
         let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
         let counted = match session.counter.count(&requests).await {
             Ok(counted) => counted,
-            // The return drops the batch without decisions, so the requests of the batch get a 503.
+            // Returning drops the batch, so its requests get a 503.
             Err(error) => return self.record_failure(ErrorChain(&error).to_string()),
         };
         if self.failure.lock().take().is_some() {

@@ -101,8 +101,8 @@ impl KeyReader {
         let mut keys = Vec::new();
         if statement.columns().len() > ANSWER_COLUMNS {
             for row in &rows {
-                // If nothing was found, the LEFT JOIN returns one row with NULL in the columns
-                // after the answer.
+                // If no account or key is found, the LEFT JOIN returns one row in which the account
+                // and key columns are NULL.
                 if value::<Option<i64>>(row, ANSWER_COLUMNS)?.is_some() {
                     keys.push(read(row, ANSWER_COLUMNS)?);
                 }

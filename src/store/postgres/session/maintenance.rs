@@ -56,8 +56,8 @@ impl Maintenance {
         self.state.answer(MAINTENANCE_LIMIT, recording).await.map(drop)
     }
 
-    /// Fails if this program should no longer serve the store, according to the last check of the
-    /// schema version.
+    /// Fails if the last check of the schema version found that this program should no longer serve
+    /// the store.
     pub fn require_current(&self) -> Result<(), StoreError> {
         let outdated = self.outdated.lock().clone();
         outdated.map_or(Ok(()), |why| Err(StoreError::Refused(why)))

@@ -118,7 +118,7 @@ impl Opener {
         }
     }
 
-    /// Opens a session, and records how durable the commits of its primary are. `before` is the
+    /// Opens a session, and records whether its primary's commits are durable. `before` is the
     /// previous session.
     async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
         let mut durability = Durability::default();

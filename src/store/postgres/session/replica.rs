@@ -81,8 +81,8 @@ impl Replica {
         self.state.lock().settings.replace(settings)
     }
 
-    /// Calls `decide` with the last change that this server has seen. `decide` may replace it with
-    /// a later change.
+    /// Calls `decide` with the last change that this server has seen. `decide` may replace that
+    /// change with a later one.
     pub fn with_seen<T>(&self, decide: impl FnOnce(&mut JournalSeen) -> T) -> T {
         decide(&mut self.state.lock().last_seen)
     }

@@ -1,5 +1,5 @@
-//! The state that the connections of a session share. This state decides which of PostgreSQL's
-//! replies are valid.
+//! The state that a session's connections share. It decides which of PostgreSQL's answers are
+//! valid.
 
 use super::replica::Replica;
 use crate::clock::BootInstant;

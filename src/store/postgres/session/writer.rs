@@ -92,8 +92,7 @@ use tokio_postgres::{Error, Row, Statement};
 /// parameters.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
-/// [`update_orders`] selects this value instead of the status of an order that the batch has
-/// cancelled.
+/// The state that [`update_orders`] selects for an order that the batch itself has cancelled.
 const OWN: &str = "own";
 
 /// Returns a statement that cancels the orders of a batch and selects the resulting state of each

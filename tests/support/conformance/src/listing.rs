@@ -70,8 +70,7 @@ pub fn keys_since(
     Ok(((accounts, keys), last_read))
 }
 
-/// Reads all accounts with the query that servers use for changed accounts. The map is by account
-/// id.
+/// Reads all accounts, keyed by id, with the query that servers use for changed accounts.
 pub fn accounts(store: &ServedStore) -> anyhow::Result<BTreeMap<i64, Account>> {
     Ok(keys_since(store, beginning(store)?)?.0.0)
 }

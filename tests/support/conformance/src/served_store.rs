@@ -13,8 +13,8 @@ use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
-/// A server's store, with blocking versions of some methods of [`Store`]. These versions panic
-/// inside a Tokio runtime.
+/// A server's store, with blocking versions of some methods of [`Store`]. Inside a Tokio runtime,
+/// calls of these versions panic.
 #[derive(Clone)]
 pub struct ServedStore {
     pub store: Arc<dyn Store>,

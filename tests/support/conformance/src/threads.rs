@@ -8,8 +8,7 @@ pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> anyhow::Result<T> {
     thread.join().map_err(|_| anyhow!("a thread panicked"))
 }
 
-/// Runs `work` on a new thread, because blocking on a Tokio runtime panics on a runtime's own
-/// thread.
+/// Runs `work` on a new thread. A thread of a Tokio runtime panics if it blocks on a runtime.
 pub fn on_another_thread<T: Send>(
     work: impl FnOnce() -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {

@@ -10,7 +10,8 @@ pub struct Figures {
     /// such as `lost`.
     pub answers: BTreeMap<(&'static str, String), u64>,
     pub faults: BTreeMap<String, u64>,
-    /// The longest outages for each kind of fault. An outage counts for the latest fault only.
+    /// The longest outages for each kind of fault. An outage counts only for the fault that was the
+    /// latest when the outage ended.
     pub outages: BTreeMap<String, Outage>,
     /// The time of each 204 to a cancellation, in nanoseconds on the recording's clock.
     pub acknowledged: Vec<u64>,

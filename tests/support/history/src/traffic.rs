@@ -76,8 +76,8 @@ impl Clients {
 }
 
 impl Traffic {
-    /// Lets all clients finish their last requests. Returns the journal in which the clients have
-    /// recorded their requests.
+    /// Stops the clients and waits for their last requests. Returns the journal with the recorded
+    /// requests.
     pub async fn stop(mut self) -> anyhow::Result<Arc<Journal>> {
         self.workload.pool.end();
         while let Some(ended) = self.clients.join_next().await {

@@ -19,7 +19,7 @@ pub enum Rule {
     /// orders at the end of the recording.
     #[strum(message = "a 204 is not in the final table")]
     CancellationLost,
-    /// A cancellation that begins while disk syncs do not work gets no 204 until they work again.
+    /// While disk syncs do not work, a new cancellation gets no 204.
     #[strum(message = "a 204 came while nothing was synced")]
     AcknowledgedUnsynced,
     /// A list does not show an order whose cancellation got a 204 before the list was requested.
@@ -41,8 +41,8 @@ pub enum Rule {
     /// change, except its status.
     #[strum(message = "a list is not complete")]
     IncompleteList,
-    /// Every response, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT). The
-    /// duration of faults that affect the server extends the limit.
+    /// Every response, even a 503, arrives within [`ANSWER_LIMIT`](crate::ANSWER_LIMIT). Faults
+    /// that affect the server extend this limit by their duration.
     #[strum(message = "an answer is late")]
     LateAnswer,
     /// Every request gets a response, unless a fault of the request's server may lose responses. A
@@ -71,7 +71,8 @@ pub enum Rule {
     /// After a fault, a ready server refuses requests of one kind with 503 for at most 5 s.
     #[strum(message = "a replica is ready and does not serve")]
     NotServing,
-    /// After a fault, the lists of all servers are byte-equal within 2 s of their first comparison.
+    /// After a fault, the lists of all servers become byte-equal at most 2 s after the first
+    /// comparison.
     #[strum(message = "replicas' lists differ after a fault")]
     ListsDiffer,
     /// Each response fits its request. It does not contradict what other operations of the

@@ -58,8 +58,8 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (10_000, 50),
 ];
 
-/// The clients of the first `WAITING` accounts in [`LIMITS`] use up a window, and then wait until
-/// the window ends.
+/// The number of accounts at the start of [`LIMITS`] whose clients use up a window, and then wait
+/// for its end.
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;
 /// The pause of limited clients between two rounds of requests.
@@ -160,8 +160,8 @@ impl Workload {
         }
     }
 
-    /// Records a 304 as a response with the known list. If the response has no entity tag, `known`
-    /// is empty afterwards.
+    /// Requests the list. Records a 304 as a response with the list in `known`. If the response has
+    /// no entity tag, `known` is empty afterwards.
     async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
         // The name of a lister ends with its number; half of the listers accept gzip.
         let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };

@@ -41,8 +41,8 @@ fn each_violation_is_found_by_exactly_its_rule() {
     assert_eq!(rules, all, "each rule has a recording that breaks it");
 }
 
-/// The checker keeps at most a thousand late responses. Responses that a stall excuses must not use
-/// up this limit.
+/// The checker keeps at most a thousand late responses. At this maximum, it drops those that a
+/// stall excuses.
 #[test]
 fn a_late_answer_is_found_after_a_thousand_excused_ones() {
     const SECOND: u64 = 1_000_000_000;

@@ -59,7 +59,8 @@ impl Journal {
         self.changes_after(scope, 0).map(|(number, _)| number).last().unwrap_or(0)
     }
 
-    /// Yields the changes in `scope` with numbers above `after`, each as a number and a set of one.
+    /// Yields each change in `scope` whose number is above `after`, as its number and a set of only
+    /// this change.
     pub fn changes_after(
         &self,
         scope: ChangeScope,

@@ -78,8 +78,8 @@ struct NextQuery {
     list: Position,
 }
 
-/// A query that was sent, and its answer. `rows` is `None` if there are too many rows for one
-/// answer.
+/// A query and its answer, computed when the query is sent. `rows` is `None` if there are too many
+/// rows for one answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Query {
     must_reflect: Set,
@@ -87,7 +87,7 @@ struct Query {
     rows: Option<(Position, Set)>,
 }
 
-/// The list requests that share a freshness query, from the query's answer until the list is sent.
+/// The progress of the list requests that share a freshness query, after the query is answered.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum List {
     #[default]
@@ -308,8 +308,8 @@ impl Replica {
         Some(())
     }
 
-    /// Brings the list up to date as `ListState::plan` decides. With `in_pages`, later steps read
-    /// the rows.
+    /// Brings the list up to date as `ListState::plan` decides. With `in_pages`, later calls of
+    /// `read` read the rows. Otherwise this call reads them.
     pub fn refresh(&mut self, journal: Option<&Journal>, in_pages: bool) -> Option<()> {
         let List::Answered(answered) = self.list else { return None };
         let rows_after = answered.rows.map(|(after, _)| after);

@@ -21,8 +21,7 @@ pub fn search(scope: &Scope) -> Result<usize, (Broken, Vec<Step>)> {
     let all = Step::all(scope);
     let worlds = ReachedWorlds::default();
     worlds.insert(&World::new(scope));
-    // For each state except the initial one, the number of the preceding state and the step from
-    // that state.
+    // The predecessor's number and the step from there, for each state except the first.
     let mut steps: Vec<(usize, Step)> = Vec::new();
     let mut level = vec![(usize::MAX, World::new(scope))];
     let workers = thread::available_parallelism().map_or(1, usize::from);

@@ -104,13 +104,12 @@ pub enum Step {
         change_scope: ChangeScope,
         ends: bool,
     },
-    /// The process of the canceller (the replica that only cancels) is restarted, so it forgets its
-    /// sessions.
+    /// The canceller, the replica that only cancels, restarts and forgets its sessions.
     Start,
     /// A replica opens a session to the leader. An earlier session of the replica ends.
     Open(ReplicaKind),
-    /// A heartbeat is sent and confirmed in one step, because a slower heartbeat would only shorten
-    /// the lease.
+    /// Sends and confirms a heartbeat in one step. A slower heartbeat only shortens the lease, so
+    /// the model omits it.
     Heartbeat,
     /// A batch that contains the cancellation is committed. If `is_answered` is false, a later step
     /// can execute the batch again.
@@ -372,8 +371,8 @@ impl World {
         Some(())
     }
 
-    /// Stops checking changes that the leader has lost, because the first and third promises in
-    /// `lib.rs` do not cover lost changes.
+    /// Stops checking changes that the leader has lost, because promises 1 and 3 in `lib.rs` do not
+    /// cover them.
     fn release_lost(&mut self) {
         let Some(leader) = self.leader() else { return };
         self.lost |= self.acknowledged & !leader.journal.set(ChangeScope::Orders, 0);

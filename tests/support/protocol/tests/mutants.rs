@@ -112,8 +112,7 @@ fn search(mutant: (&str, &str), directory: &Path) -> anyhow::Result<Option<Durat
         .stderr(Stdio::piped())
         .spawn()?;
     let lines = BufReader::new(searching.stderr.take().context("it is piped")?).lines();
-    // Only a broken promise counts, because a search that fails for another reason has not found
-    // the mutant.
+    // A search that fails for another reason than a broken promise has not detected the mutant.
     let broken = lines.map_while(Result::ok).find(|line| line.starts_with("broken promise: "));
     let elapsed = started.elapsed();
     // One broken promise is enough to detect the mutant.

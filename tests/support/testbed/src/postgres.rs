@@ -158,8 +158,8 @@ impl Postgres {
         self.wait_for_stream("sync_state = 'sync'").await
     }
 
-    /// Makes commits wait for the standby. First waits until the standby streams, because only then
-    /// can it confirm commits.
+    /// Makes commits wait for the standby. First waits until the standby streams, because only a
+    /// streaming standby can confirm commits.
     pub async fn demand_standby(&self) -> anyhow::Result<()> {
         self.wait_for_stream("state = 'streaming'").await?;
         self.set("synchronous_standby_names", "standby").await?;

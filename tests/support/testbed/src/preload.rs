@@ -57,8 +57,8 @@ impl Preload {
         Ok(preload)
     }
 
-    /// Sets the number that controls the library. Running processes use the new number too, except
-    /// after their first fsync with [`Preload::fixed_sync`].
+    /// Sets the number that controls the library, also for running processes. With
+    /// [`Preload::fixed_sync`], a process keeps its number after its first fsync.
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
         if number != 0 {
             // Ignore errors, because the file exists only if a process has read an earlier number.

@@ -55,8 +55,7 @@ impl Program {
         without_settings(Command::new(&self.path))
     }
 
-    /// Prepares the same command as [`Program::command`], but in a shell that first runs the
-    /// command `shell`.
+    /// Returns [`Program::command`], run by a shell that first runs `shell`.
     pub fn command_after(&self, shell: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")]).arg(&self.path);

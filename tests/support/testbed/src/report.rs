@@ -59,8 +59,8 @@ impl Report {
         self.violations.is_empty() && are_in_time
     }
 
-    /// Returns the violations so far. Only [`Report::write`] adds a violation for a measured time
-    /// above its bound.
+    /// Returns the violations so far. Measured times above their bounds are missing until
+    /// [`Report::write`] adds them.
     pub fn violations(&self) -> Vec<&str> {
         self.violations.iter().map(|violation| violation.text.as_str()).collect()
     }

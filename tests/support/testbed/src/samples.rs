@@ -253,8 +253,7 @@ impl Samples<'_> {
         }
     }
 
-    /// Checks that the sample for `listOrders` prints exactly the orders with the ids `ids`, in the
-    /// sequence of `ids`.
+    /// Checks that the sample for `listOrders` prints exactly the orders `ids`, in that sequence.
     fn check_list(&self, version: &str, ids: &[i64], address: SocketAddr) -> anyhow::Result<()> {
         let name = format!("the sample of listOrders of {version}");
         let base_url = format!("http://{address}/{version}");

@@ -10,8 +10,8 @@ use snapbox::{Assert, IntoData};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Days from now to each time that `without_times` replaces: 0 for recent times, otherwise a key's
-/// lifetime.
+/// `without_times` replaces times about this many days from now: recent times (0) and expiries of
+/// keys.
 const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
 
 /// Marks the end of a command's output. No command prints this string.

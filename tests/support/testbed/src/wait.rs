@@ -19,8 +19,7 @@ fn require_in_time(what: &str, began: Instant, timeout: Duration) -> anyhow::Res
     Ok(())
 }
 
-/// Calls `ask` until it returns a value. Blocks the thread, so async code must not call this
-/// function.
+/// Blocks the thread, so async code must not call this function.
 pub fn wait_blocking<T>(
     what: &str,
     timeout: Duration,

@@ -12,7 +12,7 @@ use heck::ToUpperCamelCase;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The document as progenitor gets it, and the names of the schemas that get their own Rust types.
+/// The input of progenitor, and the names of the schemas that become separate Rust types.
 pub struct ProgenitorInput {
     pub document: Value,
     /// The names of the identifier schemas, such as `OrderId`. Each schema becomes a newtype.
@@ -117,7 +117,7 @@ fn prepare_parameter(
     }
 }
 
-/// The schema of each closed enum of a parameter, and the name of the Rust type for the enum.
+/// Closed enums of parameters: each schema, and the name of its Rust type.
 type ClosedEnums = Vec<(Value, String)>;
 
 /// Replaces the schema of a closed enum with a reference to a type. Parameters with the same schema
@@ -182,8 +182,7 @@ fn enum_name(owner: &str, property: &str) -> String {
     format!("{owner}{}", property.to_upper_camel_case())
 }
 
-/// Returns the extensible enums of a document. Each entry contains the enum's name, and the name
-/// and schema of its property.
+/// Returns each extensible enum's name, and the name and schema of its property.
 pub fn extensible_enums(document: &Value) -> Vec<(String, String, &Value)> {
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
     let properties = schemas.into_iter().flatten().flat_map(|(owner, schema)| {
@@ -221,8 +220,8 @@ fn name_identifier(
     let kind = format!("{entity}Id");
     let description = schema.get("description").cloned().unwrap_or_default();
     let schema = std::mem::replace(schema, reference(&kind, &description));
-    // Several members can share a type. Prefer the schema of a record's `id`, because its
-    // description fits the type best.
+    // Several members can share an id type. The description of a record's own `id` fits the type
+    // best.
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
     }

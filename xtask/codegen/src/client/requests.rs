@@ -123,8 +123,7 @@ fn parameter_text<'i>(
     documented.and_then(|of| of.get(key)?.as_str()).unwrap_or_default()
 }
 
-/// Finds a parameter in the document. The operation and the parameter are given by their Rust
-/// names.
+/// Finds a parameter in the document by the Rust names of the operation and the parameter.
 fn documented_parameter<'d>(
     document: &'d Value,
     operation: &str,

@@ -383,8 +383,8 @@ impl<'a> Reader<'a> {
         self.require_name(node, name, key)
     }
 
-    /// Returns the operation's own errors. Also returns the Rust names of the responses in
-    /// `components` that define the operation's other errors.
+    /// Returns the errors that the operation itself defines, and the Rust names of the shared
+    /// responses with its other errors.
     fn errors(
         &mut self,
         error: &ErrorRecord,

@@ -184,8 +184,8 @@ impl<'a> Reader<'a> {
 
     fn pattern(&mut self, node: &Node<'a>) -> Option<String> {
         let pattern = node.value.as_str()?;
-        // Documents use JavaScript's regular expressions. In Rust, a shorthand such as `\d` matches
-        // the digits of all scripts.
+        // Documents use JavaScript's regular expressions. Refuse shorthands, because Rust reads
+        // them differently. In Rust, `\d` matches the digits of all scripts.
         let mut shorthands = ["\\d", "\\w", "\\s", "\\b"].into_iter();
         let has_shorthand = shorthands.any(|shorthand| pattern.to_lowercase().contains(shorthand));
         if regex::Regex::new(pattern).is_err() {

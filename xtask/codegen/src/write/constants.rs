@@ -17,7 +17,6 @@ pub fn constants(constants: &[Constant]) -> TokenStream {
     quote!(#(#constants)*)
 }
 
-/// Writes an enum that has a variant for each row of the table and a method for each column.
 pub fn table(table: &Table) -> TokenStream {
     let Table { name, key, rows, columns } = table;
     let about = comment(&format!("The rows of the table `{key}` in the document's `info`."), 0);

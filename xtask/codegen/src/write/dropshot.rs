@@ -102,8 +102,8 @@ fn method(operation: &Operation) -> TokenStream {
         None => quote!(Sent { sender, .. }),
     };
     let call = if invalid_code(operation).is_some() {
-        // Without the `async` block, `?` would return the error past
-        // `HandlerResponse::from_result`, which converts it to the documented error.
+        // The `async` block catches `?`, so that `HandlerResponse::from_result` converts the error
+        // to the documented one.
         quote! {
             let answer = async { A::#method_name(request #(, #sets.0?)* #body).await };
             HandlerResponse::from_result(answer.await, A::error_headers)

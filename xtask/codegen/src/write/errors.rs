@@ -111,8 +111,8 @@ pub fn shared(contract: &Contract, shared: &SharedErrors) -> TokenStream {
     errors(contract, &shared.name, &shared.variants, &none, &none)
 }
 
-/// Returns the name of the variant that contains the errors of a shared response, such as `Server`
-/// for `ServerError`.
+/// Returns the name of the variant for a shared response's errors, such as `Server` for
+/// `ServerError`.
 fn nested_name(shared: &Ident) -> Ident {
     let name = shared.to_string();
     let stem = name.strip_suffix("Error").filter(|stem| !stem.is_empty()).unwrap_or(&name);

@@ -66,8 +66,8 @@ fn record(record: &Record, is_received: bool) -> TokenStream {
     }
 }
 
-/// Returns serde's attribute for camel case. `None` if no field needs it, or if it would misname a
-/// field.
+/// Returns `rename_all = "camelCase"` if a field needs the attribute and every field would get the
+/// right name.
 fn rename_all(record: &Record) -> Option<TokenStream> {
     let plain = |field: &Field| plain_name(&field.name);
     let is_camel = |field: &Field| plain(field).to_lower_camel_case() == field.key;
@@ -189,8 +189,7 @@ pub fn rule(field: &str, ty: &Type) -> (TokenStream, Option<TokenStream>) {
     (rule, pattern_static)
 }
 
-/// Writes the check that each member of a request body is within its bounds. Serde does not check
-/// bounds.
+/// Writes the check of the bounds of a request body's members, because serde does not check bounds.
 fn body_check(record: &Record, received: &BTreeSet<Ident>) -> TokenStream {
     let name = &record.name;
     let checks: Vec<_> = record

@@ -14,8 +14,8 @@ use tempfile::TempDir;
 /// Arguments that let `unshare` run a process as the image's user in a different root directory.
 pub type Isolation = &'static [&'static str];
 
-/// The possible isolations. The first requires root. The second maps the current user to the
-/// image's user in a user namespace.
+/// The first needs root. The second works without root: a user namespace maps the current user to
+/// the image's user.
 const ISOLATIONS: [Isolation; 2] =
     [&["--setuid=65532", "--setgid=65532"], &["--user", "--map-user=65532", "--map-group=65532"]];
 

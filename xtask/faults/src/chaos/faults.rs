@@ -17,7 +17,7 @@ pub enum FaultKind {
     RollingRestart,
     /// The wall clock of a server is moved forward or back by more than a day
     ServerClock,
-    /// Connections of clients to a server are closed, and so are new ones until the fault ends
+    /// A server's client connections are closed; new ones are also closed until the fault ends
     ClientsReset,
     /// The network between clients and a server adds a delay
     ClientsDelay,
@@ -37,7 +37,7 @@ pub enum FaultKind {
     PromoteKilled,
     /// The primary is suspended, the standby is promoted, and the old primary is resumed
     PromotePaused,
-    /// The old primary still runs, but only one server can reach it; the standby is promoted
+    /// The old primary still runs, but only one API server can reach it; the standby is promoted
     PromoteCut,
     /// The network between PostgreSQL and one or all servers delivers nothing until the fault ends
     StoreCut,
@@ -78,7 +78,7 @@ impl FaultKind {
         FaultKind::value_variants().iter().copied().filter(move |kind| kind.is_on(topology))
     }
 
-    /// Returns the name of the fault, as on the command line. Recorded histories use this name too.
+    /// The name on the command line and in recorded histories.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
     }
@@ -200,8 +200,7 @@ enum Layer {
     All,
 }
 
-/// On average, one group in this many has a second fault. Groups whose first fault must be alone do
-/// not count.
+/// Of the groups that may have a second fault, on average one in this many has one.
 const GROUPS_PER_PAIR: u8 = 2;
 
 /// Selects faults with a seeded random generator. Each round contains each possible kind as often

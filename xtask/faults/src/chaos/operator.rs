@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
 
-/// The number of orders in an import. An import begins when fewer orders than this are left to
-/// cancel.
+/// An import has this many orders. It begins when fewer orders are left to cancel.
 const ORDERS_PER_IMPORT: usize = 500;
 
 /// At this number of valid keys, the operator both issues and revokes keys. With more keys, the

@@ -90,8 +90,8 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Requires an effect of each kind of fault that the schedule includes. Also reports the kinds
-/// without an effect.
+/// The run fails if a scheduled kind of fault had no effect. Also reports all kinds without an
+/// effect.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
     let without_injected = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
         kinds.difference(&site.injected).map(|kind| kind.name()).collect()

@@ -26,8 +26,8 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 pub struct SeededDefects {
     /// Replacements in the statements that servers send to PostgreSQL.
     pub tampering: Tampering,
-    /// True if syncs of an embedded store succeed without effect when a fault should make syncs
-    /// hang.
+    /// Instead of hanging during a disk fault, syncs of an embedded store return success without
+    /// syncing.
     pub has_lying_disk: bool,
 }
 

@@ -31,7 +31,8 @@ const MAX_WAIT_US: i64 = 650_000;
 /// effect if the clocks of the two primaries differ.
 const CLOCK_LEAD: Duration = Duration::from_secs(120);
 
-/// Ends the loop in `step_clock` if no request is refused. The account's limit is far lower.
+/// Stops the loop in `step_clock` if no request is refused. The account's limit is far below this
+/// number.
 const MAX_DECISIONS: usize = 100;
 
 /// A clock that the scenario sets. The search path finds this function before PostgreSQL's own.

@@ -19,8 +19,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     refuses_settings(&store, port, report).await?;
     primary.kill()?;
 
-    // This server starts while PostgreSQL is down. Nothing ever listens at the second address in
-    // its URL.
+    // This server starts while PostgreSQL is down. Nothing listens at the second address in the
+    // store's URL.
     let url = url_of([port, free_address()?.port()]);
     let replica = store.replica("early", &url, &[]).await?;
     let why = replica.unready_because().await.context("a server without a store is ready")?;

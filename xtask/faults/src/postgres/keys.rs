@@ -35,8 +35,7 @@ const FLOODING_CLIENTS: usize = 4;
 const ISSUED: usize = 20;
 const REVOKED: usize = 5;
 
-/// The maximum time for which servers may accept a key after its revocation or the closing of its
-/// account.
+/// Servers may accept a key for at most this time after it is revoked or its account is closed.
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {

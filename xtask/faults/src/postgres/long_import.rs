@@ -17,7 +17,8 @@ const ORDERS: i64 = 2_000;
 /// The ids of the import that completes. The import has many steps, so that its orders can be
 /// cancelled before the import completes.
 const IMPORTED: RangeInclusive<i64> = 100_001..=200_000;
-/// The ids of the import that is killed. The import has many steps, which leaves time to kill it.
+/// The ids of the import that is killed. The import is long enough to be killed before it
+/// completes.
 const KILLED: RangeInclusive<i64> = 300_001..=400_000;
 
 /// The time limit of an import while two or three servers run.

@@ -20,7 +20,7 @@ const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 /// So many records that orders can be cancelled before the import ends.
 const LONGER: i64 = STEP_RECORDS as i64 * 30;
 
-/// The time limit of a cancellation. In a server, a request waits for the store for at most this
+/// The time limit of a cancellation. A server's request also waits for the store for at most this
 /// time.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -178,8 +178,6 @@ pub fn existing_ids_are_returned_in_the_order_of_the_query(
 
 pub fn concurrent_imports_store_each_id_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let store = engine.server_store()?;
-    // The ids of the imports overlap. One import fits into a single step. The others need several
-    // steps.
     let ranges = [(1, LONG), (LONG / 2, 2 * LONG), (1, 100), (50, LONG)];
     let import = |(first, last): (i64, i64)| -> anyhow::Result<usize> {
         let (commands, orders) = (engine.commands()?, orders(first..=last));

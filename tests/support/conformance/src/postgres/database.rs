@@ -81,8 +81,6 @@ impl Database<'_> {
         self.url_for(&self.server.role)
     }
 
-    /// Starts a relay to the PostgreSQL server. Also returns a URL with which the owner connects
-    /// through the relay.
     pub fn relay(&self) -> anyhow::Result<(Relay, PostgresUrl)> {
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
         let _in_runtime = runtime.enter();
@@ -143,8 +141,8 @@ impl Database<'_> {
         })
     }
 
-    /// Executes these statements in a transaction, runs `work` while the transaction holds their
-    /// locks, and then commits.
+    /// Runs `work` while an open transaction holds the locks that `statements` take. Then commits
+    /// the transaction.
     pub fn before_commit<T: Send>(
         &self,
         statements: &str,

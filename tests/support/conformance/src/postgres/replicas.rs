@@ -43,8 +43,7 @@ pub fn a_killed_server_is_silent_and_then_removed(
     // Add a row whose last heartbeat is in the future. After a failover, such rows exist if the new
     // primary's clock is behind the old primary's clock.
     database.add_server("now() + interval '1 day'")?;
-    // The server removes the row of `f00` after 6 s. The call of `silent_replicas` ends after 5 s,
-    // before the removal.
+    // `silent_replicas` returns after 5 s. The server removes the row of `f00` only after 6 s.
     let store = database.server_at(database.url().parse()?, Duration::from_secs(6))?;
     ensure!(commands.replicas()?.len() == 2);
     ensure!(commands.silent_replicas()? == ["f00"]);
@@ -122,8 +121,8 @@ pub fn a_server_that_cannot_start_leaves_no_row(server: &PostgresUnderTest) -> a
     })
 }
 
-/// If a server's row were outdated, `status` would show the ready server as not listening, or its
-/// current list as outdated.
+/// `status` judges by a server's row whether the server listens and its list is current, so the row
+/// must be current.
 pub fn a_change_of_the_address_or_the_list_is_in_the_servers_row_within_seconds(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {

@@ -357,8 +357,7 @@ pub fn a_command_waits_for_a_server_regardless_of_clocks(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let commands = database.commands()?;
-    // This row gets no heartbeats, like the row of a server that still sends heartbeats to the old
-    // primary.
+    // This row gets no heartbeats, as if its server still sent them to the old primary.
     database.add_server("now() - interval '120 s'")?;
     let began = Instant::now();
     commands.await_servers();

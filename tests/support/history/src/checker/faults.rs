@@ -56,8 +56,6 @@ impl Faults {
         interval.length().saturating_sub(faults)
     }
 
-    /// Returns the faults that overlap the interval, the last fault first. Each fault is extended
-    /// by `GRACE_NANOS` at both ends.
     fn overlapping(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
         let faults = self.past.iter().rev();
         let faults = faults.map(move |(fault, begun)| {

@@ -7,8 +7,8 @@ use crate::violation::{Rule, Violation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The maximum number of proven violations that the report shows per rule. The same maximum applies
-/// to exceeded time limits.
+/// Per rule, the report shows at most this many proven violations, and at most this many exceeded
+/// time limits.
 const MAX_KEPT: usize = 3;
 
 /// The maximum number of exceeded time limits that are kept per rule. At the maximum, the checker
@@ -18,7 +18,7 @@ const MAX_KEPT_LATE: usize = 1_000;
 /// A server refuses requests if it has not read the store for this many nanoseconds.
 const STALE_AFTER_NANOS: u64 = 1_000_000_000;
 
-/// The total length of the machine's stalls that may explain a refusal. Stalls in the second before
+/// Stalls of the machine of at least this total length excuse a refusal. Stalls up to 1 s before
 /// the refusal count too.
 const EXCUSING_STALL_NANOS: u64 = 200_000_000;
 
@@ -108,8 +108,7 @@ impl Findings {
         self.stalls.push(Interval { from, to });
     }
 
-    /// Returns for how many nanoseconds of the interval the machine stalled. Ignores stalls that
-    /// are not recorded yet.
+    /// Returns how many nanoseconds of the interval recorded stalls cover.
     pub fn stalled_time(&self, interval: Interval) -> u64 {
         interval.overlaps(&self.stalls)
     }
@@ -120,8 +119,7 @@ impl Findings {
         self.found.values().map(|(times, _)| times).sum()
     }
 
-    /// Returns, for each rule, the number of violations that are excused because stalls of the
-    /// machine explain them.
+    /// Counts, for each rule, the violations that stalls of the machine excuse.
     pub fn excused(&self) -> BTreeMap<Rule, usize> {
         let mut excused = self.excused.clone();
         for (rule, late) in &self.late {

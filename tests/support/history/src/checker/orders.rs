@@ -48,7 +48,8 @@ pub struct Order {
     pub shipped: Option<Arc<Operation>>,
     /// The operation that first proved that lists no longer show the order.
     pub gone: Option<Arc<Operation>>,
-    /// True if a violation says that the order was gone although no request can have removed it.
+    /// True if a violation already reports that the order was gone without a request that can have
+    /// removed it.
     pub is_reported: bool,
 }
 
@@ -85,8 +86,8 @@ impl Order {
         self.shipped_from != NEVER || self.may_be_changed(true, before)
     }
 
-    /// True if an operation that began before `before` may have cancelled the order. With `ships`,
-    /// looks for shipments instead of cancellations.
+    /// True if an operation that began before `before` may have shipped the order (if `ships`) or
+    /// cancelled it (otherwise).
     fn may_be_changed(&self, ships: bool, before: u64) -> bool {
         self.changes.iter().any(|one| one.ships == ships && one.begun < before)
     }
@@ -147,8 +148,8 @@ impl Orders {
         }
     }
 
-    /// Records an import that succeeded at or before `at`. Later lists must show the imported
-    /// orders, except those in `gone`.
+    /// Records an import that succeeded by `at`. Lists after `at` must show its orders, except
+    /// those in `gone`.
     pub fn record_import(&mut self, first: usize, last: usize, at: u64) {
         self.imports.retain(|one| *one != (first, last));
         for id in first..=last {
@@ -209,8 +210,8 @@ impl Orders {
         }
     }
 
-    /// Records that the order is gone. A list that is requested after the end of `by` must not show
-    /// the order.
+    /// Records that the order was gone when the operation `by` ended. Lists that are requested
+    /// later must not show the order.
     pub(super) fn mark_gone(&mut self, id: usize, by: &Arc<Operation>) {
         let Some(order) = self.orders.get_mut(id) else { return };
         if order.gone.as_ref().is_none_or(|gone| by.ended() < gone.ended()) {

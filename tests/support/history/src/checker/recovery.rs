@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Maximum time from the end of a fault until every server is ready.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 
-/// Maximum time for which a ready server may refuse every request of one kind, such as lists, with
-/// 503.
+/// A ready server may answer all requests of one kind, such as lists, with 503 for at most this
+/// time.
 const SERVES_WITHIN: Duration = Duration::from_secs(5);
 
 /// The lists of all servers must agree within this time. The time begins with the first comparison

@@ -27,11 +27,11 @@ const ROUNDING_NANOS: i64 = 2 * SECOND;
 /// begins within a second, and takes some time.
 const SAVED_WITHIN_NANOS: u64 = 2 * SECOND.unsigned_abs();
 
-/// The longest `Retry-After` of a minute window, plus a margin of 2 s. A longer one comes from the
-/// daily limit.
+/// The longest `Retry-After` of a minute window, plus a margin of 2 s. A longer `Retry-After` comes
+/// from the daily limit.
 const LONGEST_MINUTE_SECONDS: u64 = 62;
 
-/// Clients cannot reach a higher limit per minute, so accounts with a higher limit are not checked.
+/// Clients cannot send more requests per minute, so accounts with a higher limit are not checked.
 const MAX_REACHABLE_LIMIT: u32 = 100_000;
 
 #[derive(Default)]

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use testbed::Key;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The number of recent orders from which writers may choose again, so that cancellations of one
-/// order can overlap.
+/// Writers may choose one of this many recent orders again, so that cancellations of an order can
+/// overlap.
 const NEIGHBOURS: usize = 6;
 
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
@@ -27,7 +27,7 @@ pub struct Pool {
     next: AtomicUsize,
     /// The id of the last order that clients may cancel.
     last: AtomicUsize,
-    /// The keys of callers, oldest first. Callers use a revoked key until the time beside the key.
+    /// The callers' keys, oldest first. Callers use a revoked key until the stored time.
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
     /// Writers and limited clients hold a read lock during a request. [`Pool::rest`] takes the
     /// write lock to make writers and limited clients wait.

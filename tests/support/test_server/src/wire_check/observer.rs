@@ -6,8 +6,8 @@ use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Checks the responses of a test. Dropping the observer fails the test if
-/// [`Observer::take_violations`] has not taken every violation.
+/// Checks the responses of a test. Dropping the observer fails the test if violations are left that
+/// [`Observer::take_violations`] has not taken.
 #[derive(Default)]
 pub struct Observer {
     shared: SharedObserver,

@@ -23,8 +23,8 @@ impl Cluster {
         Cluster::create_in(installed, &std::env::temp_dir())
     }
 
-    /// Creates the cluster's directory below `parent`. In this directory, `initdb` creates the data
-    /// directory `template`, from which new servers are copied.
+    /// Creates the cluster's directory below `parent`, and in it the data directory `template`. New
+    /// servers are copies of `template`.
     pub fn create_in(installed: &Installed, parent: &Path) -> anyhow::Result<Cluster> {
         let directory = tempfile::Builder::new().prefix("engines-").tempdir_in(parent)?;
         if let Some((user, group)) = installed.account {
@@ -141,7 +141,6 @@ impl Cluster {
         self.start_at(name, port, settings).await
     }
 
-    /// Starts a server on the data directory `name` and on `port`. Waits until the server answers.
     pub async fn start_at(
         &self,
         name: &str,
