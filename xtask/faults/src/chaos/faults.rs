@@ -203,8 +203,8 @@ enum Layer {
 /// Of the groups that may have a second fault, on average one in this many has one.
 const GROUPS_PER_PAIR: u8 = 2;
 
-/// Selects faults with a seeded random generator. Each round contains each possible kind as often
-/// as its weight says, in random order.
+/// Selects faults with a seeded random generator. Without `only_kind`, each round contains each
+/// possible kind as often as its weight says, in random order.
 ///
 /// In the first round, a fault at a COMMIT is alone in its group, because a second fault could
 /// prevent all commits. Later rounds allow a second fault, because the first round has already
