@@ -137,9 +137,12 @@ impl WireCheck {
     }
 }
 
-/// If the description of an error code contains this text, only a proxy in front of the server
-/// sends the code. The text omits the next word, `error`, because older documents lack it.
-const PROXY_SENDS: &str = "A proxy in front of the service sends this";
+/// If the description of an error code contains one of these sentences, only a proxy in front of
+/// the server sends the code. Older documents have the second sentence.
+const PROXY_SENDS: [&str; 2] = [
+    "A proxy in front of the service sends this error.",
+    "A proxy in front of the service sends this.",
+];
 
 const NO_OPERATION: &str = "no operation";
 
@@ -179,7 +182,9 @@ fn listed_codes(document: &Value) -> Vec<ListedCode> {
         let meaning = code["x-enumDescriptions"][name.as_str().unwrap()].as_str();
         ListedCode {
             name: name.as_str().unwrap().to_string(),
-            is_from_proxy: meaning.is_some_and(|meaning| meaning.contains(PROXY_SENDS)),
+            is_from_proxy: meaning.is_some_and(|meaning| {
+                PROXY_SENDS.iter().any(|sentence| meaning.contains(sentence))
+            }),
         }
     };
     codes.iter().map(listed).collect()
